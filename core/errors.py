@@ -1,0 +1,55 @@
+"""The errors of the mathematics, as a tree.
+
+HalfmoonError
+├── InvalidDocuments   rows or labels that cannot be trained on or predicted; carries the faults
+├── InvalidOption      an option that an algorithm cannot take; names the field
+└── UnknownAlgorithm   no such algorithm; carries the known names
+
+They are domain words: what HTTP status each becomes is the gateway's business.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with one document.
+
+    ``document`` is its id or its position as a string ("" when the fault is not of one document); ``field`` the field in it (``indices``,
+    ``values``, ``label``, ``id``); ``detail`` a sentence for a person.
+    """
+
+    document: str
+    field: str
+    detail: str
+
+
+class HalfmoonError(Exception):
+    """Anything that this project refuses or fails at by name."""
+
+
+class InvalidDocuments(HalfmoonError):
+    """Documents, labels or their lack make the request unanswerable."""
+
+    def __init__(self, detail: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.faults = tuple(faults)
+
+
+class InvalidOption(HalfmoonError):
+    """An option is unknown, of the wrong type, or out of its range."""
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(f"{field}: {detail}")
+        self.field = field
+        self.detail = detail
+
+
+class UnknownAlgorithm(HalfmoonError):
+    """The name of an algorithm that is not in the registry."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"unknown algorithm {name!r}; known are {', '.join(known)}")
+        self.name = name
+        self.known = tuple(known)

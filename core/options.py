@@ -1,0 +1,75 @@
+"""The options of each algorithm: frozen, validated, every error naming its field.
+
+``lambda`` is a Python keyword: the field is ``lambda_`` here and ``lambda`` in JSON.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.errors import InvalidOption
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Options(BaseModel):
+    """What every algorithm takes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
+
+    lambda_: Positive = Field(
+        default=1e-3, alias="lambda", description="Weight of the regulariser λ/2 |w|²; the losses are means, so it does not depend on the number of documents."
+    )
+    tolerance: Positive = Field(
+        default=1e-6, le=1, description="A solve ends when its objective is certified to lie within this relative distance of the minimum."
+    )
+    max_iterations: int = Field(default=100, ge=1, description="Most Newton steps of one solve; reaching it is told in the status.")
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> Self:
+        """Options from JSON; raises InvalidOption that names the first wrong field."""
+        try:
+            return cls.model_validate(dict(given))
+        except ValidationError as error:
+            raise _invalid(cls, error) from None
+
+
+class SemiSupervisedOptions(Options):
+    """What every algorithm that learns from unlabeled documents takes."""
+
+    lambda_u: Positive = Field(default=1.0, description="Weight λ' of the mean loss of the unlabeled documents, against 1 for the labeled.")
+    positive_fraction: Fraction | None = Field(
+        default=None, description="Fraction of the unlabeled documents in the positive class (of two); by default that of the labeled documents."
+    )
+    class_fractions: dict[str, Fraction] | None = Field(
+        default=None, description="Fraction of the unlabeled documents in each class, for more than two; by default those of the labeled documents."
+    )
+
+
+class SvmOptions(Options):
+    """Options of the supervised L2-SVM."""
+
+
+class TsvmOptions(SemiSupervisedOptions):
+    """Options of the transductive SVM with multiple switching."""
+
+    max_switches: int | None = Field(default=None, ge=1, description="Most label pairs switched before retraining (S in the paper); null: as many as improve.")
+
+
+class AnnealingOptions(SemiSupervisedOptions):
+    """Options of deterministic (mean-field) annealing."""
+
+    temperature: Positive = Field(default=10.0, description="Temperature T at the start, in units of lambda_u.")
+    cooling: float = Field(default=1.5, gt=1, allow_inf_nan=False, description="T is divided by this after each stage.")
+    fixed_temperature: Positive | None = Field(default=None, description="Keep T here, in units of lambda_u, and do not anneal (for the ablation).")
+
+
+def _invalid(cls: type[Options], error: ValidationError) -> InvalidOption:
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or "options"
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(sorted(info.alias or name for name, info in cls.model_fields.items()))
+        return InvalidOption(field, f"unknown option; known are {known}")
+    return InvalidOption(field, first["msg"])

@@ -1,0 +1,45 @@
+"""The algorithms by name. Solvers are named, not imported, so that reading the registry costs nothing."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from core.errors import UnknownAlgorithm
+from core.options import AnnealingOptions, Options, SvmOptions, TsvmOptions
+
+if TYPE_CHECKING:
+    from core.solver import Solver
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One way of training a two-class model."""
+
+    name: str
+    title: str
+    options: type[Options]
+    solver: str
+    """``module:function`` of its core.solver.Solver"""
+
+    def load(self) -> "Solver":
+        """The solver, imported at first use."""
+        module, _, function = self.solver.partition(":")
+        return cast("Solver", getattr(import_module(module), function))
+
+
+ALGORITHMS = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.supervised.svm:svm"),
+        Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.semisup.tsvm:tsvm"),
+        Algorithm("da", "deterministic (mean-field) annealing", AnnealingOptions, "core.semisup.annealing:annealing"),
+    )
+}
+
+
+def algorithm(name: str) -> Algorithm:
+    """The algorithm of that name; raises UnknownAlgorithm with the known ones."""
+    try:
+        return ALGORITHMS[name]
+    except KeyError:
+        raise UnknownAlgorithm(name, tuple(ALGORITHMS)) from None

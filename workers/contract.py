@@ -1,0 +1,168 @@
+"""The records that gateway and workers share, each noun once, and the names under which they are stored.
+
+Every record but an alias is written once and never changed; what changes is which records exist. The state of a job is read off the
+records it has (see ``docs/architecture.md``), so no lost message and no late writer can make it lie.
+"""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from core.result import Status
+
+Label = str | int
+"""A class as its owner wrote it. Within a dataset all labels are strings or all are integers."""
+
+
+class Record(BaseModel):
+    """Something written to the store as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class File(Record):
+    """One stored array or text and its checksum."""
+
+    key: str
+    sha256: str
+    bytes: int
+
+
+class Problem(Record):
+    """What went wrong, as RFC 9457 has it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] = []
+
+
+class Dataset(Record):
+    """A sealed set of documents: ``datasets/{id}/manifest.json``. Its documents may be shared with the dataset it was relabeled from."""
+
+    id: str
+    name: str | None
+    n_documents: int
+    n_labeled: int
+    n_features: int
+    n_nonzeros: int
+    classes: list[tuple[Label, int]]
+    """each class with the number of documents labeled with it, sorted (integers by value, strings by code point)"""
+    sha256: str
+    """over the content, not the encoding: the same documents give the same digest however they were sent"""
+    created_at: AwareDatetime
+    warnings: list[str]
+    documents: str
+    """id of the dataset under which the rows and ids are stored"""
+    files: dict[str, File]
+    """``indptr``, ``indices``, ``values``, ``labels`` (.npy) and, unless ids are positions, ``ids`` (NDJSON)"""
+
+
+class JobState(StrEnum):
+    """Where a job is. The last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+    @property
+    def final(self) -> bool:
+        return self in (JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED)
+
+
+class JobRequest(Record):
+    """What was asked for: ``jobs/{id}/request.json``, fsynced before the job is enqueued."""
+
+    id: str
+    dataset: str
+    model: str
+    algorithm: str
+    options: dict[str, Any]
+    """as given by the client, already validated"""
+    seed: int
+    created_at: AwareDatetime
+
+
+class Attempt(Record):
+    """One worker's claim to run a job: ``jobs/{id}/attempts/{number}.json``, numbered from 1."""
+
+    number: int
+    worker: str
+    started_at: AwareDatetime
+
+
+class Cancellation(Record):
+    """The wish that a job stop: ``jobs/{id}/cancel.json``."""
+
+    requested_at: AwareDatetime
+
+
+class Outcome(Record):
+    """How a job ended: ``jobs/{id}/outcome.json``. The first to be created wins; every other attempt's work is thrown away."""
+
+    state: Literal[JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED]
+    attempt: int
+    finished_at: AwareDatetime
+    status: Status | None = None
+    objective: float | None = None
+    warnings: list[str] = []
+    error: Problem | None = None
+    files: dict[str, File] = {}
+    """of a success: ``model`` (safetensors), ``model_meta`` (JSON), ``trace`` (JSON), ``labels`` (NDJSON of the documents that were unlabeled)"""
+
+
+class Version(Record):
+    """A published model: ``models/{name}/versions/{number}.json``. Numbers start at 1 and have no gaps; a job has at most one version."""
+
+    name: str
+    number: int
+    job: str
+    dataset: str
+    algorithm: str
+    options: dict[str, Any]
+    classes: list[Label]
+    n_features: int
+    objective: float | None
+    status: Status
+    created_at: AwareDatetime
+    files: dict[str, File]
+
+
+class Alias(Record):
+    """A name for a version: ``models/{name}/aliases/{alias}.json``; the one record that is replaced."""
+
+    version: int
+    updated_at: AwareDatetime
+
+
+class Publication(Record):
+    """Under which version a succeeded job was published: ``jobs/{id}/published.json``, created after the version."""
+
+    name: str
+    version: int
+
+
+class Progress(BaseModel):
+    """Where a running job is; lives in Redis only and may be lost."""
+
+    fraction: float = 0.0
+    phase: str = ""
+    iteration: int = 0
+    objective: float | None = None
+
+
+class Job(BaseModel):
+    """A job as its records tell it."""
+
+    request: JobRequest
+    state: JobState
+    attempt: int = 0
+    started_at: AwareDatetime | None = None
+    outcome: Outcome | None = None
+    version: int | None = None
+    progress: Progress = Field(default_factory=Progress)
