@@ -1,0 +1,46 @@
+"""What can be known to be wrong with a training request before any training: loads without Numba, for the gateway's sake."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.errors import InvalidDocuments, InvalidOption
+from core.options import Options, SemiSupervisedOptions
+from core.registry import algorithm as find_algorithm
+
+
+def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[str | int]) -> Options:
+    """The parsed options of a request; ``classes`` are the labels of the dataset, sorted.
+
+    Raises UnknownAlgorithm, InvalidOption (naming the field) or InvalidDocuments (fewer than two classes).
+    """
+    parsed = find_algorithm(algorithm).options.parse(options)
+    if len(classes) < 2:
+        found = f"all labeled documents are of class {classes[0]!r}" if classes else "no document is labeled"
+        raise InvalidDocuments(f"training needs labeled documents of at least two classes; {found}")
+    if isinstance(parsed, SemiSupervisedOptions):
+        _check_fractions(parsed, [str(label) for label in classes])
+    return parsed
+
+
+def positive_fractions(options: Options, classes: Sequence[str | int]) -> list[float | None]:
+    """For each two-class problem of a training (one for two classes, one a class for more) the fraction asked for, or None."""
+    positives = classes[1:] if len(classes) == 2 else classes
+    if not isinstance(options, SemiSupervisedOptions):
+        return [None] * len(positives)
+    if options.class_fractions is not None:
+        return [options.class_fractions[str(label)] for label in positives]
+    return [options.positive_fraction] * len(positives)
+
+
+def _check_fractions(options: SemiSupervisedOptions, classes: Sequence[str]) -> None:
+    given = options.class_fractions
+    if options.positive_fraction is not None and given is not None:
+        raise InvalidOption("class_fractions", "give positive_fraction or class_fractions, not both")
+    if options.positive_fraction is not None and len(classes) > 2:
+        raise InvalidOption("positive_fraction", f"is for two classes; for these {len(classes)} give class_fractions")
+    if given is None:
+        return
+    if sorted(given) != sorted(classes):
+        raise InvalidOption("class_fractions", f"must name each class once: {', '.join(sorted(classes)[:20])}")
+    if abs(sum(given.values()) - 1) > 1e-6:
+        raise InvalidOption("class_fractions", f"must sum to 1, not {sum(given.values()):.6g}")
