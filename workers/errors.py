@@ -1,0 +1,80 @@
+"""What storing, queueing and publishing refuse or fail at, under ``core.errors.HalfmoonError``.
+
+HalfmoonError
+├── NotFound             no such dataset, job, model, version or alias
+├── Conflict             the state of things forbids it
+│   ├── JobNotCancellable    the job is final or already being cancelled
+│   └── IdempotencyConflict  the key was used with another request
+├── InvalidName          a name that is not allowed
+├── LimitExceeded        more documents, features, … than configured
+└── Unavailable          a part of the service does not answer; trying again later may help
+    ├── StoreUnavailable
+    ├── QueueUnavailable
+    └── LiveUnavailable
+"""
+
+from core.errors import HalfmoonError
+
+
+class NotFound(HalfmoonError):
+    """There is no such thing, or no longer."""
+
+    def __init__(self, kind: str, id: str) -> None:
+        super().__init__(f"there is no {kind} {id!r}")
+        self.kind = kind
+        self.id = id
+
+
+class Conflict(HalfmoonError):
+    """What was asked for contradicts the present state of things."""
+
+
+class JobNotCancellable(Conflict):
+    """The job has ended or is being cancelled already."""
+
+    def __init__(self, id: str, state: str) -> None:
+        super().__init__(f"job {id!r} is {state}")
+        self.id = id
+        self.state = state
+
+
+class IdempotencyConflict(Conflict):
+    """The idempotency key was used before, with a different request."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"idempotency key {key!r} was used with a different request")
+        self.key = key
+
+
+class InvalidName(HalfmoonError):
+    """A name of a model, dataset or alias that is not allowed."""
+
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(f"{what} {name!r}: 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit")
+        self.what = what
+        self.name = name
+
+
+class LimitExceeded(HalfmoonError):
+    """More than this installation is configured to take."""
+
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(f"more than {limit} {what}")
+        self.what = what
+        self.limit = limit
+
+
+class Unavailable(HalfmoonError):
+    """A part of the service does not answer; nothing is known to be lost."""
+
+
+class StoreUnavailable(Unavailable):
+    """The store cannot be read or written."""
+
+
+class QueueUnavailable(Unavailable):
+    """The queue does not answer."""
+
+
+class LiveUnavailable(Unavailable):
+    """Progress, leases and cancel flags cannot be reached."""

@@ -1,0 +1,233 @@
+"""Jobs as their records tell them; see ``docs/architecture.md`` for which record says what.
+
+    jobs/{id}/request.json               what was asked
+    jobs/{id}/attempts/{n}.json          attempt n was claimed
+    jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, without a death
+    jobs/{id}/cancel.json                it should stop
+    jobs/{id}/outcome.json               how it ended; the first wins
+    jobs/{id}/published.json             under which version
+    open/{id}                            not known to be over: what ``unfinished`` lists; made first, removed last
+    idempotency/{sha256 of the key}.json the job that the key made
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from workers import records
+from workers.contract import (
+    Attempt,
+    Cancellation,
+    Dataset,
+    Job,
+    JobRequest,
+    JobState,
+    Outcome,
+    Publication,
+    Record,
+    Version,
+)
+from workers.errors import IdempotencyConflict, JobNotCancellable, NotFound
+from workers.models import Models
+from workers.names import born_before, check_name, is_id, new_id
+from workers.storage import KeyMissing, Store
+
+_ABANDONED_SECONDS = 3600
+
+
+class _Idempotency(Record):
+    """Which job an idempotency key made, and of which request."""
+
+    job: str
+    fingerprint: str
+
+
+class _Return(Record):
+    """An attempt was handed back unfinished: a worker was told to stop, nobody died."""
+
+    returned_at: datetime
+
+
+class Jobs:
+    """The jobs of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def submit(
+        self,
+        *,
+        dataset: str,
+        model: str,
+        algorithm: str,
+        options: Mapping[str, Any],
+        seed: int,
+        idempotency_key: str | None = None,
+        fingerprint: str = "",
+    ) -> tuple[Job, bool]:
+        """Store a request and return the job, and whether it is new: with a key used before, the job of then.
+
+        ``options`` are taken as valid. Raises InvalidName, NotFound for the dataset, IdempotencyConflict when the key's ``fingerprint`` differs.
+        """
+        check_name("model", model)
+        id = new_id("job")
+        if idempotency_key is not None:
+            id = self._claim_key(idempotency_key, _Idempotency(job=id, fingerprint=fingerprint))
+            if self._store.exists(f"jobs/{id}/request.json"):
+                return self.get(id), False
+        if not self._store.exists(f"datasets/{dataset}/manifest.json"):
+            raise NotFound("dataset", dataset)
+        request = JobRequest(
+            id=id, dataset=dataset, model=model, algorithm=algorithm, options=dict(options), seed=seed, created_at=datetime.now(UTC)
+        )
+        self._store.create(f"open/{id}", b"")
+        created = records.create(self._store, f"jobs/{id}/request.json", request)
+        return (Job(request=request, state=JobState.QUEUED), True) if created else (self.get(id), False)
+
+    def get(self, id: str) -> Job:
+        """The job as its records tell it now; raises NotFound. Its progress is that of a job which has told none."""
+        request = self._request(id)
+        outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
+        published = records.find(self._store, f"jobs/{id}/published.json", Publication) if outcome else None
+        number = self._last_attempt(id)
+        attempt = records.find(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
+        cancelled = outcome is None and self.cancel_requested(id)
+        job = Job(
+            request=request,
+            state=_state(outcome, published, attempt, cancelled),
+            attempt=number,
+            started_at=attempt.started_at if attempt else None,
+            outcome=outcome,
+            version=published.version if published else None,
+        )
+        if job.state is JobState.SUCCEEDED:
+            job.progress.fraction = 1.0
+        return job
+
+    def list(self, state: JobState | None = None, model: str | None = None, limit: int = 50, cursor: str | None = None) -> tuple[list[Job], str | None]:
+        """At most ``limit`` jobs, newest first, after ``cursor``, and the cursor of the next page if there is one."""
+        found: list[Job] = []
+        for id in reversed(self._store.children("jobs")):
+            if cursor is not None and id >= cursor:
+                continue
+            try:
+                job = self.get(id)
+            except NotFound:
+                continue
+            if state not in (None, job.state) or model not in (None, job.request.model):
+                continue
+            if len(found) == limit:
+                return found, found[-1].request.id
+            found.append(job)
+        return found, None
+
+    def cancel(self, id: str) -> Job:
+        """Ask that a job stop; one that no worker has begun is over at once. Raises NotFound, JobNotCancellable."""
+        job = self.get(id)
+        if job.state.final or job.outcome is not None:
+            raise JobNotCancellable(id, job.state.value)
+        if not records.create(self._store, f"jobs/{id}/cancel.json", Cancellation(requested_at=datetime.now(UTC))):
+            raise JobNotCancellable(id, self.get(id).state.value)
+        # a worker that claims an attempt after this line sees the wish; one that did so before is listed now
+        if self._last_attempt(id) == 0:
+            self.finish(id, Outcome(state=JobState.CANCELLED, attempt=0, finished_at=datetime.now(UTC)))
+            self.close(id)
+        return self.get(id)
+
+    def cancel_requested(self, id: str) -> bool:
+        """Whether the job was asked to stop."""
+        return self._store.exists(f"jobs/{id}/cancel.json")
+
+    def begin(self, id: str, worker: str, number: int | None = None) -> Attempt | None:
+        """Claim the next attempt (which must be ``number``, if given); None if the job is over or another worker claimed it first."""
+        last = self._last_attempt(id)
+        if self.over(id) or number not in (None, last + 1):
+            return None
+        attempt = Attempt(number=last + 1, worker=worker, started_at=datetime.now(UTC))
+        return attempt if records.create(self._store, f"jobs/{id}/attempts/{attempt.number}.json", attempt) else None
+
+    def hand_back(self, id: str, number: int) -> None:
+        """Record that an attempt ended unfinished because its worker was told to stop."""
+        records.create(self._store, f"jobs/{id}/attempts/{number}.returned.json", _Return(returned_at=datetime.now(UTC)))
+
+    def deaths(self, id: str) -> int:
+        """How many attempts were begun and not handed back; of a job that nobody runs, how many workers it has cost."""
+        names = self._store.children(f"jobs/{id}/attempts")
+        return sum(1 for name in names if re.fullmatch(r"\d+\.json", name)) - sum(1 for name in names if name.endswith(".returned.json"))
+
+    def finish(self, id: str, outcome: Outcome) -> bool:
+        """Record how the job ended; false if it had ended already, and then nothing changes."""
+        return records.create(self._store, f"jobs/{id}/outcome.json", outcome)
+
+    def over(self, id: str) -> bool:
+        """Whether the job has an outcome (that of a success may still have to be published)."""
+        return self._store.exists(f"jobs/{id}/outcome.json")
+
+    def publish(self, id: str) -> Version | None:
+        """Make a success a version of its model; the same version however often and by however many it is called. None for other jobs."""
+        outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
+        if outcome is None or outcome.state is not JobState.SUCCEEDED:
+            return None
+        version = Models(self._store).publish(self._request(id), outcome)
+        records.create(self._store, f"jobs/{id}/published.json", Publication(name=version.name, version=version.number))
+        self.close(id)
+        return version
+
+    def close(self, id: str) -> None:
+        """Take a job that is over off the list of the unfinished."""
+        self._store.delete(f"open/{id}")
+
+    def unfinished_ids(self) -> list[str]:
+        """Ids of the jobs that are not known to be over, oldest first."""
+        return self._store.children("open")
+
+    def unfinished(self) -> Iterator[Job]:
+        """The jobs that are not over (or not yet published), oldest first."""
+        for id in self.unfinished_ids():
+            try:
+                job = self.get(id)
+            except NotFound:
+                # whoever made this mark died before it stored the request, so the job was never accepted
+                if born_before(id, _ABANDONED_SECONDS):
+                    self.close(id)
+                continue
+            if job.state.final:
+                self.close(id)
+            else:
+                yield job
+
+    def using(self, dataset: Dataset) -> Job | None:
+        """An unfinished job of this dataset, if there is one."""
+        return next((job for job in self.unfinished() if job.request.dataset == dataset.id), None)
+
+    def _request(self, id: str) -> JobRequest:
+        if not is_id("job", id):
+            raise NotFound("job", id)
+        try:
+            return records.read(self._store, f"jobs/{id}/request.json", JobRequest)
+        except KeyMissing:
+            raise NotFound("job", id) from None
+
+    def _last_attempt(self, id: str) -> int:
+        numbers = (re.fullmatch(r"(\d+)\.json", name) for name in self._store.children(f"jobs/{id}/attempts"))
+        return max((int(match[1]) for match in numbers if match), default=0)
+
+    def _claim_key(self, key: str, claim: _Idempotency) -> str:
+        """The id of the job that this key stands for; raises IdempotencyConflict."""
+        path = f"idempotency/{hashlib.sha256(key.encode()).hexdigest()}.json"
+        if records.create(self._store, path, claim):
+            return claim.job
+        first = records.read(self._store, path, _Idempotency)
+        if first.fingerprint != claim.fingerprint:
+            raise IdempotencyConflict(key)
+        return first.job
+
+
+def _state(outcome: Outcome | None, published: Publication | None, attempt: Attempt | None, cancelled: bool) -> JobState:
+    if outcome is not None:
+        return JobState.RUNNING if outcome.state is JobState.SUCCEEDED and published is None else outcome.state
+    if cancelled:
+        return JobState.CANCELLING
+    return JobState.QUEUED if attempt is None else JobState.RUNNING

@@ -1,0 +1,36 @@
+"""Names that people choose and identifiers that we make."""
+
+import re
+import secrets
+import time
+from base64 import b32hexencode
+
+from workers.errors import InvalidName
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_RANDOM_BYTES = 9
+
+
+def check_name(what: str, name: str) -> str:
+    """The name, if a model, alias or dataset may have it; raises InvalidName."""
+    if not _NAME.fullmatch(name):
+        raise InvalidName(what, name)
+    return name
+
+
+def new_id(prefix: str) -> str:
+    """An identifier such as ``job-06k2m…`` that sorts by its millisecond of birth and cannot be guessed."""
+    milliseconds = time.time_ns() // 1_000_000
+    return f"{prefix}-{b32hexencode(milliseconds.to_bytes(6, 'big') + secrets.token_bytes(_RANDOM_BYTES)).decode().lower()}"
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Whether ``new_id(prefix)`` can have made this."""
+    return re.fullmatch(rf"{prefix}-[0-9a-v]{{24}}", text) is not None
+
+
+def born_before(id: str, seconds: float) -> bool:
+    """Whether an identifier was made more than so many seconds ago (by the clock of the machine that made it)."""
+    milliseconds = int(id.rpartition("-")[2][:8], 32)
+    # eight characters hold 40 of the 48 bits of the time: steps of 256 ms
+    return milliseconds << 8 < (time.time() - seconds) * 1000

@@ -1,0 +1,71 @@
+"""Jobs on their way to a worker: RQ as a courier of ids. The state of a job is read from the store, never from here."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import rq
+from redis import Redis
+from redis.exceptions import RedisError
+from rq.serializers import JSONSerializer
+
+from workers.errors import LiveUnavailable, QueueUnavailable
+from workers.live import Live
+
+TASK = "workers.tasks.train"
+_RESULT_SECONDS = 60
+_MARGIN_SECONDS = 120
+
+
+class Queue:
+    """A named queue in Redis. Every method raises QueueUnavailable when Redis does not answer."""
+
+    def __init__(self, redis: Redis, name: str, job_seconds: float = 86_400.0) -> None:
+        self._redis = redis
+        self._queue = rq.Queue(name, connection=redis, serializer=JSONSerializer)
+        self._live = Live(redis, name)
+        self._timeout = int(job_seconds) + _MARGIN_SECONDS
+
+    def enqueue(self, job_id: str) -> None:
+        """Hand a job to the next free worker. Sent twice, it is run once: a worker drops what is done or being done."""
+        with _answering():
+            self._queue.enqueue_call(
+                TASK,
+                args=(job_id,),
+                job_id=f"{job_id}_{secrets.token_hex(4)}",
+                timeout=self._timeout,
+                result_ttl=_RESULT_SECONDS,
+                failure_ttl=_RESULT_SECONDS,
+            )
+
+    def waiting(self) -> set[str]:
+        """Ids of the jobs that no worker has taken yet."""
+        with _answering():
+            return {entry.decode().rpartition("_")[0] for entry in self._redis.lrange(self._queue.key, 0, -1)}
+
+    def contains(self, job_id: str) -> bool:
+        """Whether the job waits for a worker."""
+        return job_id in self.waiting()
+
+    def depth(self) -> int:
+        """How many jobs wait for a worker."""
+        with _answering():
+            return int(self._redis.llen(self._queue.key))
+
+    def workers(self) -> int:
+        """How many workers have given a sign of life within the last seconds."""
+        with _answering():
+            return len(self._live.workers())
+
+    def ping(self) -> None:
+        """Raise QueueUnavailable unless Redis answers."""
+        with _answering():
+            self._redis.ping()
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except (RedisError, OSError, LiveUnavailable) as error:
+        raise QueueUnavailable(f"the queue does not answer: {error}") from error

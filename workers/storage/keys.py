@@ -1,0 +1,21 @@
+"""Keys: relative paths of plain segments, so that none can leave the store."""
+
+import re
+
+_SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,191}"
+_KEY = re.compile(rf"{_SEGMENT}(/{_SEGMENT})*")
+
+
+class KeyMissing(KeyError):
+    """Nothing is stored under this key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def check_key(key: str) -> str:
+    """The key, if it is one; raises ValueError. No segment starts with a dot, so ``..`` and hidden files are out of reach."""
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"not a key: {key!r}")
+    return key
