@@ -1,0 +1,81 @@
+"""The balance constraint: which share of the unlabeled rows is positive."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from core.kernels import compiled
+from core.sweeps import Vector
+
+_ROOT_ERROR = 1e-10
+_MAX_STEPS = 500
+
+
+def threshold_labels(scores: Vector, fraction: float) -> Vector:
+    """+1 for the ``round(fraction · u)`` largest scores, -1 for the rest (Initialization of Table 4); ties by position."""
+    labels = np.full(len(scores), -1.0)
+    count = round(fraction * len(scores))
+    if count:
+        labels[np.argsort(-scores, kind="stable")[:count]] = 1.0
+    return labels
+
+
+class Beliefs(NamedTuple):
+    """p of Eqn. 15 and the multiplier ν that balances it."""
+
+    positive: Vector
+    """p, shape (n_unlabeled,): belief that a row is positive"""
+    multiplier: float
+
+
+@compiled
+def _balance(gains: Vector, weights: Vector, multiplier: float, temperature: float) -> tuple[float, float]:
+    """Weighted mean of p at a multiplier, and its derivative by the multiplier."""
+    mean, slope = 0.0, 0.0
+    for j in range(len(gains)):
+        p = 1.0 / (1.0 + math.exp((gains[j] - multiplier) / temperature))
+        mean += weights[j] * p
+        slope += weights[j] * p * (1.0 - p)
+    return mean, slope / temperature
+
+
+@compiled
+def beliefs_at(gains: Vector, multiplier: float, temperature: float, positive: Vector) -> None:
+    """Write p of Eqn. 15 to ``positive``."""
+    for j in range(len(gains)):
+        positive[j] = 1.0 / (1.0 + math.exp((gains[j] - multiplier) / temperature))
+
+
+@compiled
+def label_gains(scores: Vector, scale: float, gains: Vector) -> None:
+    """``g = scale (max(0, 1 − o)² − max(0, 1 + o)²)``: what believing in +1 costs more than believing in −1."""
+    for j in range(len(scores)):
+        below, above = max(0.0, 1.0 - scores[j]), max(0.0, 1.0 + scores[j])
+        gains[j] = scale * (below * below - above * above)
+
+
+def balanced_beliefs(gains: Vector, weights: Vector, fraction: float, temperature: float, start: float | None = None) -> Beliefs:
+    """The p that minimises Eqn. 8 for given scores under ``Σ weights · p = fraction`` (Eqn. 9).
+
+    ``gains`` are g of Table 6, ``weights`` sum to 1; both of shape (n_unlabeled,). ``start`` is a guess of ν, as from the last call.
+    Source: Table 6 of Sindhwani & Keerthi 2006. Newton's method runs on the logit of the mean belief, where the balance is nearly a straight
+    line even when all beliefs are at their ends, and halves the bracket whenever a step leaves it.
+    """
+    if fraction in (0.0, 1.0):
+        return Beliefs(np.full(len(gains), fraction), math.copysign(math.inf, fraction - 0.5))
+    odds = math.log(fraction / (1 - fraction))
+    low, high = float(gains.min()) + temperature * odds, float(gains.max()) + temperature * odds
+    multiplier = (low + high) / 2 if start is None or not low < start < high else start
+    for _ in range(_MAX_STEPS):
+        mean, slope = _balance(gains, weights, multiplier, temperature)
+        if abs(mean - fraction) <= _ROOT_ERROR or high - low <= _ROOT_ERROR * temperature:
+            break
+        low, high = (multiplier, high) if mean < fraction else (low, multiplier)
+        following = multiplier
+        if slope > 0 and 0 < mean < 1:
+            following += (odds - math.log(mean / (1 - mean))) * mean * (1 - mean) / slope
+        multiplier = following if low < following < high else (low + high) / 2
+    positive = np.empty_like(gains)
+    beliefs_at(gains, multiplier, temperature, positive)
+    return Beliefs(positive, multiplier)

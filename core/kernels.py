@@ -1,0 +1,134 @@
+"""The only loops over sparse rows, compiled.
+
+Free functions over ranges of rows of CSR arrays: they allocate nothing, release the interpreter lock and write only to the arrays handed
+in, so that threads run them side by side, each with its own accumulator. Column indices are unsigned: a signed index costs a test for
+wrap-around at every element. ``reassoc`` and ``contract`` let sums run in vector registers; neither assumes that values are finite.
+
+In all of them the last element of a coefficient vector (row of a coefficient block) is the bias, the coefficient of a feature that is 1
+in every row.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+_SUMS = {"reassoc", "contract"}
+compiled = njit(nogil=True, cache=True, fastmath=_SUMS, boundscheck=False)
+
+
+@compiled
+def product_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    start: int,
+    stop: int,
+    vector: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """``scores = X p`` and ``out += Xᵀ(weights ∘ scores)`` over the rows that have a weight, each row read once."""
+    bias = np.uintp(len(vector) - 1)
+    for i in range(start, stop):
+        weight = weights[i]
+        if weight == 0.0:
+            continue
+        first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
+        score = 0.0
+        for k in range(first, last):
+            score += values[k] * vector[np.uintp(indices[k])]
+        score += vector[bias]
+        scores[i] = score
+        pull = weight * score
+        for k in range(first, last):
+            out[np.uintp(indices[k])] += values[k] * pull
+        out[bias] += pull
+
+
+@compiled
+def score_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    start: int,
+    stop: int,
+    vector: NDArray[np.float64],
+    skipped: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    """``scores = X p`` over the rows where ``skipped`` is 0."""
+    bias = vector[len(vector) - 1]
+    for i in range(start, stop):
+        if skipped[i] != 0.0:
+            continue
+        score = 0.0
+        for k in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
+            score += values[k] * vector[np.uintp(indices[k])]
+        scores[i] = score + bias
+
+
+@compiled
+def adjoint_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    start: int,
+    stop: int,
+    weights: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """``out += Xᵀ weights`` over the rows that have a weight."""
+    bias = np.uintp(len(out) - 1)
+    for i in range(start, stop):
+        weight = weights[i]
+        if weight == 0.0:
+            continue
+        for k in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
+            out[np.uintp(indices[k])] += values[k] * weight
+        out[bias] += weight
+
+
+@compiled
+def count_columns(indices: NDArray[np.uint32], start: int, stop: int, counts: NDArray[np.int64]) -> None:
+    """``counts[j]`` grows by the occurrences of column j in a range of nonzeros."""
+    for k in range(np.uintp(start), np.uintp(stop)):
+        counts[np.uintp(indices[k])] += 1
+
+
+@compiled
+def gather_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    order: NDArray[np.int64],
+    column_of: NDArray[np.uint32],
+    start: int,
+    stop: int,
+    new_indptr: NDArray[np.int64],
+    new_indices: NDArray[np.uint32],
+    new_values: NDArray[np.float32],
+) -> None:
+    """Row i of the new arrays becomes row ``order[i]`` of the old ones, its columns renamed by ``column_of``."""
+    for i in range(start, stop):
+        row = order[i]
+        target = np.uintp(new_indptr[i])
+        for k in range(np.uintp(indptr[row]), np.uintp(indptr[row + 1])):
+            new_indices[target] = column_of[np.uintp(indices[k])]
+            new_values[target] = values[k]
+            target += np.uintp(1)
+
+
+def warm_up() -> None:
+    """Compile every kernel, or load it from the cache, for the types that solvers use."""
+    indptr, order = np.array([0, 1], np.int64), np.zeros(1, np.int64)
+    indices, values = np.zeros(1, np.uint32), np.ones(1, np.float32)
+    row, vector = np.ones(1), np.zeros(2)
+    csr: tuple[Any, ...] = (indptr, indices, values)
+    product_rows(*csr, 0, 1, vector, row, row.copy(), vector.copy())
+    score_rows(*csr, 0, 1, vector, row, row.copy())
+    adjoint_rows(*csr, 0, 1, row, vector.copy())
+    count_columns(indices, 0, 1, order.copy())
+    gather_rows(*csr, order, indices, 0, 1, indptr, indices.copy(), values.copy())

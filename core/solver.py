@@ -1,0 +1,28 @@
+"""The one signature of all solvers."""
+
+from typing import Protocol
+
+from core.options import Options
+from core.problem import Problem
+from core.progress import Observer
+from core.registry import algorithm as find_algorithm
+from core.result import Result
+from core.sweeps import Steps, Sweeper, Vector
+
+
+class Solver(Protocol):
+    """Steps towards a Result, to be run by a Sweeper over ``problem.rows``.
+
+    ``init`` are coefficients to start from, shape (n_features + 1,), the bias last.
+    """
+
+    def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps: ...
+
+
+def solve(
+    algorithm: str, problem: Problem, options: Options, *, init: Vector | None = None, observer: Observer | None = None, threads: int | None = None
+) -> Result:
+    """Run one solver on one two-class problem, as the options say; raises UnknownAlgorithm."""
+    steps = find_algorithm(algorithm).load()(problem, options, init)
+    with Sweeper(problem.rows, threads=threads, observer=observer) as sweeper:
+        return sweeper.run({"": steps})[0]
