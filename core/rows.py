@@ -51,7 +51,8 @@ def sorted_rows(rows: SparseRows) -> SparseRows:
     offsets = np.cumsum(lengths) - lengths
     where = np.arange(lengths.sum()) + np.repeat(rows.indptr[owner] - start - offsets, lengths)
     indices, values = rows.indices[start:stop].copy(), rows.values[start:stop].copy()
-    order = where[np.lexsort((indices[where], np.repeat(owner, lengths)))]
+    keys = (np.repeat(np.arange(len(owner), dtype=np.uint64), lengths) << np.uint64(32)) | indices[where]
+    order = where[np.argsort(keys)]
     indices[where], values[where] = indices[order], values[order]
     return SparseRows(rows.indptr - start, indices, values, rows.n_features)
 
@@ -72,9 +73,9 @@ def find_faults(rows: SparseRows, limit: int = 20) -> list[Fault]:
     Checked: that the arrays fit each other (nothing else is, if they do not), that indices ascend in a row without repetition and lie below
     ``n_features``, and that values are finite. Four passes over the nonzeros, no Python by the row.
     """
-    misfit = _misfit(rows)
-    if misfit is not None:
-        return [misfit]
+    wrong = misfit(rows)
+    if wrong is not None:
+        return [wrong]
     start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
     indices, values = rows.indices[start:stop], rows.values[start:stop]
     found: list[tuple[int, str, str]] = []
@@ -92,8 +93,8 @@ def find_faults(rows: SparseRows, limit: int = 20) -> list[Fault]:
     return [Fault(str(row), field, detail) for row, field, detail in sorted(found)[:limit]]
 
 
-def _misfit(rows: SparseRows) -> Fault | None:
-    """What keeps the three arrays from being the rows of one matrix."""
+def misfit(rows: SparseRows) -> Fault | None:
+    """What keeps the three arrays from being the rows of one matrix; without it, everything else here may be called."""
     if not 0 <= rows.n_features <= MAX_FEATURES:
         return Fault("", "indices", f"{rows.n_features} features: must be 0 to {MAX_FEATURES}")
     if len(rows.indptr) == 0 or int(rows.indptr[0]) < 0:
@@ -108,7 +109,7 @@ def _misfit(rows: SparseRows) -> Fault | None:
     return None
 
 
-def _steps(rows: SparseRows, wrong: "np.ufunc") -> NDArray[np.int64]:
+def _steps(rows: SparseRows, wrong: np.ufunc) -> NDArray[np.int64]:
     """Positions, counted from the first nonzero, whose index compares wrongly with the next one of the same row."""
     start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
     indices = rows.indices[start:stop]
@@ -120,7 +121,8 @@ def _steps(rows: SparseRows, wrong: "np.ufunc") -> NDArray[np.int64]:
 
 def _row_of(rows: SparseRows, positions: NDArray[np.int64]) -> NDArray[np.int64]:
     """The rows that own nonzeros, given by their positions counted from the first."""
-    return np.searchsorted(rows.indptr, positions + rows.indptr[0], side="right") - 1
+    following: NDArray[np.int64] = np.searchsorted(rows.indptr, positions + rows.indptr[0], side="right")
+    return following - 1
 
 
 def _faults(rows: SparseRows, positions: NDArray[np.int64], field: str, details: list[str]) -> list[tuple[int, str, str]]:

@@ -12,7 +12,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -106,7 +106,9 @@ class Jobs:
             job.progress.fraction = 1.0
         return job
 
-    def list(self, state: JobState | None = None, model: str | None = None, limit: int = 50, cursor: str | None = None) -> tuple[list[Job], str | None]:
+    def list(
+        self, state: JobState | None = None, model: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> tuple[list[Job], str | None]:
         """At most ``limit`` jobs, newest first, after ``cursor``, and the cursor of the next page if there is one."""
         found: list[Job] = []
         for id in reversed(self._store.children("jobs")):
@@ -179,7 +181,7 @@ class Jobs:
         """Take a job that is over off the list of the unfinished."""
         self._store.delete(f"open/{id}")
 
-    def unfinished_ids(self) -> list[str]:
+    def unfinished_ids(self) -> Sequence[str]:
         """Ids of the jobs that are not known to be over, oldest first."""
         return self._store.children("open")
 

@@ -6,7 +6,7 @@ Everything has a time to live. When Redis does not answer, every method raises L
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -103,7 +103,8 @@ class Live:
     def workers(self) -> list[str]:
         """Names of the workers that have given a sign of life lately."""
         with _answering():
-            return [name.decode() for name in self._redis.zrangebyscore(self._key("workers"), f"({self._now()}", "+inf")]
+            names = cast("list[bytes]", self._redis.zrangebyscore(self._key("workers"), f"({self._now()}", "+inf"))
+            return [name.decode() for name in names]
 
     def _now(self) -> float:
         seconds, microseconds = self._redis.time()

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import rq
 from redis import Redis
@@ -41,7 +42,8 @@ class Queue:
     def waiting(self) -> set[str]:
         """Ids of the jobs that no worker has taken yet."""
         with _answering():
-            return {entry.decode().rpartition("_")[0] for entry in self._redis.lrange(self._queue.key, 0, -1)}
+            entries = cast("list[bytes]", self._redis.lrange(self._queue.key, 0, -1))
+            return {entry.decode().rpartition("_")[0] for entry in entries}
 
     def contains(self, job_id: str) -> bool:
         """Whether the job waits for a worker."""

@@ -1,0 +1,83 @@
+"""Labels to class codes: numbered as they come, renumbered in sorted order when all are known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.contract import Label
+from workers.errors import LimitExceeded
+
+MAX_LABEL_CHARACTERS = 256
+UNLABELED = -1
+_INTEGERS = range(-(2**63), 2**63)
+
+
+class Classes:
+    """The labels seen so far, each with a code; all strings or all integers, at most ``limit``."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._codes: dict[Label | None, int] = {None: UNLABELED}
+        self._kind: type | None = None
+
+    def faults(self, labels: Sequence[Any], limit: int) -> list[tuple[int, str]]:
+        """Which labels (by place in the sequence) cannot be taken, and why, as far as the labels seen before and these go."""
+        if self._plain(labels):
+            return []
+        found: list[tuple[int, str]] = []
+        kind = self._kind
+        for place, label in enumerate(labels):
+            if label is None:
+                continue
+            detail = label_detail(label, kind)
+            kind = kind or (type(label) if detail is None else None)
+            if detail is not None:
+                found.append((place, detail))
+                if len(found) == limit:
+                    break
+        return found
+
+    def encode(self, labels: Sequence[Label | None]) -> NDArray[np.int32]:
+        """Codes of checked labels, -1 for None; raises LimitExceeded for a class too many."""
+        for label in dict.fromkeys(labels):
+            if label not in self._codes:
+                if len(self._codes) > self._limit:
+                    raise LimitExceeded("classes", self._limit)
+                self._kind = type(label)
+                self._codes[label] = len(self._codes) - 1
+        codes = self._codes
+        return np.fromiter((codes[label] for label in labels), np.int32, len(labels))
+
+    def sorted(self) -> tuple[list[Label], NDArray[np.int32]]:
+        """The classes in their final order, and the final code of each code given so far, with -1 for -1 as its last element."""
+        given: list[Any] = list(self._codes)[1:]
+        classes: list[Any] = sorted(given)
+        final = {label: code for code, label in enumerate(classes)}
+        return classes, np.array([*(final[label] for label in given), UNLABELED], np.int32)
+
+    def _plain(self, labels: Sequence[Any]) -> bool:
+        """Whether the labels are, by their types and the labels known, beyond doubt: then no label need be looked at alone."""
+        kinds = set(map(type, labels)) - {type(None)}
+        if not kinds:
+            return True
+        kind = self._kind or next(iter(kinds))
+        return kinds == {kind} and kind in (str, int) and all(label_detail(label, kind) is None for label in set(labels) if label is not None)
+
+
+def label_detail(label: Any, kind: type | None) -> str | None:
+    """What is wrong with one label, where labels so far are of this kind."""
+    if type(label) not in (str, int):
+        return "must be a string or an integer"
+    if kind is not None and type(label) is not kind:
+        return "labels must be all strings or all integers"
+    if isinstance(label, int):
+        return None if label in _INTEGERS else "must fit 64 bits"
+    if not 1 <= len(label) <= MAX_LABEL_CHARACTERS:
+        return f"must have 1 to {MAX_LABEL_CHARACTERS} characters"
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        return "is not valid Unicode"
+    return None

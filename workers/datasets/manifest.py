@@ -1,0 +1,36 @@
+"""What a manifest says beside the files: counts, the digest of the content, warnings."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+from workers.contract import File, Label
+
+
+def content_digest(n_features: int, classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
+    """SHA-256 of the content of a dataset: its files have one form for one content, so their digests, in a fixed order, stand for them."""
+    parts = {name: files[name].sha256 for name in sorted(files)}
+    content = {"n_features": n_features, "classes": [label for label, _ in classes], "files": parts}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def document_warnings(n_empty: int, n_unseen: int | None) -> list[str]:
+    """Warnings about the rows; ``n_unseen`` is None where it was not counted."""
+    warnings = []
+    if n_empty:
+        warnings.append(f"{_count(n_empty, 'document')} without any nonzero value")
+    if n_unseen:
+        warnings.append(f"{_count(n_unseen, 'feature')} that no document has")
+    return warnings
+
+
+def class_warnings(classes: Sequence[tuple[Label, int]]) -> list[str]:
+    """Warnings about the labels."""
+    if not classes:
+        return ["no document is labeled"]
+    alone = [f"class {label!r} has one labeled document" for label, count in classes if count == 1]
+    return [*alone[:20], *([f"and {len(alone) - 20} more classes with one labeled document"] if len(alone) > 20 else [])]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

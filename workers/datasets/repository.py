@@ -1,0 +1,122 @@
+"""The datasets of a store.
+
+    datasets/{id}/manifest.json    the dataset exists
+    datasets/{id}/*.npy, *.ndjson  its arrays and ids, or its labels alone if it shares the documents of another
+    datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept here; made before its manifest, removed after it
+"""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from workers import records
+from workers.contract import Dataset, Label
+from workers.datasets.builder import DatasetBuilder
+from workers.datasets.documents import Documents, open_documents
+from workers.datasets.relabel import relabeled
+from workers.errors import Conflict, NotFound
+from workers.jobs import Jobs
+from workers.names import born_before, check_name, is_id
+from workers.settings import Limits
+from workers.storage import KeyMissing, Store
+
+_UNFINISHED_SECONDS = 86_400
+"""An upload or relabeling that takes longer than this may be taken for abandoned."""
+
+
+class Datasets:
+    """Datasets by id, newest first. Nothing of them changes once they are sealed."""
+
+    def __init__(self, store: Store, limits: Limits | None = None) -> None:
+        self._store = store
+        self._limits = limits or Limits()
+
+    def builder(self, name: str | None = None) -> DatasetBuilder:
+        """A new dataset to be filled; raises InvalidName."""
+        return DatasetBuilder(self._store, self._limits, None if name is None else check_name("dataset", name))
+
+    def get(self, id: str) -> Dataset:
+        """The manifest of a dataset; raises NotFound."""
+        found = records.find(self._store, _manifest(id), Dataset) if is_id("ds", id) else None
+        if found is None:
+            raise NotFound("dataset", id)
+        return found
+
+    def list(self, limit: int = 50, cursor: str | None = None) -> tuple[list[Dataset], str | None]:
+        """At most ``limit`` datasets, newest first, after ``cursor``, and the cursor of the next page if there is one."""
+        found: list[Dataset] = []
+        for id in reversed(self._store.children("datasets")):
+            if cursor is not None and id >= cursor:
+                continue
+            dataset = records.find(self._store, _manifest(id), Dataset)
+            if dataset is None:
+                continue
+            if len(found) == limit:
+                return found, found[-1].id
+            found.append(dataset)
+        return found, None
+
+    def open(self, id: str) -> Documents:
+        """The documents and labels of a dataset; raises NotFound, also when it is deleted meanwhile."""
+        try:
+            return open_documents(self._store, self.get(id))
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    def relabel(self, id: str, labels: Mapping[str, Label | None]) -> Dataset:
+        """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
+
+        Raises NotFound, InvalidDocuments naming documents that are unknown or labels that cannot be taken, LimitExceeded.
+        """
+        base = self.get(id)
+        folder = self._store.staging()
+        try:
+            dataset, file = relabeled(base, self.open(id), labels, self._limits, folder)
+            self._share(base, dataset, file)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return dataset
+
+    def _share(self, base: Dataset, dataset: Dataset, labels: Path) -> None:
+        """Store a relabeled dataset, or nothing of it."""
+        shared = f"datasets/{base.documents}/shared/{dataset.id}"
+        self._store.create(shared, b"")
+        try:
+            self._store.upload(dataset.files["labels"].key, labels)
+            # a deletion of the documents that came before our mark has taken the base away; one that comes later will see the mark
+            self.get(base.id)
+            records.create(self._store, _manifest(dataset.id), dataset)
+        except BaseException:
+            self._store.delete(f"datasets/{dataset.id}")
+            self._store.delete(shared)
+            raise
+
+    def delete(self, id: str) -> None:
+        """Delete a dataset; its documents go with the last dataset that shares them. Raises NotFound, Conflict while a job needs it."""
+        dataset = self.get(id)
+        job = Jobs(self._store).using(dataset)
+        if job is not None:
+            raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
+        self._store.delete(_manifest(id))
+        self._store.delete(f"datasets/{dataset.documents}/shared/{id}")
+        self._drop(id)
+        self._drop(dataset.documents)
+
+    def collect(self) -> None:
+        """Remove what interrupted uploads, relabelings and deletions have left, once it is a day old."""
+        for id in self._store.children("datasets"):
+            if born_before(id, _UNFINISHED_SECONDS) and not self._store.exists(_manifest(id)):
+                self._drop(id)
+
+    def _drop(self, id: str) -> None:
+        """Remove the files of a dataset without a manifest unless others share them."""
+        if self._store.exists(_manifest(id)):
+            return
+        for other in self._store.children(f"datasets/{id}/shared"):
+            if self._store.exists(_manifest(other)) or not born_before(other, _UNFINISHED_SECONDS):
+                return
+        self._store.delete(f"datasets/{id}")
+
+
+def _manifest(id: str) -> str:
+    return f"datasets/{id}/manifest.json"
