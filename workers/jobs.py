@@ -12,7 +12,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any
 
@@ -185,9 +185,11 @@ class Jobs:
         """Ids of the jobs that are not known to be over, oldest first."""
         return self._store.children("open")
 
-    def unfinished(self) -> Iterator[Job]:
-        """The jobs that are not over (or not yet published), oldest first."""
+    def unfinished(self, but: Set[str] = frozenset()) -> Iterator[Job]:
+        """The jobs that are not over (or not yet published), oldest first, without looking at those named in ``but``."""
         for id in self.unfinished_ids():
+            if id in but:
+                continue
             try:
                 job = self.get(id)
             except NotFound:

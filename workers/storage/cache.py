@@ -1,6 +1,7 @@
 """Local copies of stored files, under their checksums, the least recently used removed when they take too much room."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,8 +45,7 @@ class FileCache:
         self._folder.mkdir(parents=True, exist_ok=True)
         staged = self._staging.folder() / f"adopt-{file.sha256}"
         if path.stat().st_dev != self._folder.stat().st_dev:
-            staged.write_bytes(path.read_bytes())
-            path.unlink()
+            shutil.move(path, staged)
             path = staged
         os.replace(path, self._folder / file.sha256)
         self._trim(keep=file.sha256)

@@ -1,0 +1,181 @@
+"""One attempt at a training job, from the claim to the outcome."""
+
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownAlgorithm
+from core.result import Status
+from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
+from workers.datasets import Datasets, Documents
+from workers.errors import LiveUnavailable, NotFound, QueueUnavailable, Unavailable
+from workers.heart import Heart, Reason
+from workers.jobs import Jobs
+from workers.live import Live
+from workers.queue import Queue
+from workers.results import store_results
+from workers.storage import Store
+
+if TYPE_CHECKING:
+    from core.training import Training
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Parts(NamedTuple):
+    """What a worker works with."""
+
+    store: Store
+    live: Live
+    queue: Queue
+    worker: str
+    """name of the worker, unique among all that live"""
+    threads: int
+    """0: as many as there are processors"""
+    lease_seconds: float
+    job_seconds: float
+
+
+class Attempts:
+    """Runs jobs, one after the other."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._jobs = Jobs(parts.store)
+        self._heart: Heart | None = None
+
+    def run(self, job_id: str) -> None:
+        """Run a job to its end, unless it is over or somebody else runs it; then the message that brought it here is dropped.
+
+        Raises Unavailable when the store or Redis fails: the attempt is lost, and the job will be tried again.
+        """
+        attempt = self._claim(job_id)
+        if attempt is None:
+            return
+        parts = self._parts
+        _log.info("attempt begins", job=job_id, attempt=attempt.number)
+        heart = Heart(
+            self._jobs, parts.live, job_id, attempt.number, parts.worker, lease_seconds=parts.lease_seconds, job_seconds=parts.job_seconds
+        )
+        self._heart = heart
+        try:
+            with heart:
+                outcome = self._outcome(self._jobs.get(job_id).request, attempt, heart)
+                if outcome is None:
+                    self._hand_back(job_id, attempt)
+                else:
+                    self._conclude(job_id, attempt, outcome)
+        finally:
+            self._heart = None
+            with suppress(LiveUnavailable):
+                parts.live.release(job_id, attempt.number)
+
+    def hand_back(self) -> None:
+        """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
+        if self._heart is not None:
+            self._heart.stop(Reason.HANDED_BACK)
+
+    def _claim(self, job_id: str) -> Attempt | None:
+        """The next attempt, with its lease held; None if there is nothing to do."""
+        parts, last = self._parts, self._jobs.get(job_id).attempt
+        if self._jobs.over(job_id) or (last and parts.live.held(job_id, last)):
+            return None
+        if not parts.live.acquire(job_id, last + 1, parts.worker, parts.lease_seconds):
+            return None
+        attempt = self._jobs.begin(job_id, parts.worker, last + 1)
+        if attempt is None:
+            parts.live.release(job_id, last + 1)
+            return None
+        parts.live.restart(job_id)
+        return attempt
+
+    def _outcome(self, request: JobRequest, attempt: Attempt, heart: Heart) -> Outcome | None:
+        """How the attempt ends; None if it was handed back."""
+        if self._jobs.cancel_requested(request.id):
+            return _ended(attempt, JobState.CANCELLED)
+        try:
+            documents = Datasets(self._parts.store).open(request.dataset)
+            training = self._train(request, documents, heart)
+            if training.status is Status.CANCELLED:
+                return _stopped(attempt, heart.reason, self._parts.job_seconds)
+            files = store_results(self._parts.store, training, documents, _files_of(request.id, attempt.number))
+        except Unavailable:
+            raise
+        except Exception as error:
+            if not isinstance(error, HalfmoonError):
+                _log.error("training failed", job=request.id, attempt=attempt.number, traceback=traceback.format_exc())
+            return _ended(attempt, JobState.FAILED, error=problem_of(error))
+        return _ended(attempt, JobState.SUCCEEDED).model_copy(
+            update={"status": training.status, "objective": training.objective, "warnings": list(training.warnings), "files": files}
+        )
+
+    def _train(self, request: JobRequest, documents: Documents, heart: Heart) -> "Training":
+        # imported late: Numba takes a second to load, and only who trains needs it
+        from core.training import train
+
+        return train(
+            documents.rows, documents.codes, documents.classes, request.algorithm, request.options, seed=request.seed, observer=heart.observe
+        )
+
+    def _conclude(self, job_id: str, attempt: Attempt, outcome: Outcome) -> None:
+        """Record the outcome, unless there is one; then what this attempt has stored is removed."""
+        won = self._jobs.finish(job_id, outcome)
+        if not won:
+            self._parts.store.delete(_files_of(job_id, attempt.number))
+        if self._jobs.publish(job_id) is None:
+            self._jobs.close(job_id)
+        _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
+
+    def _hand_back(self, job_id: str, attempt: Attempt) -> None:
+        self._jobs.hand_back(job_id, attempt.number)
+        # without Redis, whoever reconciles finds the job unheld and does the rest
+        with suppress(LiveUnavailable, QueueUnavailable):
+            self._parts.live.release(job_id, attempt.number)
+            self._parts.queue.enqueue(job_id)
+        _log.info("attempt handed back", job=job_id, attempt=attempt.number)
+
+
+def problem_of(error: Exception) -> Problem:
+    """What the owner of a job is told about an error; what only an operator can use is logged instead."""
+    match error:
+        case InvalidDocuments():
+            faults = [{str(name): value for name, value in fault._asdict().items()} for fault in error.faults]
+            return problem("invalid-documents", "The documents cannot be used", 422, str(error), faults)
+        case InvalidOption():
+            faults = [{"document": "", "field": f"options.{error.field}", "detail": error.detail}]
+            return problem("invalid-option", "An option is not valid", 422, str(error), faults)
+        case UnknownAlgorithm():
+            return problem("unknown-algorithm", "There is no such algorithm", 422, str(error))
+        case NotFound():
+            return problem("not-found", "Not found", 404, str(error))
+        case MemoryError():
+            return problem("out-of-memory", "The worker has too little memory", 500, "the job needs more memory than the worker has")
+        case HalfmoonError():
+            return problem("training-failed", "The training failed", 500, str(error))
+    return problem("internal", "The training failed", 500, f"the training ended with {type(error).__name__}; it has been logged")
+
+
+def problem(kind: str, title: str, status: int, detail: str, errors: list[dict[str, str]] | None = None) -> Problem:
+    """A problem of one of our kinds."""
+    return Problem(type=f"/problems/{kind}", title=title, status=status, detail=detail, errors=errors or [])
+
+
+def _stopped(attempt: Attempt, reason: Reason | None, job_seconds: float) -> Outcome | None:
+    """The end of an attempt whose solver was asked to stop."""
+    if reason is Reason.HANDED_BACK:
+        return None
+    if reason is Reason.TIMED_OUT:
+        detail = f"the job ran for more than the {job_seconds:g} seconds that a job may take here"
+        return _ended(attempt, JobState.FAILED, error=problem("timed-out", "The job took too long", 504, detail))
+    return _ended(attempt, JobState.CANCELLED)
+
+
+def _ended(attempt: Attempt, state: JobState, error: Problem | None = None) -> Outcome:
+    return Outcome(state=state, attempt=attempt.number, finished_at=datetime.now(UTC), error=error)
+
+
+def _files_of(job_id: str, number: int) -> str:
+    return f"jobs/{job_id}/attempts/{number}"

@@ -1,0 +1,83 @@
+"""RQ's worker, made to outlast its Redis and to hand its job back when it is told to stop."""
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import rq
+import structlog
+from redis import Redis
+from redis.exceptions import RedisError
+from rq.job import Job
+from rq.serializers import JSONSerializer
+
+_MONITORING_SECONDS = 5
+_TTL_SECONDS = 30
+_MAINTENANCE_SECONDS = 60
+_LONGEST_WAIT_SECONDS = 2.0
+_STUBBORN_SECONDS = 10.0
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Courier(rq.Worker):
+    """Takes messages and runs each in a forked child; ``work`` returns when it was told to stop or has lost Redis, and ``stopping`` tells which."""
+
+    max_connection_wait_time = _LONGEST_WAIT_SECONDS
+    stopping = False
+
+    def __init__(self, queue: str, name: str, redis: Redis, *, drain_seconds: float, killed: Callable[[str], None]) -> None:
+        super().__init__(
+            [queue],
+            name=name,
+            connection=redis,
+            serializer=JSONSerializer,
+            worker_ttl=_TTL_SECONDS,
+            job_monitoring_interval=_MONITORING_SECONDS,
+            maintenance_interval=_MAINTENANCE_SECONDS,
+            work_horse_killed_handler=lambda job, *_: killed(job.args[0]),
+        )
+        self._drain_seconds = drain_seconds
+
+    def run(self) -> bool:
+        """Work until told to stop, then true; false if Redis was lost, and a new courier is needed."""
+        try:
+            self.work(logging_level=logging.getLevelName(logging.getLogger("rq.worker").level))
+        except (RedisError, OSError, ValueError) as error:
+            _log.warning("Redis is lost", error=str(error))
+        return self.stopping
+
+    def request_stop(self, signum: Any, frame: Any) -> None:
+        """Told to stop: idle at once; with a job, when it has ended or, after a while, when it has been handed back."""
+        self.stopping = True
+        super().request_stop(signum, frame)
+
+    def handle_warm_shutdown_request(self) -> None:
+        """Begin to count the time that the running job is given."""
+        _log.info("told to stop", worker=self.name, drain_seconds=self._drain_seconds)
+        for seconds, what in ((self._drain_seconds, signal.SIGTERM), (self._drain_seconds + _STUBBORN_SECONDS, signal.SIGKILL)):
+            timer = threading.Timer(seconds, self._signal_horse, (what,))
+            timer.daemon = True
+            timer.start()
+
+    def set_shutdown_requested_date(self) -> None:
+        """Not kept: called in a signal handler, it must not fail for want of Redis."""
+
+    def maintain_heartbeats(self, job: Job) -> None:
+        """RQ's own records of a running job are of no consequence: without Redis, go on."""
+        try:
+            super().maintain_heartbeats(job)
+        except Exception as error:
+            _log.warning("Redis does not answer", error=str(error))
+
+    def set_current_job_working_time(self, current_job_working_time: float, pipeline: Any = None) -> None:
+        """As ``maintain_heartbeats``."""
+        with suppress(RedisError, OSError):
+            super().set_current_job_working_time(current_job_working_time, pipeline)
+
+    def _signal_horse(self, what: signal.Signals) -> None:
+        if self.horse_pid:
+            _log.info("the running job is asked to come back", worker=self.name, signal=what.name)
+            self.kill_horse(what)

@@ -1,0 +1,59 @@
+"""What a training leaves in the store: the model, its trace, the labels it gave."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from safetensors.numpy import save_file
+
+from workers.contract import File
+from workers.datasets import Documents
+from workers.heart import trace_row
+from workers.storage import Store
+
+if TYPE_CHECKING:
+    from core.training import Training
+
+_ROWS = 10_000
+
+
+def store_results(store: Store, training: "Training", documents: Documents, prefix: str) -> dict[str, File]:
+    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``."""
+    folder = store.staging()
+    try:
+        arrays, meta = training.model.to_arrays()
+        save_file(arrays, folder / "model.safetensors")
+        (folder / "model.json").write_text(json.dumps(meta))
+        (folder / "trace.json").write_text(json.dumps([trace_row(point) for point in training.trace]))
+        _write_labels(folder / "labels.ndjson", training, documents)
+        names = {"model": "model.safetensors", "model_meta": "model.json", "trace": "trace.json", "labels": "labels.ndjson"}
+        return {kind: store.upload(f"{prefix}/{name}", folder / name) for kind, name in names.items()}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_labels(path: Path, training: "Training", documents: Documents) -> None:
+    """A line for each document that was unlabeled, in order: ``{"id", "label", "score", "probability"}``.
+
+    ``score`` is that of the second of two classes, or of the given label among more; ``probability`` that of the given label, or null.
+    """
+    positions, scores = training.unlabeled, training.scores
+    places = training.model.labels_of(scores)
+    encode = msgspec.json.Encoder().encode
+    ids = iter(documents.ids)
+    passed = 0
+    with path.open("wb") as file:
+        for start in range(0, len(positions), _ROWS):
+            part = slice(start, start + _ROWS)
+            chosen = places[part]
+            best = scores[part, 0] if scores.shape[1] == 1 else scores[part][range(len(chosen)), chosen]
+            sure = None if training.probabilities is None else training.probabilities[part][range(len(chosen)), chosen].tolist()
+            for row, (position, place) in enumerate(zip(positions[part].tolist(), chosen.tolist(), strict=True)):
+                for _ in range(position - passed):
+                    next(ids)
+                passed = position + 1
+                label = documents.classes[place]
+                line = {"id": next(ids), "label": label, "score": float(best[row]), "probability": sure[row] if sure else None}
+                file.write(encode(line) + b"\n")

@@ -1,0 +1,135 @@
+"""A worker process: warms the kernels, takes jobs from the queue, runs each in a child of its own."""
+
+import os
+import secrets
+import signal
+import socket
+import threading
+from contextlib import suppress
+
+import structlog
+
+from core.errors import HalfmoonError
+from workers.attempt import Parts
+from workers.connect import connect
+from workers.courier import Courier
+from workers.errors import LiveUnavailable
+from workers.jobs import Jobs
+from workers.live import Live
+from workers.logs import configure_logging
+from workers.queue import Queue
+from workers.reconcile import Reconciler
+from workers.settings import Settings
+from workers.storage import open_store
+from workers.tasks import working
+
+_FIRST_WAIT_SECONDS = 0.2
+_LONGEST_WAIT_SECONDS = 5.0
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def run_worker(settings: Settings) -> int:
+    """Work until SIGTERM or SIGINT; the exit code. Redis may come late, go and return meanwhile."""
+    configure_logging(settings.log_format, settings.log_level)
+    name = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    parts = _parts(settings, name)
+    parts.store.sweep()
+    _warm_up()
+    working.set(parts)
+    stop = threading.Event()
+    with _Pulse(parts.live, name, settings.lease_seconds):
+        _log.info("worker is ready", worker=name, queue=settings.queue)
+        _work(settings, parts, stop)
+    _log.info("worker has stopped", worker=name)
+    return 0
+
+
+def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
+    """Use one courier after the other: one that has lost Redis cannot be used again."""
+    wait = _FIRST_WAIT_SECONDS
+    while not stop.is_set():
+        _stop_on_signals(stop)
+        try:
+            # RQ waits for messages in blocking calls, so its connection is its own, with its own time-outs
+            redis = connect(settings.redis_url, settings.redis_seconds)
+            courier = Courier(
+                settings.queue, parts.worker, redis, drain_seconds=settings.drain_seconds, killed=lambda id: _recover(settings, parts, id)
+            )
+        except Exception as error:
+            _log.warning("Redis does not answer", error=str(error), again_in=wait)
+        else:
+            if courier.run():
+                return
+            wait = _FIRST_WAIT_SECONDS
+        _stop_on_signals(stop)
+        stop.wait(wait)
+        wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    """While no courier works, a signal ends the waiting."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+
+
+def _recover(settings: Settings, parts: Parts, job_id: str) -> None:
+    """The child that ran a job was killed: give the job its next chance at once instead of when its lease has run out."""
+    jobs = Jobs(parts.store)
+    reconciler = Reconciler(
+        jobs, parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts
+    )
+    try:
+        job = jobs.get(job_id)
+        if job.attempt:
+            parts.live.release(job_id, job.attempt)
+        if not jobs.over(job_id):
+            reconciler.recover(job)
+        parts.store.sweep()
+    except HalfmoonError as error:
+        _log.warning("a killed job waits for a gateway to enqueue it again", job=job_id, error=str(error))
+
+
+def _parts(settings: Settings, name: str) -> Parts:
+    redis = connect(settings.redis_url, settings.redis_seconds)
+    return Parts(
+        store=open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes),
+        live=Live(redis, settings.queue),
+        queue=Queue(redis, settings.queue, settings.job_seconds),
+        worker=name,
+        threads=settings.threads,
+        lease_seconds=settings.lease_seconds,
+        job_seconds=settings.job_seconds,
+    )
+
+
+def _warm_up() -> None:
+    """Load and compile once what every child will inherit."""
+    from core.training import warm_up
+
+    warm_up()
+
+
+class _Pulse:
+    """Tells Redis that this worker lives; a context manager."""
+
+    def __init__(self, live: Live, name: str, seconds: float) -> None:
+        self._live = live
+        self._name = name
+        self._seconds = seconds
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        with suppress(LiveUnavailable):
+            self._live.worker_gone(self._name)
+
+    def _beat(self) -> None:
+        while not self._done.is_set():
+            with suppress(LiveUnavailable):
+                self._live.worker_alive(self._name, self._seconds)
+            self._done.wait(self._seconds / 4)
