@@ -1,0 +1,45 @@
+"""What every wire format offers, and the bounds that all of them keep."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from workers.datasets import Batch
+
+BLOCK_BYTES = 256 << 10
+"""How much is parsed at once: few enough bytes that a parse in a thread never keeps the event loop from the interpreter for long."""
+
+MAX_FAULTS = 20
+"""How many faults an answer names at most."""
+
+MAX_TEXT = 256
+"""Longest id or label, in characters."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much of a body is accepted; going beyond raises workers.errors.LimitExceeded."""
+
+    body_bytes: int
+    """as sent"""
+    unpacked_bytes: int
+    """after gzip or zip"""
+    document_bytes: int
+    """of one document, as text"""
+    documents: int
+    nonzeros: int
+
+
+class Decoder(Protocol):
+    """A push parser: whoever reads the network feeds it, and the batches come out as soon as they are complete.
+
+    Both methods raise InvalidDocuments (naming document and field) or LimitExceeded; iterate to the end.
+    """
+
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """Take the next bytes of the body, at most BLOCK_BYTES for flat memory."""
+        ...
+
+    def finish(self) -> Iterator[Batch]:
+        """The body has ended: the last batches, or the refusal of a body cut short."""
+        ...

@@ -1,0 +1,81 @@
+"""Which decoder a request's headers ask for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO
+
+from app.codecs.base import BLOCK_BYTES, Bounds, Decoder
+from app.codecs.encoding import Gunzip, Identity, Unpacker
+from app.codecs.json_body import JsonDecoder
+from app.codecs.ndjson import NdjsonDecoder
+from app.codecs.npz import NpzDecoder
+from app.codecs.svmlight import SvmlightDecoder
+from app.errors import UnsupportedMediaType
+from workers.datasets import Batch
+from workers.errors import LimitExceeded
+
+Spool = Callable[[], IO[bytes]]
+"""Where a format that cannot be read as it comes may keep the body until its end."""
+
+_DECODERS: Mapping[str, Callable[[Bounds, Spool], Decoder]] = {
+    "application/json": lambda bounds, spool: JsonDecoder(bounds.document_bytes),
+    "application/x-ndjson": lambda bounds, spool: NdjsonDecoder(bounds.document_bytes),
+    "text/x-svmlight": lambda bounds, spool: SvmlightDecoder(bounds.document_bytes),
+    "application/x-npz": lambda bounds, spool: NpzDecoder(spool(), bounds),
+}
+MEDIA_TYPES = tuple(_DECODERS)
+
+
+class Body:
+    """A request body on its way to batches: counts its bytes, undoes its encoding, decodes its format."""
+
+    def __init__(self, unpacker: Unpacker, decoder: Decoder, bounds: Bounds) -> None:
+        self._unpacker = unpacker
+        self._decoder = decoder
+        self._bounds = bounds
+        self._size = 0
+
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """Batches that these bytes complete; raises InvalidDocuments or LimitExceeded."""
+        self._size += len(data)
+        check_size(self._size, self._bounds)
+        for piece in self._unpacker.feed(data):
+            yield from self._decoder.feed(piece)
+
+    def finish(self) -> Iterator[Batch]:
+        """The last batches; raises InvalidDocuments for a body cut short."""
+        self._unpacker.finish()
+        return self._decoder.finish()
+
+
+def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool) -> Body:
+    """The decoder of a request; raises UnsupportedMediaType, or LimitExceeded where the headers announce too much already."""
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    decoder = _DECODERS.get(media_type)
+    if decoder is None:
+        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(MEDIA_TYPES)}")
+    unpacker = _unpacker(headers.get("content-encoding", "identity"), bounds)
+    length = headers.get("content-length", "")
+    if length.isdecimal():
+        check_size(int(length), bounds)
+    return Body(unpacker, decoder(bounds, spool), bounds)
+
+
+def check_size(size: int, bounds: Bounds) -> None:
+    """Raises LimitExceeded for a body of more bytes than are taken."""
+    if size > bounds.body_bytes:
+        raise LimitExceeded("bytes in the body", bounds.body_bytes)
+
+
+def pieces(data: bytes) -> Iterator[bytes]:
+    """The bytes, in pieces that may be fed."""
+    return (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
+
+
+def _unpacker(encoding: str, bounds: Bounds) -> Unpacker:
+    match encoding.strip().lower():
+        case "identity" | "":
+            return Identity()
+        case "gzip" | "x-gzip":
+            return Gunzip(bounds.unpacked_bytes)
+        case other:
+            raise UnsupportedMediaType(f"Content-Encoding {other[:64]!r}", "bodies come plain or as gzip")

@@ -1,0 +1,101 @@
+"""The document as JSON has it, and how many of them become arrays."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from app.codecs.base import MAX_FAULTS, MAX_TEXT
+from core.errors import Fault, InvalidDocuments
+from core.rows import MAX_FEATURES, SparseRows
+from workers.datasets import Batch
+
+Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
+Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Document(Struct, forbid_unknown_fields=True, gc=False):
+    """One document of any of the JSON bodies."""
+
+    indices: list[Index]
+    values: list[float] | None = None
+    label: Text | Integer | None = None
+    id: Text | None = None
+
+
+class BatchMaker:
+    """Turns documents into batches; counts them, since a document without id is called by its position."""
+
+    def __init__(self) -> None:
+        self.position = 0
+
+    def batch(self, documents: Sequence[Document]) -> Batch:
+        """The arrays of these documents; raises InvalidDocuments where ``values`` and ``indices`` differ in length."""
+        lengths = np.fromiter((len(d.indices) for d in documents), np.int64, len(documents))
+        self._check_lengths(documents, lengths)
+        indptr = np.zeros(len(documents) + 1, np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        total = int(indptr[-1])
+        indices = np.fromiter(chain.from_iterable([d.indices for d in documents]), np.uint32, total)
+        values = np.fromiter(chain.from_iterable([_values(d) for d in documents]), np.float64, total)
+        ids = [d.id for d in documents]
+        self.position += len(documents)
+        return Batch(rows_of(indptr, indices, values), [d.label for d in documents], ids if any(ids) else None)
+
+    def _check_lengths(self, documents: Sequence[Document], lengths: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        given = np.fromiter((len(d.indices) if d.values is None else len(d.values) for d in documents), np.int64, len(documents))
+        faults = []
+        for at in np.flatnonzero(given != lengths)[:MAX_FAULTS].tolist():
+            name = documents[at].id or str(self.position + at)
+            faults.append(Fault(name, "values", f"has {given[at]} numbers, but indices has {lengths[at]}"))
+        if faults:
+            raise refusal(faults)
+
+
+def rows_of(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> SparseRows:
+    """Rows of these arrays; a value too large for float32 becomes infinite, which the check of all rows refuses."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32, copy=False)
+    n_features = int(indices.max()) + 1 if len(indices) else 0
+    return SparseRows(indptr.astype(np.int64, copy=False), indices.astype(np.uint32, copy=False), narrow, n_features)
+
+
+def refusal(faults: Sequence[Fault]) -> InvalidDocuments:
+    """The error of documents with these faults."""
+    first = faults[0]
+    where = f"document {first.document}" if first.document else "the body"
+    return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
+
+
+def fault_of(error: msgspec.MsgspecError | UnicodeDecodeError, text: bytes, position: int, prefix: str = "") -> Fault:
+    """The fault of one document's JSON ``text``; it is named by its id where that can still be read."""
+    message = str(error)
+    path = re.search(r" - at `\$\.(\w+)", message)
+    name = _Identified.of(text) or str(position)
+    return Fault(name, path.group(1) if path else _unknown_field(message), prefix + message.partition(" - at ")[0])
+
+
+class _Identified(Struct):
+    id: Any = None
+
+    @classmethod
+    def of(cls, text: bytes) -> str:
+        try:
+            found = msgspec.json.decode(text, type=cls).id
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return ""
+        return found[:MAX_TEXT] if isinstance(found, str) else ""
+
+
+def _unknown_field(message: str) -> str:
+    named = re.search(r"(?:unknown|required) field `([^`]*)`", message)
+    return named.group(1)[:MAX_TEXT] if named else ""
+
+
+def _values(document: Document) -> Iterable[float]:
+    return repeat(1.0, len(document.indices)) if document.values is None else document.values

@@ -1,0 +1,72 @@
+"""``Content-Encoding``: gzip undone as it comes, at most a block at a time, so that a bomb never unfolds."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Protocol
+
+from app.codecs.base import BLOCK_BYTES
+from core.errors import Fault, InvalidDocuments
+from workers.errors import LimitExceeded
+
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+class Unpacker(Protocol):
+    """Undoes a Content-Encoding."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What the next bytes unpack to, in pieces of at most BLOCK_BYTES."""
+        ...
+
+    def finish(self) -> None:
+        """The body has ended; raises InvalidDocuments if it was cut short."""
+        ...
+
+
+class Identity:
+    """No encoding."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """See Unpacker."""
+        yield data
+
+    def finish(self) -> None:
+        """See Unpacker."""
+
+
+class Gunzip:
+    """One or more gzip members, and nothing after them; checksums are compared. Raises LimitExceeded beyond ``most`` bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._member = zlib.decompressobj(_GZIP)
+        self._begun = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """See Unpacker."""
+        piece = b""
+        # zlib may hold back output when a piece is full, though it has taken all input
+        while data or len(piece) == BLOCK_BYTES:
+            if self._member.eof:
+                self._member, self._begun = zlib.decompressobj(_GZIP), False
+            try:
+                piece = self._member.decompress(data, BLOCK_BYTES)
+            except zlib.error as error:
+                raise _broken(f"not gzip, or damaged: {error}") from error
+            self._begun = True
+            self._size += len(piece)
+            if self._size > self._most:
+                raise LimitExceeded("bytes in the unpacked body", self._most)
+            if piece:
+                yield piece
+            data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+
+    def finish(self) -> None:
+        """See Unpacker."""
+        if not self._member.eof:
+            raise _broken("the gzip stream ends too early" if self._begun else "the body is empty, which is not gzip")
+
+
+def _broken(detail: str) -> InvalidDocuments:
+    return InvalidDocuments(detail, [Fault("", "", detail)])

@@ -1,0 +1,142 @@
+"""``application/json``: ``{"documents": [...]}``, read as it comes."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from app.codecs.base import MAX_FAULTS
+from app.codecs.documents import BatchMaker, Document, fault_of, refusal
+from core.errors import Fault, InvalidDocuments
+from workers.datasets import Batch
+from workers.errors import LimitExceeded
+
+# A valid document has no object inside, so braces outside strings bound it. These find where documents end; msgspec parses them.
+_INSIDE = rb'\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+'
+_DOCUMENT = re.compile(_INSIDE + rb"\}", re.DOTALL)
+_UNFINISHED = re.compile(_INSIDE + rb'(?:"(?:[^"\\]++|\\.)*+\\?)?\Z', re.DOTALL)
+_HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
+_SPACE = re.compile(rb"\s*")
+_HEAD_BYTES = 1024
+_SHAPE = 'the body must be {"documents": [...]} and nothing else'
+
+
+class JsonDecoder:
+    """A machine of six states, each a method: it moves on from a position, or returns None when more text must come first."""
+
+    def __init__(self, document_bytes: int) -> None:
+        self._longest = document_bytes
+        self._decoder = msgspec.json.Decoder(list[Document])
+        self._one = msgspec.json.Decoder(Document)
+        self._maker = BatchMaker()
+        self._rest = b""
+        self._spans: list[tuple[int, int]] = []
+        self._state: Callable[[bytes, int], int | None] = self._head
+
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """See Decoder."""
+        text = self._rest + data if self._rest else data
+        self._spans = []
+        at, after = 0, self._state(text, 0)
+        while after is not None:
+            at = after
+            after = self._state(text, at)
+        if self._spans:
+            yield self._maker.batch(self._documents(text))
+        self._rest = text[at:]
+        if len(self._rest) > self._longest:
+            raise LimitExceeded("bytes in a document", self._longest)
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder."""
+        if self._state == self._head:
+            raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
+        if self._state != self._end:
+            raise self._malformed("the text ends too early")
+        return iter(())
+
+    def _head(self, text: bytes, at: int) -> int | None:
+        found = _HEAD.match(text, at)
+        if found:
+            self._state = self._first
+            return found.end()
+        if len(text) > _HEAD_BYTES:
+            raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
+        return None
+
+    def _first(self, text: bytes, at: int) -> int | None:
+        at = _end_of_space(text, at)
+        if at == len(text):
+            return None
+        self._state = self._tail if text.startswith(b"]", at) else self._document
+        return at + (self._state == self._tail)
+
+    def _document(self, text: bytes, at: int) -> int | None:
+        at = _end_of_space(text, at)
+        found = _DOCUMENT.match(text, at)
+        if found:
+            self._spans.append(found.span())
+            self._state = self._between
+            return found.end()
+        if at < len(text) and not _UNFINISHED.match(text, at):
+            raise self._wrong(text[at:])
+        return None
+
+    def _between(self, text: bytes, at: int) -> int | None:
+        at = _end_of_space(text, at)
+        if at == len(text):
+            return None
+        if text[at] not in b",]":
+            raise self._malformed("a comma or ] must follow a document")
+        self._state = self._document if text[at] in b"," else self._tail
+        return at + 1
+
+    def _tail(self, text: bytes, at: int) -> int | None:
+        at = _end_of_space(text, at)
+        if at == len(text):
+            return None
+        if text[at] not in b"}":
+            raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
+        self._state = self._end
+        return at + 1
+
+    def _end(self, text: bytes, at: int) -> int | None:
+        if _end_of_space(text, at) < len(text):
+            raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
+        return len(text) if at < len(text) else None
+
+    def _documents(self, text: bytes) -> list[Document]:
+        try:
+            return self._decoder.decode(b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return self._one_by_one(text)
+
+    def _one_by_one(self, text: bytes) -> list[Document]:
+        documents: list[Document] = []
+        faults: list[Fault] = []
+        for position, (start, stop) in enumerate(self._spans, self._maker.position):
+            try:
+                documents.append(self._one.decode(text[start:stop]))
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                faults.append(fault_of(error, text[start:stop], position))
+                if len(faults) == MAX_FAULTS:
+                    break
+        if faults:
+            raise refusal(faults)
+        return documents
+
+    def _wrong(self, text: bytes) -> InvalidDocuments:
+        try:
+            self._one.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            return refusal([fault_of(error, text, self._maker.position + len(self._spans))])
+        return self._malformed("malformed JSON")
+
+    def _malformed(self, detail: str) -> InvalidDocuments:
+        position = self._maker.position + len(self._spans)
+        return refusal([Fault(str(position), "", f"malformed JSON: {detail}")])
+
+
+def _end_of_space(text: bytes, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at

@@ -1,0 +1,28 @@
+"""Text cut at its lines, whatever the pieces in which it comes."""
+
+from workers.errors import LimitExceeded
+
+
+class Lines:
+    """Keeps the line that is not complete yet; raises LimitExceeded when it grows beyond ``longest`` bytes."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._rest = b""
+        self.number = 1
+        """of the first line of the next block; whoever takes a block counts it on"""
+
+    def feed(self, data: bytes) -> bytes:
+        """All lines that are complete now."""
+        end = data.rfind(b"\n") + 1
+        block, rest = (self._rest + data[:end], data[end:]) if end else (b"", self._rest + data)
+        self._rest = rest
+        if len(rest) > self._longest:
+            line = self.number + block.count(b"\n")
+            raise LimitExceeded(f"bytes in line {line}", self._longest)
+        return block
+
+    def finish(self) -> bytes:
+        """The last line, if the text does not end with a line feed."""
+        block, self._rest = self._rest, b""
+        return block

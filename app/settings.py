@@ -1,0 +1,47 @@
+"""What a gateway is told by its environment, beside what every process is."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from app.codecs.base import Bounds
+from workers.settings import Count, Seconds, Settings
+
+
+class GatewaySettings(Settings):
+    """Settings of the HTTP gateway."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; 0.0.0.0 is every address of the machine."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """Port to listen on; 0: any that is free."""
+    max_body_bytes: Count = 4 * 2**30 - 1
+    """Bytes that an upload of documents may have as it is sent."""
+    max_unpacked_bytes: Count = 16 * 2**30
+    """Bytes that an upload may have after gzip or zip are undone."""
+    max_document_bytes: Count = 2 * 2**20
+    """Bytes that one document may have as text (as arrays: an eighth of it in nonzeros)."""
+    max_request_bytes: Count = 64 * 2**20
+    """Bytes of a body that is held in memory: a prediction's, a job's with documents in it, labels to change."""
+    large_request_bytes: Count = 64 * 2**10
+    """Bytes from which a prediction is computed beside the event loop instead of on it."""
+    model_cache_bytes: Count = 512 * 2**20
+    """Bytes of loaded models that are kept; the least recently used are dropped first."""
+    resolve_seconds: Seconds = 0.25
+    """Seconds for which the newest version of a model is remembered when the store is not a local folder."""
+    reconcile_seconds: Seconds = 1.0
+    """Seconds between two looks for lost or half-published jobs."""
+    events_seconds: Seconds = 0.25
+    """Seconds between two looks at a job that somebody watches."""
+    parse_threads: Count = 2
+    """Threads that parse bodies and compute large predictions."""
+
+    @property
+    def upload_bounds(self) -> Bounds:
+        """How much of an uploaded body is accepted."""
+        return Bounds(self.max_body_bytes, self.max_unpacked_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)
+
+    @property
+    def request_bounds(self) -> Bounds:
+        """How much of a body that is held in memory is accepted."""
+        return Bounds(self.max_request_bytes, self.max_request_bytes, self.max_request_bytes, self.max_documents, self.max_nonzeros)
