@@ -6,10 +6,17 @@ from typing import NamedTuple
 import numpy as np
 
 from core.kernels import compiled
+from core.options import SemiSupervisedOptions
+from core.problem import Problem
 from core.sweeps import Vector
 
 _ROOT_ERROR = 1e-10
 _MAX_STEPS = 500
+
+
+def positive_fraction(problem: Problem, options: SemiSupervisedOptions) -> float:
+    """The fraction asked for, or that of the labeled rows."""
+    return problem.labeled_fraction() if options.positive_fraction is None else options.positive_fraction
 
 
 def threshold_labels(scores: Vector, fraction: float) -> Vector:
@@ -79,3 +86,29 @@ def balanced_beliefs(gains: Vector, weights: Vector, fraction: float, temperatur
     positive = np.empty_like(gains)
     beliefs_at(gains, multiplier, temperature, positive)
     return Beliefs(positive, multiplier)
+
+
+@compiled
+def entropy(positive: Vector, weights: Vector) -> float:
+    """Weighted mean entropy of beliefs, in nats (Eqn. 17)."""
+    total = 0.0
+    for j in range(len(positive)):
+        p = positive[j]
+        if 0.0 < p < 1.0:
+            total -= weights[j] * (p * math.log(p) + (1.0 - p) * math.log(1.0 - p))
+    return total
+
+
+@compiled
+def divergence(positive: Vector, last: Vector, weights: Vector) -> float:
+    """Weighted mean Kullback-Leibler divergence of beliefs from their last values, in nats (Eqn. 16); infinite where those were certain."""
+    total = 0.0
+    for j in range(len(positive)):
+        p, q = positive[j], last[j]
+        if p == q:
+            continue
+        if p > 0.0:
+            total += weights[j] * p * math.log(p / q) if q > 0.0 else math.inf
+        if p < 1.0:
+            total += weights[j] * (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if q < 1.0 else math.inf
+    return total

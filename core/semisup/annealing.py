@@ -1,0 +1,112 @@
+"""Deterministic (mean-field) annealing of the transductive L2-SVM."""
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from core.balance import balanced_beliefs, divergence, entropy, label_gains, positive_fraction
+from core.losses import Costs
+from core.options import AnnealingOptions
+from core.problem import Problem
+from core.result import Result, Status
+from core.semisup.objective import transductive_objective
+from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise
+from core.supervised.svm import fit_labeled, labeled_costs, result_of
+from core.sweeps import Report, Request, Steps, Stopped, Vector
+
+_STAGES = 30
+_ALTERNATIONS = 100
+_ENOUGH = 1e-6
+"""ε of Eqns. 16 and 17: mean divergence that ends a stage, mean entropy that ends the annealing"""
+_ROUGH_GAP = 10.0
+_ROUGH_REDUCTION = 0.3
+
+
+def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None = None, /) -> Steps:
+    """Mean-field annealing: beliefs p in the unlabeled rows' being positive, from undecided to decided as T falls.
+
+    Objective at temperature T: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)² + λ'/2 Σ_j weight_j (p_j max(0, 1 − o'_j)² + (1 − p_j) max(0, 1 + o'_j)²)
+    − T/2 Σ_j weight_j H(p_j)`` over w and p (Eqn. 8 of Sindhwani & Keerthi 2006).
+    Constraint: ``Σ_j weight_j p_j = fraction`` (Eqn. 9).
+    Symbols: λ = ``lambda``, λ' = ``lambda_u``; T starts at ``temperature`` λ' and is divided by ``cooling`` after each stage, or stays at
+    ``fixed_temperature`` λ' (the ablation of Figures 12 and 13); weights sum to 1 over the labeled and to 1 over the unlabeled rows.
+    Stages: p and w are minimised over in turn until the mean divergence of p from its last value is below 1e-6 (Eqn. 16); w to a gap of 10
+    tolerances or a gradient of 0.3 of its start, which still lowers the objective. The annealing ends when the mean entropy is below 1e-6
+    (Eqn. 17) or after 30 stages.
+    Returns: the iterate of least J (Eqn. 18) on the path, and that J.
+    Source: Tables 5 and 6; Table 7 is core.supervised.newton with two costs a row. ``init`` is where w starts, instead of 0.
+    """
+    path = _Path(problem, options)
+    try:
+        status = yield from path.run(init)
+    except Stopped:
+        status = Status.CANCELLED
+    return result_of(path.best, problem, path.least, status)
+
+
+class _Path:
+    """The state of one run: an iterate, the beliefs, and the best iterate so far."""
+
+    def __init__(self, problem: Problem, options: AnnealingOptions) -> None:
+        self.problem, self.options = problem, options
+        self.iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
+        self.best, self.least = self.iterate, math.inf
+        self._base = labeled_costs(problem)
+        self._weights = problem.weights[problem.n_labeled :]
+        self._rule = StoppingRule(options.tolerance * _ROUGH_GAP, _ROUGH_REDUCTION, options.max_iterations)
+        self._fraction = positive_fraction(problem, options)
+        self._beliefs = np.full(problem.n_unlabeled, self._fraction)
+        self._multiplier: float | None = None
+
+    def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
+        if init is not None or self.problem.n_unlabeled == 0:
+            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init)
+            self._keep_best()
+            if self.problem.n_unlabeled == 0:
+                return ending.status
+        fixed = self.options.fixed_temperature
+        temperature = (fixed or self.options.temperature) * self.options.lambda_u
+        for stage in range(1 if fixed else _STAGES):
+            report = Report(f"da/stage={stage}", 0, np.nan, self.least, stage / _STAGES)
+            status = yield from self._alternate(temperature, report)
+            if status is not Status.CONVERGED or entropy(self._beliefs, self._weights) < _ENOUGH:
+                return status
+            temperature /= self.options.cooling
+        return Status.CONVERGED
+
+    def _alternate(self, temperature: float, report: Report) -> Generator[Request, Any, Status]:
+        """Loop 2 of Table 5."""
+        for turn in range(_ALTERNATIONS):
+            last = self._beliefs
+            self._believe(temperature)
+            if turn > 0 and divergence(self._beliefs, last, self._weights) < _ENOUGH:
+                return Status.CONVERGED
+            ending = yield from self._retrain(report._replace(objective=self.least))
+            self._keep_best()
+            if ending.status is not Status.CONVERGED:
+                return ending.status
+        return Status.ITERATION_LIMIT
+
+    def _believe(self, temperature: float) -> None:
+        """OPTIMIZE-P (Table 6)."""
+        gains = np.empty(self.problem.n_unlabeled)
+        label_gains(self.iterate.scores[self.problem.n_labeled :], self.options.lambda_u, gains)
+        self._beliefs, self._multiplier = balanced_beliefs(gains, self._weights, self._fraction, temperature, self._multiplier)
+
+    def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:
+        """OPTIMIZE-W (Table 7): an unlabeled row pays on both sides, as it is believed (Eqn. 11)."""
+        costs = Costs(self._base.positive.copy(), self._base.negative.copy())
+        scaled = self.options.lambda_u * self._weights
+        costs.positive[self.problem.n_labeled :] = scaled * self._beliefs
+        costs.negative[self.problem.n_labeled :] = scaled * (1 - self._beliefs)
+        yield from adopt(self.iterate, costs)
+        return (yield from minimise(self.iterate, costs, self.options.lambda_, self._rule, report))
+
+    def _keep_best(self) -> None:
+        objective = transductive_objective(
+            self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores
+        )
+        if objective < self.least:
+            self.best, self.least = self.iterate.copy(), objective

@@ -1,0 +1,114 @@
+"""From labeled and unlabeled documents to a model: columns, one-vs-rest, results."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.columns import Compact, compact
+from core.model import Model
+from core.options import Options, SemiSupervisedOptions
+from core.problem import Problem
+from core.progress import Observer, TracePoint
+from core.registry import ALGORITHMS
+from core.registry import algorithm as find_algorithm
+from core.requests import check_options, positive_fractions
+from core.result import Result, Status
+from core.rows import SparseRows
+from core.sweeps import Steps, Sweeper
+
+
+@dataclass(frozen=True)
+class Training:
+    """A trained model and what is known of the documents that were unlabeled."""
+
+    model: Model
+    unlabeled: NDArray[np.int64]
+    """shape (n_unlabeled,), ascending: positions of the documents that were unlabeled"""
+    scores: NDArray[np.float64]
+    """shape (n_unlabeled, 1 for two classes or n_classes): their scores"""
+    probabilities: NDArray[np.float64] | None
+    """shape (n_unlabeled, n_classes), or None where the model was not calibrated"""
+    objective: float
+    """of the two-class problem, or the sum over those of one-vs-rest"""
+    status: Status
+    """the least satisfying of the solvers' endings"""
+    warnings: list[str]
+    trace: list[TracePoint]
+    passes: float
+    """over the nonzeros, summed over the two-class problems"""
+
+
+def train(
+    rows: SparseRows,
+    codes: NDArray[np.int32],
+    classes: Sequence[str | int],
+    algorithm: str,
+    options: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    observer: Observer | None = None,
+    threads: int | None = None,
+) -> Training:
+    """Train a model on documents of which some are labeled.
+
+    ``codes`` of shape (n_rows,) hold each document's position in ``classes`` (sorted), or -1 where it is unlabeled. Two classes make one problem with
+    the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` is for algorithms that draw
+    random numbers, which none of the linear ones does. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``.
+    Raises UnknownAlgorithm, InvalidOption, InvalidDocuments.
+    """
+    parsed = check_options(algorithm, options, [label for position, label in enumerate(classes) if np.any(codes == position)])
+    labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+    documents = compact(rows, np.concatenate([labeled, unlabeled]))
+    with Sweeper(documents.rows, threads=threads, observer=observer) as sweeper:
+        results = sweeper.run(_one_vs_rest(documents, codes[labeled], classes, algorithm, parsed))
+    return Training(
+        model=_model(documents, rows.n_features, classes, results),
+        unlabeled=unlabeled,
+        scores=np.column_stack([result.unlabeled_scores for result in results]),
+        probabilities=None,
+        objective=sum(result.objective for result in results),
+        status=reduce(Status.worse, (result.status for result in results)),
+        warnings=_warnings(parsed, len(unlabeled), results),
+        trace=sorted((point for result in results for point in result.trace), key=lambda point: point.seconds),
+        passes=sum(result.passes for result in results),
+    )
+
+
+def _one_vs_rest(
+    documents: Compact, codes: NDArray[np.int32], classes: Sequence[str | int], algorithm: str, options: Options
+) -> dict[str, Steps]:
+    """The solvers of all two-class problems, by the prefix of their phases."""
+    solver = find_algorithm(algorithm).load()
+    positives = [1] if len(classes) == 2 else range(len(classes))
+    solvers = {}
+    for positive, fraction in zip(positives, positive_fractions(options, classes), strict=True):
+        problem = Problem.of(documents.rows, np.where(codes == positive, 1.0, -1.0))
+        own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None}) if fraction is not None else options
+        solvers[f"class={classes[positive]}/" if len(classes) > 2 else ""] = solver(problem, own, None)
+    return solvers
+
+
+def _model(documents: Compact, n_features: int, classes: Sequence[str | int], results: Sequence[Result]) -> Model:
+    coefficients = np.column_stack([result.coefficients for result in results])
+    return Model(list(classes), n_features, documents.features, coefficients, np.array([result.intercept for result in results]))
+
+
+def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result]) -> list[str]:
+    warnings = []
+    if isinstance(options, SemiSupervisedOptions) and n_unlabeled == 0:
+        warnings.append("there are no unlabeled documents: the model is the supervised one")
+    short = sum(result.status is Status.ITERATION_LIMIT for result in results)
+    if short:
+        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; raise max_iterations or lambda")
+    return warnings
+
+
+def warm_up() -> None:
+    """Compile all that training runs, or load it from the cache, so that no job waits for it; call it before forking."""
+    rows = SparseRows(np.arange(5, dtype=np.int64), np.array([0, 1, 0, 1], np.uint32), np.ones(4, np.float32), 2)
+    for name in ALGORITHMS:
+        train(rows, np.array([0, 1, -1, -1], np.int32), [0, 1], name, {}, threads=1)
