@@ -116,9 +116,9 @@ class Attempts:
         # imported late: Numba takes a second to load, and only who trains needs it
         from core.training import train
 
-        return train(
-            documents.rows, documents.codes, documents.classes, request.algorithm, request.options, seed=request.seed, observer=heart.observe
-        )
+        rows, codes, classes, _ = documents
+        threads = self._parts.threads or None
+        return train(rows, codes, classes, request.algorithm, request.options, seed=request.seed, observer=heart.observe, threads=threads)
 
     def _conclude(self, job_id: str, attempt: Attempt, outcome: Outcome) -> None:
         """Record the outcome, unless there is one; then what this attempt has stored is removed."""

@@ -52,7 +52,7 @@ class Courier(rq.Worker):
     def request_stop(self, signum: Any, frame: Any) -> None:
         """Told to stop: idle at once; with a job, when it has ended or, after a while, when it has been handed back."""
         self.stopping = True
-        super().request_stop(signum, frame)
+        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def handle_warm_shutdown_request(self) -> None:
         """Begin to count the time that the running job is given."""

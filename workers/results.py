@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 from safetensors.numpy import save_file
 
 from workers.contract import File
@@ -24,7 +25,7 @@ def store_results(store: Store, training: "Training", documents: Documents, pref
     folder = store.staging()
     try:
         arrays, meta = training.model.to_arrays()
-        save_file(arrays, folder / "model.safetensors")
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / "model.safetensors")
         (folder / "model.json").write_text(json.dumps(meta))
         (folder / "trace.json").write_text(json.dumps([trace_row(point) for point in training.trace]))
         _write_labels(folder / "labels.ndjson", training, documents)

