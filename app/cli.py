@@ -1,0 +1,98 @@
+"""The commands: ``halfmoon up``, ``api``, ``worker``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from app.supervisor import CannotStart
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code. What the user can mend is told in a line, without a traceback."""
+    given = _parser().parse_args(arguments)
+    try:
+        return int(given.run(given))
+    except CannotStart as error:
+        print(f"halfmoon: {error}", file=sys.stderr)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            name = "_".join(str(part) for part in problem["loc"]).upper()
+            print(f"halfmoon: setting HALFMOON_{name}: {problem['msg']}", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="halfmoon", description="Semi-supervised classification of documents as a service.")
+    parser.add_argument("--version", action="version", version=version("halfmoon"))
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    command = commands.add_parser("up", help="run the whole service here: Valkey, workers and the gateway")
+    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    command.add_argument("--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)")
+    command.add_argument("--data", type=Path, default=Path("data"), help="folder that keeps everything (default: ./%(default)s)")
+    command.add_argument("--workers", type=_count, default=1, help="number of worker processes (default: %(default)s)")
+    command.set_defaults(run=_up)
+
+    command = commands.add_parser("api", help="run a gateway alone; where Redis and the store are is told by HALFMOON_ settings")
+    command.add_argument("--host", help="address to listen on, in place of HALFMOON_HOST")
+    command.add_argument("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT")
+    command.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)  # an open listening socket, from `halfmoon up`
+    command.set_defaults(run=_api)
+
+    command = commands.add_parser("worker", help="run a worker alone; where Redis and the store are is told by HALFMOON_ settings")
+    command.set_defaults(run=_worker)
+
+    command = commands.add_parser("demo", help="upload real documents, train three models over HTTP and show how they do")
+    command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
+    command.set_defaults(run=_demo)
+    return parser
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError("ports lie between 0 and 65535")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1 is needed")
+    return number
+
+
+def _up(given: argparse.Namespace) -> int:
+    from app.embedded import Plan, up
+
+    return up(Plan(given.data.absolute(), given.host, given.port, given.workers, os.environ))
+
+
+def _api(given: argparse.Namespace) -> int:
+    from app.serve import serve
+    from app.settings import GatewaySettings
+
+    overrides = {name: value for name in ("host", "port") if (value := getattr(given, name)) is not None}
+    return serve(GatewaySettings(**overrides), given.descriptor)
+
+
+def _worker(given: argparse.Namespace) -> int:
+    from workers.run import main as run
+    from workers.settings import Settings
+
+    return run(Settings())
+
+
+def _demo(given: argparse.Namespace) -> int:
+    from app.demo import demo, demo_here
+
+    return demo(given.url) if given.url else demo_here()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
