@@ -1,0 +1,97 @@
+"""What every benchmark shares: timing, units, the machine's description, tables. Ratios in one run, never a bare time."""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from core.rows import SparseRows
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of repeated runs after a warm-up."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Half the distance between the fastest and the slowest, as a share of the median."""
+        return (max(self.seconds) - min(self.seconds)) / 2 / self.median
+
+
+def timed(work: Callable[[], T], repeats: int = 3, warm_ups: int = 1) -> tuple[T, Timing]:
+    """The last answer of ``work`` and how long it took."""
+    for _ in range(warm_ups):
+        work()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        answer = work()
+        seconds.append(time.perf_counter() - start)
+    return answer, Timing(tuple(seconds))
+
+
+def unit(matrix: sp.csr_matrix, repeats: int = 9) -> float:
+    """Seconds of one ``X @ p`` and one ``X.T @ z`` by SciPy in float64 on one thread: the measure of all solvers on this data."""
+    matrix = matrix.astype(np.float64)
+    rng = np.random.default_rng(0)
+    vector, weights, transposed = rng.standard_normal(matrix.shape[1]), rng.standard_normal(matrix.shape[0]), matrix.T
+    with threadpool_limits(1):
+        forward, backward = timed(lambda: matrix @ vector, repeats)[1], timed(lambda: transposed @ weights, repeats)[1]
+    return forward.median + backward.median
+
+
+def rows_of(matrix: Any) -> SparseRows:
+    """SparseRows of a SciPy or dense matrix."""
+    csr = sp.csr_matrix(matrix)
+    csr.sort_indices()
+    return SparseRows(csr.indptr.astype(np.int64), csr.indices.astype(np.uint32), csr.data.astype(np.float32), csr.shape[1])
+
+
+def codes_of(y: NDArray[Any], labeled: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[int]]:
+    """Class codes with -1 for the rows that are not labeled, and the classes, for core.training.train."""
+    classes = np.unique(y)
+    codes = np.full(len(y), -1, np.int32)
+    codes[labeled] = np.searchsorted(classes, y[labeled])
+    return codes, classes.tolist()
+
+
+def machine() -> str:
+    """One line on what the figures were measured with."""
+    model = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB; Python {platform.python_version()}, {libraries}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def write(name: str, text: str) -> None:
+    """Print a page and keep it in ``docs/``."""
+    print(text)
+    (Path(__file__).parent.parent / "docs" / name).write_text(text)
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []

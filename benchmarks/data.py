@@ -1,0 +1,52 @@
+"""The data sets, read from the folder that ``HALFMOON_DATA`` names (``../shared/data`` beside the repository if unset)."""
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[2] / "shared" / "data"))
+_BUILD = Path(__file__).parents[1] / "build"
+
+
+class DataSet(NamedTuple):
+    """Documents with their true classes and official splits."""
+
+    X: sp.csr_matrix
+    y: NDArray[np.int32]
+    splits: dict[str, NDArray[np.int64]]
+
+
+@cache
+def load(name: str) -> DataSet:
+    """One set of the folder; dense ones as CSR."""
+    folder = FOLDER / name
+    X = sp.load_npz(folder / "X.npz") if (folder / "X.npz").exists() else np.load(folder / "X.npy")
+    splits = dict(np.load(folder / "splits.npz")) if (folder / "splits.npz").exists() else {}
+    return DataSet(sp.csr_matrix(X), np.load(folder / "y.npy"), splits)
+
+
+class TextLike(NamedTuple):
+    """The generated set: training and test documents."""
+
+    X: sp.csr_matrix
+    y: NDArray[Any]
+    X_test: sp.csr_matrix
+    y_test: NDArray[Any]
+
+
+@cache
+def text_like(train: int = 100_000, features: int = 47_000) -> TextLike:
+    """The synthetic text-like set of that size, generated once into ``build/``."""
+    folder = _BUILD / f"text-like-{train}-{features}"
+    if not (folder / "y_test.npy").exists():
+        script = FOLDER.parent / "bench" / "make_text_like.py"
+        subprocess.run([sys.executable, script, folder, "--train", str(train), "--features", str(features)], check=True, stdout=sys.stderr)
+    part = {name: sp.load_npz(folder / f"X_{name}.npz") for name in ("train", "test")}
+    return TextLike(part["train"], np.load(folder / "y_train.npy"), part["test"], np.load(folder / "y_test.npy"))
