@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.model import Model
 
 _CACHED_VERSIONS = 10_000
+_NUMBERS = 10**9
 
 
 class _Deletion(Record):
@@ -56,7 +57,7 @@ class Models:
     def version(self, name: str, number: int) -> Version:
         """One version; raises NotFound."""
         missing = NotFound("model version", f"{name}/{number}")
-        if not _nameable(name) or self._store.exists(_deleted_key(name, number)):
+        if not _nameable(name) or not 0 < number < _NUMBERS or self._store.exists(_deleted_key(name, number)):
             raise missing
         try:
             return self._read(name, number)

@@ -5,17 +5,22 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
+from core.result import Status
 from core.rows import SparseRows
 from workers.connect import connect
-from workers.contract import Dataset, Label
+from workers.contract import Dataset, JobState, Label, Outcome
 from workers.datasets import Batch, Datasets
+from workers.jobs import Jobs
+from workers.names import new_id
 from workers.storage import Store, open_store
 
 
@@ -69,11 +74,11 @@ def shared_valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
 
 
 @pytest.fixture
-def valkey(shared_valkey: Valkey) -> Iterator[Valkey]:
+def valkey(shared_valkey: Valkey) -> Valkey:
     """The server, emptied."""
     with connect(shared_valkey.url, 1.0) as client:
         client.flushall()
-    yield shared_valkey
+    return shared_valkey
 
 
 @pytest.fixture
@@ -121,3 +126,22 @@ def make_dataset(store: Store, batches: Sequence[Batch] = ()) -> Dataset:
         for batch in batches or [two_clouds()]:
             builder.add(batch)
         return builder.seal()
+
+
+def submit(store: Store, *, dataset: str | None = None, model: str = "news", algorithm: str = "svm", options: dict[str, Any] | None = None) -> str:
+    """The id of a new job, of a new dataset unless one is given."""
+    dataset = dataset or make_dataset(store).id
+    job, _ = Jobs(store).submit(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, seed=0)
+    return job.request.id
+
+
+def success(store: Store, attempt: int = 1) -> Outcome:
+    """An outcome whose files are stored."""
+    files = {}
+    for kind, content in (("model", b"weights"), ("model_meta", b'{"classes": ["no", "yes"], "n_features": 21}')):
+        path = store.staging() / kind
+        path.write_bytes(content)
+        files[kind] = store.upload(f"files/{new_id('x')}", path)
+    return Outcome(
+        state=JobState.SUCCEEDED, attempt=attempt, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, files=files
+    )

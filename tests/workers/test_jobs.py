@@ -1,0 +1,264 @@
+"""Jobs: the state that each set of records means, and that every step may be repeated, raced or cut short."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.workers.conftest import make_dataset, submit, success
+from workers.contract import JobState, Outcome, Version
+from workers.errors import IdempotencyConflict, InvalidName, JobNotCancellable, NotFound
+from workers.jobs import Jobs
+from workers.models import Models
+from workers.names import new_id
+from workers.storage import Store
+
+
+def state(store: Store, id: str) -> JobState:
+    return Jobs(store).get(id).state
+
+
+def failure(attempt: int = 1) -> Outcome:
+    return Outcome(state=JobState.FAILED, attempt=attempt, finished_at=datetime.now(UTC))
+
+
+def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
+    """The results of calls that start together."""
+    results: list[Any] = [None] * count
+    ready = threading.Barrier(count)
+
+    def call(number: int) -> None:
+        ready.wait()
+        results[number] = act(number)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_a_job_goes_from_queued_to_succeeded(store: Store) -> None:
+    id, jobs = submit(store, options={"lambda": 0.01}), Jobs(store)
+    assert state(store, id) is JobState.QUEUED
+    attempt = jobs.begin(id, "w")
+    assert attempt is not None
+    job = jobs.get(id)
+    assert (job.state, job.attempt, job.started_at) == (JobState.RUNNING, 1, attempt.started_at)
+    assert jobs.finish(id, success(store))
+    assert state(store, id) is JobState.RUNNING, "a success counts when it is published"
+    version = jobs.publish(id)
+    job = jobs.get(id)
+    assert version is not None
+    assert (job.state, job.version, job.progress.fraction) == (JobState.SUCCEEDED, 1, 1.0)
+    assert (version.options, version.classes, version.n_features, version.job) == ({"lambda": 0.01}, ["no", "yes"], 21, id)
+    assert list(jobs.unfinished_ids()) == []
+
+
+def test_requests_that_are_refused_leave_nothing(store: Store) -> None:
+    with pytest.raises(NotFound):
+        submit(store, dataset="ds-000000000000000000000000")
+    with pytest.raises(InvalidName):
+        submit(store, model="a/b")
+    assert store.children("jobs") == []
+    assert store.children("open") == []
+
+
+@pytest.mark.parametrize("id", ["", "x", "../jobs", "job-000000000000000000000000"])
+def test_unknown_jobs(store: Store, id: str) -> None:
+    for act in (Jobs(store).get, Jobs(store).cancel):
+        with pytest.raises(NotFound):
+            act(id)
+
+
+def test_an_idempotency_key_stands_for_one_job(store: Store) -> None:
+    dataset = make_dataset(store).id
+
+    def post(fingerprint: str) -> tuple[str, bool]:
+        job, created = Jobs(store).submit(
+            dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="key", fingerprint=fingerprint
+        )
+        return job.request.id, created
+
+    results = at_once(6, lambda _: post("same"))
+    assert len({id for id, _ in results}) == 1
+    assert sum(created for _, created in results) == 1
+    assert post("same") == (results[0][0], False)
+    with pytest.raises(IdempotencyConflict):
+        post("other")
+    assert len(store.children("jobs")) == 1
+
+
+def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = make_dataset(store).id
+
+    def post() -> tuple[str, bool]:
+        job, created = Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")
+        return job.request.id, created
+
+    create = type(store).create
+
+    def dying(self: Store, key: str, data: bytes) -> bool:
+        if key.endswith("request.json"):
+            raise KeyboardInterrupt
+        return create(self, key, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "create", dying)
+        with pytest.raises(KeyboardInterrupt):
+            post()
+    assert [job.request.id for job in Jobs(store).unfinished()] == []
+    id, created = post()
+    assert created
+    assert [job.request.id for job in Jobs(store).unfinished()] == [id]
+
+
+def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:
+    id = submit(store)
+    assert Jobs(store).cancel(id).state is JobState.CANCELLED
+    assert Jobs(store).begin(id, "w") is None
+    assert list(Jobs(store).unfinished_ids()) == []
+    with pytest.raises(JobNotCancellable, match="cancelled"):
+        Jobs(store).cancel(id)
+
+
+def test_a_running_job_is_asked_to_stop_once(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.begin(id, "w")
+    assert jobs.cancel(id).state is JobState.CANCELLING
+    with pytest.raises(JobNotCancellable, match="cancelling"):
+        jobs.cancel(id)
+    jobs.finish(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+    assert state(store, id) is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.begin(id, "w")
+    jobs.finish(id, success(store))
+    if published:
+        jobs.publish(id)
+    with pytest.raises(JobNotCancellable):
+        jobs.cancel(id)
+    jobs.publish(id)
+    assert state(store, id) is JobState.SUCCEEDED
+
+
+def test_one_worker_claims_an_attempt(store: Store) -> None:
+    id = submit(store)
+    attempts = at_once(6, lambda number: Jobs(store).begin(id, f"w{number}", 1))
+    assert sum(attempt is not None for attempt in attempts) == 1
+    assert Jobs(store).begin(id, "late", 1) is None
+    second = Jobs(store).begin(id, "again", 2)
+    assert second is not None
+    assert second.number == 2
+
+
+def test_the_first_outcome_counts(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.begin(id, "w")
+    outcomes = [failure(), success(store)]
+    won = at_once(2, lambda number: Jobs(store).finish(id, outcomes[number]))
+    assert sorted(won) == [False, True]
+    assert jobs.get(id).outcome == outcomes[won.index(True)]
+
+
+def test_however_many_publish_there_is_one_version(store: Store) -> None:
+    ids = [submit(store) for _ in range(4)]
+    for id in ids:
+        Jobs(store).begin(id, "w")
+        Jobs(store).finish(id, success(store))
+    versions: list[Version] = at_once(12, lambda number: Jobs(store).publish(ids[number % 4]))
+    published = Models(store).versions("news")
+    assert [version.number for version in published] == [1, 2, 3, 4]
+    assert {version.job for version in published} == set(ids)
+    for number, version in enumerate(versions):
+        assert version.job == ids[number % 4]
+        assert version.number == Jobs(store).get(ids[number % 4]).version
+
+
+def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = submit(store)
+    Jobs(store).begin(id, "w")
+    Jobs(store).finish(id, success(store))
+    create = type(store).create
+
+    def dying(self: Store, key: str, data: bytes) -> bool:
+        if key.endswith("published.json"):
+            raise KeyboardInterrupt
+        return create(self, key, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "create", dying)
+        with pytest.raises(KeyboardInterrupt):
+            Jobs(store).publish(id)
+    assert state(store, id) is JobState.RUNNING
+    version = Jobs(store).publish(id)
+    assert version is not None
+    assert version.number == 1
+    assert state(store, id) is JobState.SUCCEEDED
+
+
+def test_only_successes_are_published(store: Store) -> None:
+    id = submit(store)
+    assert Jobs(store).publish(id) is None
+    Jobs(store).finish(id, failure())
+    assert Jobs(store).publish(id) is None
+    assert Models(store).names() == ([], None)
+
+
+def test_deaths_are_attempts_that_were_not_handed_back(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    for number in (1, 2, 3):
+        jobs.begin(id, "w")
+        assert jobs.deaths(id) == number - (number > 1)
+        if number == 1:
+            jobs.hand_back(id, 1)
+    assert jobs.get(id).attempt == 3
+
+
+def test_listing(store: Store) -> None:
+    dataset = make_dataset(store).id
+    ids = [submit(store, dataset=dataset, model=("a", "b")[number % 2]) for number in range(6)]
+    jobs = Jobs(store)
+    jobs.cancel(ids[1])
+    jobs.begin(ids[2], "w")
+
+    def listed(**filters: Any) -> list[str]:
+        page, cursor = jobs.list(limit=2, **filters)
+        found = [job.request.id for job in page]
+        while cursor is not None:
+            page, cursor = jobs.list(limit=2, cursor=cursor, **filters)
+            found += [job.request.id for job in page]
+        return found
+
+    newest = sorted(ids, reverse=True)
+    assert listed() == newest
+    assert listed(model="a") == [id for id in newest if ids.index(id) % 2 == 0]
+    assert listed(state=JobState.CANCELLED) == [ids[1]]
+    assert listed(state=JobState.RUNNING, model="a") == [ids[2]]
+    assert listed(state=JobState.RUNNING, model="b") == []
+
+
+def test_a_mark_without_a_request_is_forgotten_when_it_is_old(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = new_id("job")
+    with monkeypatch.context() as patch:
+        patch.setattr("workers.names.time.time_ns", lambda: 1_700_000_000 * 10**9)
+        old = new_id("job")
+    for id in (fresh, old):
+        store.create(f"open/{id}", b"")
+    assert list(Jobs(store).unfinished()) == []
+    assert store.children("open") == [fresh]
+
+
+def test_identifiers_sort_by_age() -> None:
+    ids = []
+    for _ in range(3):
+        ids.append(new_id("job"))
+        threading.Event().wait(0.003)
+    assert ids == sorted(ids)
+    assert len({new_id("job") for _ in range(1000)}) == 1000

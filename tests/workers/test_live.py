@@ -1,0 +1,124 @@
+"""Progress, leases, signs of life and the queue, in a real Valkey."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import rq
+from redis import Redis
+from rq.serializers import JSONSerializer
+
+from workers.contract import Progress
+from workers.errors import LiveUnavailable, QueueUnavailable
+from workers.live import Live
+from workers.queue import Queue
+
+
+def test_progress_and_trace(redis: Redis) -> None:
+    live = Live(redis)
+    assert live.progress("j") is None
+    assert live.trace("j") == []
+    progress = Progress(fraction=0.5, phase="anneal=2/mfn", iteration=3, objective=0.25)
+    live.publish_progress("j", progress, [{"iteration": 1, "objective": None}, {"iteration": 2, "objective": 0.5}])
+    live.publish_progress("j", progress, [{"iteration": 3, "objective": 0.25}])
+    assert live.progress("j") == progress
+    assert [point["iteration"] for point in live.trace("j")] == [1, 2, 3]
+    assert live.progress("other") is None
+    live.restart("j")
+    assert (live.progress("j"), live.trace("j")) == (None, [])
+
+
+def test_everything_expires(redis: Redis) -> None:
+    live = Live(redis)
+    live.publish_progress("j", Progress(), [{"iteration": 1}])
+    live.request_cancel("j")
+    live.lease("j", 1, 5)
+    for key in redis.keys("*"):
+        assert redis.ttl(key) > 0, key
+
+
+def test_a_lease_is_taken_once_and_runs_out(redis: Redis) -> None:
+    live = Live(redis)
+    assert live.acquire("j", 1, "a", 0.15)
+    assert not live.acquire("j", 1, "b", 0.15)
+    assert live.acquire("j", 2, "b", 0.15)
+    for _ in range(3):
+        time.sleep(0.07)
+        live.lease("j", 1, 0.15, "a")
+    assert live.held("j", 1)
+    assert not live.held("j", 2)
+    live.release("j", 1)
+    assert not live.held("j", 1)
+
+
+def test_cancels(redis: Redis) -> None:
+    live = Live(redis)
+    assert not live.cancel_requested("j")
+    live.request_cancel("j")
+    assert live.cancel_requested("j")
+    assert not live.cancel_requested("k")
+
+
+def test_namespaces_are_apart(redis: Redis) -> None:
+    Live(redis, "one").request_cancel("j")
+    assert not Live(redis, "two").cancel_requested("j")
+
+
+def test_dead_workers_are_not_counted_for_long(redis: Redis) -> None:
+    live = Live(redis, "q")
+    live.worker_alive("a", 5)
+    live.worker_alive("b", 0.1)
+    assert live.workers() == ["b", "a"]
+    assert Queue(redis, "q").workers() == 2
+    time.sleep(0.15)
+    assert live.workers() == ["a"]
+    live.worker_gone("a")
+    assert Queue(redis, "q").workers() == 0
+
+
+def test_the_queue_carries_ids_as_json(redis: Redis) -> None:
+    queue = Queue(redis, "q")
+    queue.ping()
+    assert (queue.depth(), queue.contains("job-1")) == (0, False)
+    queue.enqueue("job-1")
+    queue.enqueue("job-2")
+    assert (queue.depth(), queue.waiting()) == (2, {"job-1", "job-2"})
+    assert queue.contains("job-2")
+    job, _ = rq.Queue.dequeue_any([rq.Queue("q", connection=redis, serializer=JSONSerializer)], None, redis, serializer=JSONSerializer) or (None, None)
+    assert job is not None
+    assert (job.func_name, tuple(job.args)) == ("workers.tasks.train", ("job-1",))
+    assert redis.hget(job.key, "data")[:1] != b"\x80"
+    assert not queue.contains("job-1")
+
+
+LIVE: dict[str, Callable[[Live], Any]] = {
+    "progress": lambda live: live.progress("j"),
+    "publish_progress": lambda live: live.publish_progress("j", Progress()),
+    "trace": lambda live: live.trace("j"),
+    "request_cancel": lambda live: live.request_cancel("j"),
+    "cancel_requested": lambda live: live.cancel_requested("j"),
+    "acquire": lambda live: live.acquire("j", 1, "w", 1),
+    "lease": lambda live: live.lease("j", 1, 1),
+    "held": lambda live: live.held("j", 1),
+    "workers": lambda live: live.workers(),
+}
+QUEUE: dict[str, Callable[[Queue], Any]] = {
+    "enqueue": lambda queue: queue.enqueue("j"),
+    "depth": lambda queue: queue.depth(),
+    "contains": lambda queue: queue.contains("j"),
+    "workers": lambda queue: queue.workers(),
+    "ping": lambda queue: queue.ping(),
+}
+
+
+@pytest.mark.parametrize("call", LIVE)
+def test_live_without_redis(no_redis: Redis, call: str) -> None:
+    with pytest.raises(LiveUnavailable):
+        LIVE[call](Live(no_redis))
+
+
+@pytest.mark.parametrize("call", QUEUE)
+def test_queue_without_redis(no_redis: Redis, call: str) -> None:
+    with pytest.raises(QueueUnavailable):
+        QUEUE[call](Queue(no_redis, "q"))
