@@ -1,4 +1,4 @@
-"""The commands: ``halfmoon up``, ``api``, ``worker``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
+"""The commands: ``halfmoon up``, ``api``, ``worker`` and ``demo``. Each imports what it runs only when it runs."""
 
 import argparse
 import os
@@ -69,8 +69,11 @@ def _count(text: str) -> int:
 
 def _up(given: argparse.Namespace) -> int:
     from app.embedded import Plan, up
+    from app.settings import GatewaySettings
 
-    return up(Plan(given.data.absolute(), given.host, given.port, given.workers, os.environ))
+    settings = GatewaySettings()
+    elsewhere = settings.store_url if "store_url" in settings.model_fields_set else None
+    return up(Plan(given.data.absolute(), given.host, given.port, given.workers, os.environ, settings.drain_seconds, elsewhere))
 
 
 def _api(given: argparse.Namespace) -> int:
@@ -82,10 +85,10 @@ def _api(given: argparse.Namespace) -> int:
 
 
 def _worker(given: argparse.Namespace) -> int:
-    from workers.run import main as run
+    from workers.run import run_worker
     from workers.settings import Settings
 
-    return run(Settings())
+    return run_worker(Settings())
 
 
 def _demo(given: argparse.Namespace) -> int:

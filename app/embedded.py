@@ -21,8 +21,8 @@ ROUND = 0.1
 """seconds between two looks at the children"""
 SLOWEST_START = 60.0
 """seconds until the service must be ready for the first time (a first start compiles the kernels)"""
-PATIENCE = 15.0
-"""seconds that gateway and workers have to end in"""
+PATIENCE = 10.0
+"""seconds that the parts have to end in, beside those in which a worker may finish its job"""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Plan:
     workers: int
     environment: Mapping[str, str]
     """what the children inherit; the settings that the plan decides are added to it"""
+    drain_seconds: float
+    """how long a worker that is told to stop may go on with its job"""
+    store_url: str | None = None
+    """where the store is, if not in the data folder"""
 
 
 class Stop:
@@ -71,7 +75,7 @@ def up(plan: Plan) -> int:
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         supervisor = Supervisor(_say)
         cleanup.enter_context(stop.listening())
-        cleanup.callback(_stop_all, supervisor, stop)
+        cleanup.callback(_stop_all, supervisor, plan.drain_seconds + PATIENCE, stop)
         _start_valkey(plan, folder / "valkey.sock", lock, supervisor, stop)
         _start_rest(plan, folder / "valkey.sock", door, supervisor)
         url = _url(door)
@@ -133,7 +137,7 @@ def _start_rest(plan: Plan, path: Path, door: socket.socket, supervisor: Supervi
     environment = {
         **plan.environment,
         "HALFMOON_REDIS_URL": valkey.url(path),
-        "HALFMOON_STORE_URL": (plan.data / "store").as_uri(),
+        "HALFMOON_STORE_URL": plan.store_url or (plan.data / "store").as_uri(),
         "HALFMOON_CACHE_DIR": str(plan.data / "cache"),
     }
     program = [sys.executable, "-m", "app.cli"]
@@ -162,9 +166,9 @@ def _ready(url: str) -> bool:
         return False
 
 
-def _stop_all(supervisor: Supervisor, stop: Stop) -> None:
+def _stop_all(supervisor: Supervisor, patience: float, stop: Stop) -> None:
     """Gateway and workers first, as they still have things to write; Valkey last, and never by force before its time. A second signal hurries."""
-    supervisor.stop([name for name in supervisor.names() if name != "valkey"], PATIENCE, hurry=lambda: stop.asked > 1)
+    supervisor.stop([name for name in supervisor.names() if name != "valkey"], patience, hurry=lambda: stop.asked > 1)
     supervisor.stop(["valkey"], PATIENCE)
 
 
