@@ -33,8 +33,15 @@ class GatewaySettings(Settings):
     """Seconds between two looks for lost or half-published jobs."""
     events_seconds: Seconds = 0.25
     """Seconds between two looks at a job that somebody watches."""
-    parse_threads: Count = 2
-    """Threads that parse bodies and compute large predictions."""
+    parse_threads: Count = 4
+    """Threads that parse and seal uploads; an upload holds one only while bytes of it are parsed."""
+    predict_threads: Count = 2
+    """Threads that load models and compute large predictions."""
+
+    @property
+    def store_is_local(self) -> bool:
+        """Whether asking the store costs microseconds."""
+        return self.store_url.startswith("file:")
 
     @property
     def upload_bounds(self) -> Bounds:

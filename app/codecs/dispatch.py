@@ -53,7 +53,7 @@ def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool) -> Body:
     decoder = _DECODERS.get(media_type)
     if decoder is None:
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(MEDIA_TYPES)}")
-    unpacker = _unpacker(headers.get("content-encoding", "identity"), bounds)
+    unpacker = unpacker_of(headers, bounds)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
@@ -71,8 +71,9 @@ def pieces(data: bytes) -> Iterator[bytes]:
     return (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
 
 
-def _unpacker(encoding: str, bounds: Bounds) -> Unpacker:
-    match encoding.strip().lower():
+def unpacker_of(headers: Mapping[str, str], bounds: Bounds) -> Unpacker:
+    """What undoes the Content-Encoding; raises UnsupportedMediaType."""
+    match headers.get("content-encoding", "identity").strip().lower():
         case "identity" | "":
             return Identity()
         case "gzip" | "x-gzip":

@@ -46,8 +46,8 @@ class SvmlightDecoder:
     def _batches(self, block: bytes) -> Iterator[Batch]:
         first = self._lines.number
         self._lines.number += block.count(b"\n")
-        batch = self._at_once(_plain(block)) or self._one_by_one(block, first)
-        if batch.labels:
+        batch = (self._at_once(_plain(block)) or self._one_by_one(block, first)) if block else None
+        if batch and batch.labels:
             self._position += len(batch.labels)
             yield batch
 
@@ -63,7 +63,7 @@ class SvmlightDecoder:
         ends = np.flatnonzero(np.frombuffer(separators, np.uint8) == 10)
         indptr = np.zeros(len(ends) + 1, np.int64)
         indptr[1:] = ends - np.arange(len(ends))
-        return _checked(numbers, indptr)
+        return _checked(numbers, indptr) if len(numbers) == 2 * indptr[-1] + len(ends) else None
 
     def _one_by_one(self, block: bytes, first: int) -> Batch:
         numbers: list[float] = []

@@ -1,0 +1,127 @@
+"""Request bodies: JSON and small documents in memory, uploads as they come."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from typing import IO, Any, TypeVar
+
+import msgspec
+from fastapi import Request
+
+from app.codecs.base import BLOCK_BYTES, Bounds
+from app.codecs.dispatch import Body, body_of, check_size, pieces, unpacker_of
+from app.codecs.encoding import Unpacker
+from app.errors import InvalidRequest, UnsupportedMediaType
+from app.services import Services
+from workers.contract import Dataset
+from workers.datasets import DatasetBuilder
+from workers.storage import Store
+
+T = TypeVar("T")
+
+
+async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that blocks; a cancelled request waits for its end, so that nobody tidies up while it still works."""
+    future = asyncio.get_running_loop().run_in_executor(executor, function, *arguments)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+async def read_bytes(request: Request, bounds: Bounds) -> bytes:
+    """The whole body as sent; raises LimitExceeded."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal():
+        check_size(int(length), bounds)
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        chunks.append(chunk)
+        size += len(chunk)
+        check_size(size, bounds)
+    return b"".join(chunks)
+
+
+async def read_json(request: Request, services: Services, kind: type[T]) -> T:
+    """A JSON body as a struct; raises InvalidRequest naming the field, LimitExceeded, UnsupportedMediaType."""
+    bounds = services.settings.request_bounds
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
+    unpacker = unpacker_of(request.headers, bounds)
+    unpacker = unpacker_of(request.headers, bounds)
+    data = await read_bytes(request, bounds)
+    if len(data) < services.settings.large_request_bytes:
+        return _decoded(data, unpacker, kind)
+    return await in_thread(services.parsing, _decoded, data, unpacker, kind)
+
+
+async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
+    """Store the documents of a body as a dataset, with memory that does not grow with it; whatever goes wrong, nothing is kept."""
+    async with _entered(services.parsing, ExitStack()) as stack:
+        body, builder = await in_thread(services.parsing, _begin, request, services, name, stack)
+        block = bytearray()
+        async for chunk in request.stream():
+            block += chunk
+            if len(block) >= BLOCK_BYTES:
+                await in_thread(services.parsing, _take, body, builder, bytes(block))
+                block.clear()
+        return await in_thread(services.parsing, _end, body, builder, bytes(block))
+
+
+def make_dataset(services: Services, documents: bytes) -> Dataset:
+    """Store the documents of a JSON array as a dataset without name."""
+    with services.datasets.builder(None) as builder:
+        body = body_of({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
+        return _end(body, builder, b'{"documents":' + documents + b"}")
+
+
+def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
+    text = b"".join(piece for part in pieces(data) for piece in unpacker.feed(part))
+    unpacker.finish()
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        detail, _, path = str(error).partition(" - at `$")
+        raise InvalidRequest(path.rstrip("`").lstrip("."), detail) from None
+
+
+def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[Body, DatasetBuilder]:
+    builder = stack.enter_context(services.datasets.builder(name))
+    body = body_of(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(_spool(services.store)))
+    return body, builder
+
+
+def _take(body: Body, builder: DatasetBuilder, data: bytes) -> None:
+    for piece in pieces(data):
+        for batch in body.feed(piece):
+            builder.add(batch)
+
+
+def _end(body: Body, builder: DatasetBuilder, data: bytes) -> Dataset:
+    _take(body, builder, data)
+    for batch in body.finish():
+        builder.add(batch)
+    return builder.seal()
+
+
+def _spool(store: Store) -> IO[bytes]:
+    """A file without name on the file system of the staging area: it is gone when it is closed or the process is."""
+    folder = store.staging()
+    spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller enters it
+    folder.rmdir()
+    return spool
+
+
+@asynccontextmanager
+async def _entered(executor: Executor, manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """A context whose leaving blocks, left in a thread, also when the request is cancelled."""
+    value = manager.__enter__()
+    try:
+        yield value
+    finally:
+        await asyncio.shield(in_thread(executor, manager.__exit__, *sys.exc_info()))

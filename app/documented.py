@@ -1,0 +1,94 @@
+"""How the routes describe to OpenAPI what their signatures cannot say."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from app.errors import PROBLEM
+
+_MEANINGS = {
+    404: "There is no such thing",
+    409: "The present state forbids it",
+    413: "More than this installation takes",
+    415: "The body is of a type or encoding that is not read",
+    422: "The request or its documents are not valid",
+    503: "A part of the service does not answer; try again",
+}
+
+DOCUMENT: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["indices"],
+    "properties": {
+        "id": {"type": "string", "minLength": 1, "maxLength": 256, "description": "By default the position, as a string."},
+        "indices": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, "description": "0-based, each once."},
+        "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
+        "label": {"description": "Absent or null: unlabeled.", "anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, {"type": "null"}]},
+    },
+}
+DOCUMENTS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["documents"],
+    "properties": {"documents": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Document"}}},
+}
+_EXAMPLE = {"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}
+
+DOCUMENT_BODY: dict[str, Any] = {
+    "parameters": [
+        {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}},
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/Documents"}, "example": {"documents": [_EXAMPLE]}},
+            "application/x-ndjson": {
+                "schema": {"type": "string", "description": "A Document a line."},
+                "example": '{"indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}\n{"indices": [4]}\n',
+            },
+            "text/x-svmlight": {
+                "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
+                "example": "1 4:0.2 18:0.9\n0 5:1\n",
+            },
+            "application/x-npz": {
+                "schema": {
+                    "type": "string",
+                    "format": "binary",
+                    "description": "A CSR matrix as scipy.sparse.save_npz writes it; optionally the arrays labels, labeled and ids beside it.",
+                }
+            },
+        },
+    },
+}
+
+
+class PlainRoute(APIRoute):
+    """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The function itself."""
+        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        return handler
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with."""
+    content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
+    return {status: {"description": _MEANINGS[status], "content": content} for status in statuses}
+
+
+def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:
+    """The description of a JSON body that msgspec reads; ``replaced`` are properties described otherwise."""
+    _, components = msgspec.json.schema_components([kind])
+    schema = components[kind.__name__]
+    schema["properties"] |= replaced
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}}}
+
+
+def path_parameter(name: str, description: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A part of the path, for a route that reads it from the request."""
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": schema or {"type": "string"}}

@@ -1,0 +1,56 @@
+"""Every way in which a request can fail, answered as a problem."""
+
+from http import HTTPStatus
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from app.errors import KINDS, InvalidRequest, Kind, answer, problem
+from core.errors import HalfmoonError
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+_CLIENT_GONE = 499
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Make the application answer all errors alike."""
+    app.add_exception_handler(HalfmoonError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(Exception, _failed)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HalfmoonError)
+    response = answer(error)
+    if response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("request failed", path=request.url.path, error=str(error))
+    return response
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    named = [{"document": "", "field": ".".join(str(part) for part in each["loc"][1:]), "detail": each["msg"]} for each in error.errors()]
+    return problem(KINDS[InvalidRequest], f"{named[0]['field']}: {named[0]['detail']}", named)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    details = {HTTPStatus.NOT_FOUND: f"nothing is at {request.url.path}", HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here"}
+    kind = Kind(status, status.phrase.lower().replace(" ", "-"), status.phrase)
+    return problem(kind, details.get(status, status.description or status.phrase), headers=error.headers)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=_CLIENT_GONE)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    _log.error("request failed", path=request.url.path, exc_info=error)
+    return answer(HalfmoonError())

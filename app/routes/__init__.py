@@ -1,0 +1,1 @@
+"""HTTP, and HTTP only: one module a noun."""

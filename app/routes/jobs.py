@@ -1,0 +1,124 @@
+"""Jobs: start, list, show, cancel, watch, and what they leave."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from app.bodies import in_thread, read_json
+from app.documented import DOCUMENTS, PlainRoute, json_body, refusals
+from app.events import events_of
+from app.routes.paging import Cursor, Limit
+from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
+from app.services import Has, services_of
+from app.training import submit
+from workers.contract import JobState
+from workers.errors import Conflict, LiveUnavailable
+from workers.watch import job_now
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=PlainRoute)
+
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key with the same request gives the same job; with another, 422.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "tsvm", "options": {"lambda": 0.001, "lambda_u": 1.0}, "seed": 0}
+_SUBMIT: dict[str, Any] = {**json_body(JobBody, _EXAMPLE, documents=DOCUMENTS["properties"]["documents"]), "parameters": [_KEY]}
+_LOCATION = {"Location": {"description": "Where the job is shown.", "schema": {"type": "string"}}}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _LOCATION}}
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "`state` (a job) and `progress` events until the job has ended",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+_LINES: dict[int | str, dict[str, Any]] = {
+    200: {"model": LabeledDocument, "description": "One such object a line", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+}
+
+
+@bodies.post("", status_code=202, responses={**_ACCEPTED, **refusals(404, 413, 415, 422, 503)}, openapi_extra=_SUBMIT)
+async def create_job(request: Request) -> Response:
+    """Train a model on a dataset, or on documents in the body."""
+    services = services_of(request)
+    body = await read_json(request, services, JobBody)
+    job = await in_thread(services.parsing, submit, services, body, request.headers.get("idempotency-key"))
+    return Response(JobOut.of(job).model_dump_json(), 202, {"Location": f"/v1/jobs/{job.request.id}"}, "application/json")
+
+
+@router.get("", responses=refusals(422, 503))
+def list_jobs(
+    services: Has,
+    state: JobState | None = None,
+    model: Annotated[str | None, Query(max_length=128)] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> JobPage:
+    """Jobs, newest first."""
+    found, following = services.jobs.list(state, model, limit, cursor)
+    for job in found:
+        if job.state in (JobState.RUNNING, JobState.CANCELLING):
+            with suppress(LiveUnavailable):
+                job.progress = services.live.progress(job.request.id) or job.progress
+    return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following)
+
+
+@router.get("/{id}", responses=refusals(404, 422, 503))
+def show_job(services: Has, id: str) -> JobOut:
+    """A job as it is now."""
+    return JobOut.of(job_now(services.jobs, services.live, id))
+
+
+@router.post("/{id}/cancel", status_code=202, responses=refusals(404, 409, 422, 503))
+def cancel_job(services: Has, id: str) -> JobOut:
+    """Ask a job to stop; `cancelling` says that it was asked, `cancelled` that it has stopped."""
+    job = services.jobs.cancel(id)
+    # the worker also reads the wish from the store, only later
+    with suppress(LiveUnavailable):
+        services.live.request_cancel(id)
+    return JobOut.of(job)
+
+
+@router.get("/{id}/events", response_class=Response, responses={**_STREAM, **refusals(404, 422, 503)})
+async def follow_job(services: Has, id: str) -> StreamingResponse:
+    """Server-sent events: the state and the progress, now and whenever they change."""
+    events = events_of(services.watch.follow(id))
+    first = await anext(events)
+    return StreamingResponse(
+        _chained(first, events), media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )
+
+
+@router.get("/{id}/trace", responses=refusals(404, 422, 503))
+def show_trace(services: Has, id: str) -> Trace:
+    """The objective by iteration."""
+    job = services.jobs.get(id)
+    if job.outcome and "trace" in job.outcome.files:
+        points = msgspec.json.decode(services.store.local(job.outcome.files["trace"]).read_bytes())
+    else:
+        points = services.live.trace(id)
+    return Trace(job=id, points=[Point.model_validate(point) for point in points])
+
+
+@router.get("/{id}/labels", response_class=Response, responses={**_LINES, **refusals(404, 409, 422, 503)})
+async def download_labels(services: Has, id: str) -> FileResponse:
+    """The labels that a succeeded job has given to the documents that were unlabeled, as NDJSON."""
+    job = await asyncio.to_thread(services.jobs.get, id)
+    if job.state is not JobState.SUCCEEDED or job.outcome is None:
+        raise Conflict(f"job {id!r} is {job.state.value}; labels come when it has succeeded")
+    path = await asyncio.to_thread(services.store.local, job.outcome.files["labels"])
+    return FileResponse(path, media_type="application/x-ndjson")
+
+
+async def _chained(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for event in events:
+        yield event

@@ -1,0 +1,8 @@
+"""What lists have in common."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+Limit = Annotated[int, Query(ge=1, le=500, description="Most entries of a page.")]
+Cursor = Annotated[str | None, Query(max_length=256, description="`next_cursor` of the page before.")]

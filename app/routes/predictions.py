@@ -1,0 +1,37 @@
+"""Predictions: the newest version of a model, an alias, or a version by number."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.documented import DOCUMENT_BODY, PlainRoute, path_parameter, refusals
+from app.predicting import predict
+from app.schemas import Prediction
+from app.services import services_of
+from workers.errors import NotFound
+
+router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=PlainRoute)
+
+_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
+_NUMBER = path_parameter("number", "Of the version.", {"type": "integer", "minimum": 1, "maximum": 2**31 - 1})
+_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **refusals(404, 413, 415, 422, 503)}
+
+
+def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    return {**DOCUMENT_BODY, "parameters": [*parameters, *DOCUMENT_BODY["parameters"]]}
+
+
+@router.post("/{name}/predict", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
+async def predict_newest(request: Request) -> Response:
+    """Labels and scores by the newest version of a model, or by the one that an alias stands for."""
+    return await predict(request, services_of(request), request.path_params["name"])
+
+
+@router.post("/{name}/versions/{number}/predict", responses=_ANSWERS, openapi_extra=_extra(path_parameter("name", "Of the model."), _NUMBER))
+async def predict_version(request: Request) -> Response:
+    """Labels and scores by one version of a model."""
+    name, number = request.path_params["name"], request.path_params["number"]
+    if not (number.isascii() and number.isdecimal() and 1 <= int(number[:11]) < 2**31):
+        raise NotFound("model version", f"{name}/{number}")
+    return await predict(request, services_of(request), f"{name}/{int(number)}")

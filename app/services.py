@@ -1,0 +1,79 @@
+"""What the routes work with, opened once for each gateway process and passed to them."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.background import Rounds
+from app.loaded import LoadedModels
+from app.metrics import Metrics
+from app.settings import GatewaySettings
+from workers.connect import connect
+from workers.datasets import Datasets
+from workers.jobs import Jobs
+from workers.live import Live
+from workers.models import Models
+from workers.queue import Queue
+from workers.reconcile import Reconciler
+from workers.storage import Store, open_store
+from workers.watch import Watch, job_now
+
+
+@dataclass(frozen=True)
+class Services:
+    """The repositories, the queue and the threads of one gateway."""
+
+    settings: GatewaySettings
+    store: Store
+    datasets: Datasets
+    jobs: Jobs
+    models: LoadedModels
+    live: Live
+    queue: Queue
+    watch: Watch
+    metrics: Metrics
+    parsing: ThreadPoolExecutor
+    """where uploads are parsed and sealed"""
+    predicting: ThreadPoolExecutor
+    """where models are loaded and large predictions computed"""
+
+
+@contextmanager
+def open_services(settings: GatewaySettings) -> Iterator[Services]:
+    """Open the store and a client of Redis, which need not answer yet, and reconcile until closed. Raises StoreUnavailable, ValueError."""
+    with ExitStack() as stack:
+        store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
+        redis = stack.enter_context(connect(settings.redis_url, settings.redis_seconds))
+        jobs, live = Jobs(store), Live(redis, settings.queue)
+        queue = Queue(redis, settings.queue, settings.job_seconds)
+        models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
+        reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
+        stack.enter_context(Rounds(reconciler, settings.reconcile_seconds))
+        yield Services(
+            settings=settings,
+            store=store,
+            datasets=Datasets(store, settings.limits),
+            jobs=jobs,
+            models=models,
+            live=live,
+            queue=queue,
+            watch=Watch(partial(job_now, jobs, live), settings.events_seconds),
+            metrics=Metrics(queue, jobs, models),
+            parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
+            predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
+        )
+
+
+def services_of(request: Request) -> Services:
+    """The services of the gateway that got this request."""
+    found: Services = request.app.state.services
+    return found
+
+
+Has = Annotated[Services, Depends(services_of)]
+"""A parameter of this type gets the services."""

@@ -1,0 +1,69 @@
+"""Taking a training job in: everything that can be known to be wrong is refused before anything is kept."""
+
+import hashlib
+from contextlib import suppress
+
+import msgspec
+
+from app.bodies import make_dataset
+from app.errors import InvalidRequest
+from app.schemas import JobBody
+from app.services import Services
+from core.requests import check_options
+from workers.contract import Dataset, Job
+from workers.errors import QueueUnavailable
+from workers.names import check_name
+
+_LONGEST_KEY = 255
+
+
+def submit(services: Services, body: JobBody, key: str | None) -> Job:
+    """The job of this request, or of the same request made before with the same idempotency key.
+
+    Raises QueueUnavailable while Redis is away, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption, UnknownAlgorithm,
+    LimitExceeded, IdempotencyConflict; after each of them nothing is kept.
+    """
+    _check(body, key)
+    services.queue.ping()
+    if body.dataset is not None:
+        return _submit(services, body, key, services.datasets.get(body.dataset))[0]
+    dataset = make_dataset(services, bytes(body.documents))
+    needed = False
+    try:
+        job, needed = _submit(services, body, key, dataset)
+    finally:
+        if not needed:
+            services.datasets.delete(dataset.id)
+    return job
+
+
+def _submit(services: Services, body: JobBody, key: str | None, dataset: Dataset) -> tuple[Job, bool]:
+    check_options(body.algorithm, body.options, [label for label, _ in dataset.classes])
+    job, created = services.jobs.submit(
+        dataset=dataset.id,
+        model=body.model,
+        algorithm=body.algorithm,
+        options=body.options,
+        seed=body.seed,
+        idempotency_key=key,
+        fingerprint=_fingerprint(body) if key else "",
+    )
+    if created:
+        # the job is stored: if Redis went away just now, the reconciler will send it
+        with suppress(QueueUnavailable):
+            services.queue.enqueue(job.request.id)
+    return job, created
+
+
+def _check(body: JobBody, key: str | None) -> None:
+    check_name("model", body.model)
+    if (body.dataset is None) == (not bytes(body.documents)):
+        raise InvalidRequest("dataset", "give either dataset or documents")
+    if key is not None and not (0 < len(key) <= _LONGEST_KEY):
+        raise InvalidRequest("Idempotency-Key", f"must have 1 to {_LONGEST_KEY} characters")
+
+
+def _fingerprint(body: JobBody) -> str:
+    """Of what the request means, not of how its JSON is spaced or ordered."""
+    meaning = msgspec.json.decode(msgspec.json.encode(body))
+    return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()
