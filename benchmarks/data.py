@@ -48,5 +48,5 @@ def text_like(train: int = 100_000, features: int = 47_000) -> TextLike:
     if not (folder / "y_test.npy").exists():
         script = FOLDER.parent / "bench" / "make_text_like.py"
         subprocess.run([sys.executable, script, folder, "--train", str(train), "--features", str(features)], check=True, stdout=sys.stderr)
-    part = {name: sp.load_npz(folder / f"X_{name}.npz") for name in ("train", "test")}
+    part = {name: sp.csr_matrix(sp.load_npz(folder / f"X_{name}.npz")) for name in ("train", "test")}
     return TextLike(part["train"], np.load(folder / "y_train.npy"), part["test"], np.load(folder / "y_test.npy"))

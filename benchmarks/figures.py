@@ -52,7 +52,11 @@ def svmlin_example_figures() -> Iterator[list[str]]:
     X, y, splits = load("svmlin-example")
     rows, test = rows_of(X[splits["train"]]), rows_of(X[splits["test"]])
     labeled = np.flatnonzero(np.isin(splits["train"], splits["train_labeled"]))
-    bounds = {"svm": (None, None, ".333"), "tsvm": (0.075, 0.134, ".0720, .133878"), "da": (0.062, 0.124, ".0597, .123867")}
+    bounds: dict[str, tuple[float | None, float | None, str]] = {
+        "svm": (None, None, ".333"),
+        "tsvm": (0.075, 0.134, ".0720, .133878"),
+        "da": (0.062, 0.124, ".0597, .123867"),
+    }
     for algorithm, (error, objective, reference) in bounds.items():
         training = _train(rows, y[splits["train"]], labeled, algorithm, 0.5)
         yield _row("svmlin-example", algorithm, "test error", _error(training, test, y[splits["test"]]), error, f"SVMlin {reference}")
@@ -63,7 +67,8 @@ def svmlin_example_figures() -> Iterator[list[str]]:
 def ssl_text_figures(n_labels: int) -> Iterator[list[str]]:
     """Text of the SSL book: transductive error, mean of the 12 official splits."""
     data = load("ssl-text")
-    bounds = {100: {"svm": None, "tsvm": 0.228, "da": 0.225}, 10: {"svm": None, "tsvm": None, "da": None}}[n_labels]
+    none: dict[str, float | None] = dict.fromkeys(_NAMES)
+    bounds = {100: none | {"tsvm": 0.228, "da": 0.225}, 10: none}[n_labels]
     references = {100: {"svm": ".2547", "tsvm": ".2262", "da": ".2223"}, 10: {"svm": ".448", "tsvm": ".2775", "da": ".2841"}}[n_labels]
     for algorithm, bound in bounds.items():
         yield _row(

@@ -42,5 +42,16 @@ def _by_sorting(
     used = rows.indices[rows.indptr[0] : rows.indptr[-1]]
     features, columns = np.unique(used, return_inverse=True)
     identity = np.arange(len(features), dtype=np.uint32)
-    gather_rows(rows.indptr - rows.indptr[0], columns.astype(np.uint32), rows.values[rows.indptr[0] :], order, identity, 0, len(order), indptr, indices, values)
+    gather_rows(
+        rows.indptr - rows.indptr[0],
+        columns.astype(np.uint32),
+        rows.values[rows.indptr[0] :],
+        order,
+        identity,
+        0,
+        len(order),
+        indptr,
+        indices,
+        values,
+    )
     return Compact(SparseRows(indptr, indices, values, len(features)), features.astype(np.uint32))

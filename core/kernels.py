@@ -8,8 +8,6 @@ In all of them the last element of a coefficient vector (row of a coefficient bl
 in every row.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -126,9 +124,8 @@ def warm_up() -> None:
     indptr, order = np.array([0, 1], np.int64), np.zeros(1, np.int64)
     indices, values = np.zeros(1, np.uint32), np.ones(1, np.float32)
     row, vector = np.ones(1), np.zeros(2)
-    csr: tuple[Any, ...] = (indptr, indices, values)
-    product_rows(*csr, 0, 1, vector, row, row.copy(), vector.copy())
-    score_rows(*csr, 0, 1, vector, row, row.copy())
-    adjoint_rows(*csr, 0, 1, row, vector.copy())
+    product_rows(indptr, indices, values, 0, 1, vector, row, row.copy(), vector.copy())
+    score_rows(indptr, indices, values, 0, 1, vector, row, row.copy())
+    adjoint_rows(indptr, indices, values, 0, 1, row, vector.copy())
     count_columns(indices, 0, 1, order.copy())
-    gather_rows(*csr, order, indices, 0, 1, indptr, indices.copy(), values.copy())
+    gather_rows(indptr, indices, values, order, indices, 0, 1, indptr, indices.copy(), values.copy())

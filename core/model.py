@@ -35,7 +35,8 @@ class Model:
     @property
     def nbytes(self) -> int:
         """Memory that the loaded model takes, its look-up table included."""
-        return sum(array.nbytes for array in (self.features, self.coefficients, *self._table))
+        arrays: list[NDArray[Any]] = [self.features, self.coefficients, *self._table]
+        return sum(array.nbytes for array in arrays)
 
     def scores(self, rows: SparseRows) -> NDArray[np.float64]:
         """shape (n_rows, n_columns)."""
@@ -53,7 +54,7 @@ class Model:
         """shape (n_rows,): positions in ``classes``."""
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0).astype(np.intp)
-        return np.argmax(scores, axis=1)
+        return np.asarray(np.argmax(scores, axis=1), np.intp)
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """shape (n_rows, n_classes), or None for a model that was not calibrated."""
@@ -65,7 +66,7 @@ class Model:
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays to store as tensors, and what else to store as JSON."""
-        arrays = {"features": self.features, "coefficients": self.coefficients, "intercepts": self.intercepts}
+        arrays: dict[str, NDArray[Any]] = {"features": self.features, "coefficients": self.coefficients, "intercepts": self.intercepts}
         return arrays, {"kind": "linear", "classes": list(self.classes), "n_features": self.n_features}
 
     @classmethod
@@ -74,13 +75,13 @@ class Model:
         return cls(list(meta["classes"]), meta["n_features"], arrays["features"], arrays["coefficients"], arrays["intercepts"])
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.uint32], ...]:
+    def _table(self) -> list[NDArray[np.uint32]]:
         """Position of every feature in ``features`` (the number of features where unseen), where so large a table is bearable."""
         if self.n_features * 4 > max(_TABLE_BYTES, 2 * self.coefficients.nbytes):
-            return ()
+            return []
         table = np.full(self.n_features + 1, len(self.features), np.uint32)
         table[self.features] = np.arange(len(self.features), dtype=np.uint32)
-        return (table,)
+        return [table]
 
     @cached_property
     def _padded(self) -> NDArray[np.float64]:

@@ -20,7 +20,9 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
 
     lambda_: Positive = Field(
-        default=1e-3, alias="lambda", description="Weight of the regulariser λ/2 |w|²; the losses are means, so it does not depend on the number of documents."
+        default=1e-3,
+        alias="lambda",
+        description="Weight of the regulariser λ/2 |w|²; the losses are means, so it does not depend on the number of documents.",
     )
     tolerance: Positive = Field(
         default=1e-6, le=1, description="A solve ends when its objective is certified to lie within this relative distance of the minimum."
@@ -55,7 +57,9 @@ class SvmOptions(Options):
 class TsvmOptions(SemiSupervisedOptions):
     """Options of the transductive SVM with multiple switching."""
 
-    max_switches: int | None = Field(default=None, ge=1, description="Most label pairs switched before retraining (S in the paper); null: as many as improve.")
+    max_switches: int | None = Field(
+        default=None, ge=1, description="Most label pairs switched before retraining (S in the paper); null: as many as improve."
+    )
 
 
 class AnnealingOptions(SemiSupervisedOptions):

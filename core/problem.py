@@ -40,10 +40,12 @@ class Problem:
 
     @property
     def n_labeled(self) -> int:
+        """Number of labeled rows."""
         return len(self.y)
 
     @property
     def n_unlabeled(self) -> int:
+        """Number of unlabeled rows."""
         return self.rows.n_rows - len(self.y)
 
     @property

@@ -23,4 +23,6 @@ class TracePoint(NamedTuple):
 class Observer(Protocol):
     """Called between slices of work, at least every 250 ms; a true answer asks the solver to stop and return its best iterate."""
 
-    def __call__(self, point: TracePoint, /) -> bool: ...
+    def __call__(self, point: TracePoint, /) -> bool:
+        """Whether to stop."""
+        ...

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import Fault, InvalidDocuments
+from core.errors import Fault
 
 MAX_FEATURES = 2**31
 """Indices lie below this bound, so that every reader of the wire formats can hold them."""
@@ -28,10 +28,12 @@ class SparseRows(NamedTuple):
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.indptr) - 1
 
     @property
     def n_nonzeros(self) -> int:
+        """Number of stored values in these rows."""
         return int(self.indptr[-1] - self.indptr[0])
 
     def between(self, start: int, stop: int) -> "SparseRows":

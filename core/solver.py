@@ -16,7 +16,9 @@ class Solver(Protocol):
     ``init`` are coefficients to start from, shape (n_features + 1,), the bias last.
     """
 
-    def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps: ...
+    def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps:
+        """The steps, not yet begun."""
+        ...
 
 
 def solve(

@@ -187,7 +187,7 @@ class Sweeper:
     def _accumulate(self, kernel: Any, *arguments: Vector) -> Vector:
         self._partial[:] = 0.0
         self._over_rows(lambda start, stop, thread: kernel(*self.rows[:3], start, stop, *arguments, self._partial[thread]))
-        return self._partial.sum(axis=0)
+        return np.asarray(self._partial.sum(axis=0))
 
     def _over_rows(self, work: Any) -> None:
         """``work(start, stop, thread)`` over all rows, slice by slice."""

@@ -78,9 +78,7 @@ def train(
     )
 
 
-def _one_vs_rest(
-    documents: Compact, codes: NDArray[np.int32], classes: Sequence[str | int], algorithm: str, options: Options
-) -> dict[str, Steps]:
+def _one_vs_rest(documents: Compact, codes: NDArray[np.int32], classes: Sequence[str | int], algorithm: str, options: Options) -> dict[str, Steps]:
     """The solvers of all two-class problems, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()
     positives = [1] if len(classes) == 2 else range(len(classes))

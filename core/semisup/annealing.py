@@ -10,7 +10,7 @@ from core.balance import balanced_beliefs, divergence, entropy, label_gains, pos
 from core.losses import Costs
 from core.options import AnnealingOptions
 from core.problem import Problem
-from core.result import Result, Status
+from core.result import Status
 from core.semisup.objective import transductive_objective
 from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise
 from core.supervised.svm import fit_labeled, labeled_costs, result_of
@@ -27,8 +27,9 @@ _ROUGH_REDUCTION = 0.3
 def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None = None, /) -> Steps:
     """Mean-field annealing: beliefs p in the unlabeled rows' being positive, from undecided to decided as T falls.
 
-    Objective at temperature T: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)² + λ'/2 Σ_j weight_j (p_j max(0, 1 − o'_j)² + (1 − p_j) max(0, 1 + o'_j)²)
-    − T/2 Σ_j weight_j H(p_j)`` over w and p (Eqn. 8 of Sindhwani & Keerthi 2006).
+    Objective at temperature T: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)²
+    + λ'/2 Σ_j weight_j (p_j max(0, 1 − o'_j)² + (1 − p_j) max(0, 1 + o'_j)²) − T/2 Σ_j weight_j H(p_j)``
+    over w and p (Eqn. 8 of Sindhwani & Keerthi 2006).
     Constraint: ``Σ_j weight_j p_j = fraction`` (Eqn. 9).
     Symbols: λ = ``lambda``, λ' = ``lambda_u``; T starts at ``temperature`` λ' and is divided by ``cooling`` after each stage, or stays at
     ``fixed_temperature`` λ' (the ablation of Figures 12 and 13); weights sum to 1 over the labeled and to 1 over the unlabeled rows.
@@ -105,8 +106,6 @@ class _Path:
         return (yield from minimise(self.iterate, costs, self.options.lambda_, self._rule, report))
 
     def _keep_best(self) -> None:
-        objective = transductive_objective(
-            self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores
-        )
+        objective = transductive_objective(self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores)
         if objective < self.least:
             self.best, self.least = self.iterate.copy(), objective

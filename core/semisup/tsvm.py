@@ -9,7 +9,7 @@ from core.balance import label_gains, positive_fraction, threshold_labels
 from core.losses import Costs
 from core.options import TsvmOptions
 from core.problem import Problem
-from core.result import Result, Status
+from core.result import Status
 from core.semisup.objective import transductive_objective
 from core.supervised.newton import Iterate, StoppingRule, adopt, minimise
 from core.supervised.svm import fit_labeled, labeled_costs, result_of

@@ -53,6 +53,7 @@ class Iterate:
         return cls(np.zeros(n_features + 1), np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_features + 1))
 
     def copy(self) -> "Iterate":
+        """One that further steps do not move."""
         return Iterate(self.coefficients.copy(), self.scores.copy(), self.slopes.copy(), self.pull.copy())
 
 
