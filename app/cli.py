@@ -1,4 +1,4 @@
-"""The commands: ``halfmoon up``, ``api``, ``worker`` and ``demo``. Each imports what it runs only when it runs."""
+"""The commands: ``halfmoon up``, ``api``, ``worker``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
 
 import argparse
 import os
@@ -47,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("worker", help="run a worker alone; where Redis and the store are is told by HALFMOON_ settings")
     command.set_defaults(run=_worker)
 
+    command = commands.add_parser("warm", help="compile the kernels into the cache, so that a first start is quick")
+    command.set_defaults(run=_warm)
+
     command = commands.add_parser("demo", help="upload real documents, train three models over HTTP and show how they do")
     command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
     command.set_defaults(run=_demo)
@@ -89,6 +92,13 @@ def _worker(given: argparse.Namespace) -> int:
     from workers.settings import Settings
 
     return run_worker(Settings())
+
+
+def _warm(given: argparse.Namespace) -> int:
+    from core.training import warm_up
+
+    warm_up()
+    return 0
 
 
 def _demo(given: argparse.Namespace) -> int:

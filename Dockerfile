@@ -1,0 +1,44 @@
+# syntax=docker/dockerfile:1
+# One image for gateway and worker: `api` (the default) or `worker`.
+ARG BASE=python:3.11-slim-bookworm
+
+FROM ${BASE} AS build
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=/src/constraints.txt
+RUN python3 -m venv /opt/halfmoon
+WORKDIR /src
+COPY pyproject.toml constraints.txt README.md LICENSE ./
+# the dependencies alone first: a change of the code does not fetch them again
+RUN /opt/halfmoon/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > requirements.txt \
+    && /opt/halfmoon/bin/pip install --requirement requirements.txt
+COPY app app
+COPY workers workers
+COPY core core
+RUN /opt/halfmoon/bin/pip install --no-deps .
+# kernels compiled for a class of processors, not for the one that builds: the same class must be set where they run
+# (elsewhere than on x86-64: --build-arg CPU=generic)
+ARG CPU=x86-64-v3
+ENV NUMBA_CPU_NAME=${CPU} NUMBA_CPU_FEATURES="" NUMBA_CACHE_DIR=/opt/halfmoon/kernels
+RUN /opt/halfmoon/bin/halfmoon warm
+
+FROM ${BASE}
+ARG CPU=x86-64-v3
+RUN groupadd --system --gid 10001 halfmoon \
+    && useradd --system --uid 10001 --gid halfmoon --home-dir /var/lib/halfmoon --create-home halfmoon \
+    && mkdir /var/cache/halfmoon && chown halfmoon:halfmoon /var/cache/halfmoon
+COPY --from=build /opt/halfmoon /opt/halfmoon
+COPY --from=build --chown=halfmoon:halfmoon /opt/halfmoon/kernels /var/cache/halfmoon/kernels
+ENV PATH=/opt/halfmoon/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    NUMBA_CPU_NAME=${CPU} NUMBA_CPU_FEATURES="" NUMBA_CACHE_DIR=/var/cache/halfmoon/kernels \
+    HALFMOON_HOST=0.0.0.0 HALFMOON_PORT=8000 HALFMOON_LOG_FORMAT=json \
+    HALFMOON_STORE_URL=file:///var/lib/halfmoon/store HALFMOON_CACHE_DIR=/tmp/halfmoon
+USER 10001:10001
+WORKDIR /var/lib/halfmoon
+# with a read-only root file system, Docker fills a new volume from the image: the kernels stay writable
+VOLUME ["/var/lib/halfmoon", "/var/cache/halfmoon"]
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+    CMD ["python3", "-c", "import urllib.request as u; u.build_opener(u.ProxyHandler({})).open('http://127.0.0.1:8000/v1/health/ready', timeout=2)"]
+ENTRYPOINT ["halfmoon"]
+CMD ["api"]
