@@ -108,7 +108,7 @@ def rows(*documents: dict[int, float], n_features: int | None = None) -> SparseR
     return SparseRows(indptr, np.array(indices, np.uint32), np.array(values, np.float32), width)
 
 
-def two_clouds(n: int = 60, labeled: int = 3, seed: int = 0) -> Batch:
+def two_clouds(n: int = 60, labeled: int = 6, seed: int = 0) -> Batch:
     """Documents of two classes that differ clearly, the first ``labeled`` of each with a label."""
     generator = np.random.default_rng(seed)
     documents: list[dict[int, float]] = []
