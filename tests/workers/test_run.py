@@ -1,0 +1,292 @@
+"""Real worker processes with real training, and what becomes of their jobs when something is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from redis import Redis
+
+from core.rows import SparseRows
+from tests.workers.conftest import Valkey, make_dataset, submit
+from workers.connect import connect
+from workers.contract import Job, JobState
+from workers.datasets import Batch
+from workers.errors import Unavailable
+from workers.jobs import Jobs
+from workers.live import Live
+from workers.models import Models
+from workers.queue import Queue
+from workers.reconcile import Reconciler
+from workers.storage import Store, open_store
+
+LEASE = 1.0
+ROOT = Path(__file__).parents[2]
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 15) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.02)
+    return found
+
+
+class Service:
+    """A store, a Valkey, workers as processes, and a gateway's reconciler in a thread."""
+
+    def __init__(self, folder: Path, valkey: Valkey) -> None:
+        self.url = f"file://{folder}/store"
+        self.store: Store = open_store(self.url)
+        self.valkey = valkey
+        self.redis: Redis = connect(valkey.url, 1.0)
+        self.jobs, self.live, self.queue = Jobs(self.store), Live(self.redis, "q"), Queue(self.redis, "q")
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.long = long_dataset(self.store)
+        self._folder = folder
+        self._done = threading.Event()
+        self._reconciling = threading.Thread(target=self._reconcile)
+        self._reconciling.start()
+
+    def start_worker(self, **settings: Any) -> subprocess.Popen[bytes]:
+        """A worker that is ready for jobs."""
+        before = self._count()
+        values = {"store_url": self.url, "redis_url": self.valkey.url, "queue": "q", "lease_seconds": LEASE, "drain_seconds": 0.2, **settings}
+        environment = {**os.environ, **{f"HALFMOON_{name.upper()}": str(value) for name, value in values.items()}}
+        program = "from workers.run import run_worker; from workers.settings import Settings; raise SystemExit(run_worker(Settings()))"
+        log = (self._folder / f"worker-{len(self.workers)}.log").open("wb")
+        worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, stdout=log, stderr=log)
+        log.close()
+        self.workers.append(worker)
+        eventually(lambda: self._count() > before, 60)
+        return worker
+
+    def log(self, number: int = 0) -> str:
+        return (self._folder / f"worker-{number}.log").read_text()
+
+    def post(self, dataset: str | None = None, algorithm: str = "svm") -> str:
+        id = submit(self.store, dataset=dataset, algorithm=algorithm, options={} if dataset is None else {"tolerance": 1e-12, "lambda": 1e-7})
+        self.queue.enqueue(id)
+        return id
+
+    def post_long(self) -> str:
+        """A job that runs for longer than any test waits, once it has told that it runs."""
+        id = self.post(self.long, "da")
+        eventually(lambda: self.live.progress(id))
+        return id
+
+    def until(self, id: str, *states: JobState, seconds: float = 20) -> Job:
+        def reached() -> Job | None:
+            job = self.jobs.get(id)
+            return job if job.state in states else None
+
+        job: Job = eventually(reached, seconds)
+        return job
+
+    def close(self) -> None:
+        self._done.set()
+        self._reconciling.join()
+        for worker in self.workers:
+            for child in children(worker) if worker.poll() is None else []:
+                child.kill()
+            worker.kill()
+            worker.wait()
+        self.redis.close()
+
+    def _count(self) -> int:
+        try:
+            return self.queue.workers()
+        except Unavailable:
+            return 0
+
+    def _reconcile(self) -> None:
+        reconciler = Reconciler(self.jobs, self.live, self.queue, lease_seconds=LEASE)
+        while not self._done.wait(0.2):
+            try:
+                reconciler.round()
+            except Unavailable:
+                continue
+
+
+def long_dataset(store: Store) -> str:
+    """Documents without any structure, so that annealing has to work for a long time."""
+    generator = np.random.default_rng(0)
+    n, per_row, width = 40_000, 50, 20_000
+    starts = generator.integers(0, 399, (n, per_row)) + np.arange(per_row) * 400
+    matrix = SparseRows(np.arange(0, n * per_row + 1, per_row), starts.ravel().astype(np.uint32), generator.random(n * per_row, np.float32), width)
+    labels = [str(int(code)) if place < 1000 else None for place, code in enumerate(generator.integers(0, 8, n))]
+    return make_dataset(store, [Batch(matrix, labels)]).id
+
+
+def children(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(worker.pid).children()
+    except psutil.NoSuchProcess:
+        return []
+
+
+@pytest.fixture
+def service(tmp_path: Path, valkey: Valkey) -> Iterator[Service]:
+    made = Service(tmp_path, valkey)
+    yield made
+    made.close()
+
+
+def versions(service: Service) -> list[int]:
+    return [version.number for version in Models(service.store).versions("news")]
+
+
+def test_jobs_are_run_and_the_worker_stops_when_told(service: Service) -> None:
+    worker = service.start_worker()
+    start = time.monotonic()
+    ids = [service.post(algorithm=algorithm) for algorithm in ("svm", "tsvm", "da")]
+    for id in ids:
+        assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
+    assert time.monotonic() - start < 10
+    assert versions(service) == [1, 2, 3]
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(5) == 0
+    assert service.queue.workers() == 0
+
+
+def test_a_cancel_ends_a_running_job_within_a_second(service: Service) -> None:
+    service.start_worker()
+    id = service.post_long()
+    start = time.monotonic()
+    service.jobs.cancel(id)
+    service.live.request_cancel(id)
+    service.until(id, JobState.CANCELLED)
+    assert time.monotonic() - start < 1.0
+    after = service.post()
+    assert service.until(after, JobState.SUCCEEDED).version == 1
+
+
+def test_a_killed_child_costs_one_attempt(service: Service) -> None:
+    worker = service.start_worker()
+    id = service.post_long()
+    (child,) = children(worker)
+    child.kill()
+    eventually(lambda: service.jobs.get(id).attempt == 2, 10)
+    assert service.jobs.get(id).state is JobState.RUNNING
+    assert worker.poll() is None
+
+
+def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> None:
+    worker = service.start_worker()
+    id = service.post(service.long, "da")
+    for attempt in (1, 2, 3):
+        eventually(lambda attempt=attempt: service.jobs.get(id).attempt == attempt and service.live.progress(id))
+        for child in children(worker):
+            child.kill()
+    outcome = service.until(id, JobState.FAILED).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert outcome.error.type == "/problems/worker-died"
+
+
+def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service: Service) -> None:
+    worker = service.start_worker()
+    id = service.post_long()
+    (child,) = children(worker)
+    worker.kill()
+    worker.wait()
+    start = time.monotonic()
+    eventually(lambda: service.queue.workers() == 0, 5)
+    eventually(lambda: not child.is_running(), 5)
+    service.start_worker()
+    eventually(lambda: service.jobs.get(id).attempt == 2, 15)
+    assert time.monotonic() - start < 15
+    short = service.post()
+    service.jobs.cancel(id)
+    service.live.request_cancel(id)
+    service.until(id, JobState.CANCELLED)
+    service.until(short, JobState.SUCCEEDED)
+
+
+def test_a_child_stopped_past_its_lease_is_overtaken_and_publishes_nothing(service: Service) -> None:
+    worker = service.start_worker()
+    id = service.post_long()
+    (child,) = children(worker)
+    child.suspend()
+    service.start_worker()
+    eventually(lambda: service.jobs.get(id).attempt == 2, 15)
+    service.jobs.cancel(id)
+    service.live.request_cancel(id)
+    service.until(id, JobState.CANCELLED)
+    child.resume()
+    eventually(lambda: not child.is_running(), 5)
+    assert Models(service.store).names() == ([], None)
+    assert service.jobs.get(id).outcome == service.until(id, JobState.CANCELLED).outcome
+
+
+def test_an_emptied_redis_loses_no_job_and_disturbs_none(service: Service) -> None:
+    service.start_worker()
+    running = service.post_long()
+    waiting = [service.post() for _ in range(3)]
+    service.redis.flushall()
+    time.sleep(2.5 * LEASE)
+    assert service.jobs.get(running).attempt == 1
+    assert service.jobs.get(running).state is JobState.RUNNING
+    service.jobs.cancel(running)
+    for id in waiting:
+        assert service.until(id, JobState.SUCCEEDED).attempt == 1
+    assert versions(service) == [1, 2, 3]
+
+
+def test_told_to_stop_a_worker_hands_its_job_to_another(service: Service) -> None:
+    first = service.start_worker()
+    id = service.post_long()
+    service.start_worker()
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(5) == 0
+    eventually(lambda: service.jobs.get(id).attempt == 2, 5)
+    assert service.jobs.deaths(id) == 1, "only the attempt that is running now"
+
+
+def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
+    valkey = Valkey(tmp_path)
+    service = Service(tmp_path, valkey)
+    try:
+        valkey.start()
+        service.start_worker()
+        running = service.post_long()
+        valkey.kill()
+        time.sleep(1.5)
+        valkey.start()
+        eventually(lambda: service.queue.workers() == 1)
+        service.jobs.cancel(running)
+        service.until(running, JobState.CANCELLED)
+        short = service.post()
+        assert service.until(short, JobState.SUCCEEDED).attempt == 1
+        valkey.kill()
+        time.sleep(0.5)
+        valkey.start()
+        idle = service.post()
+        service.until(idle, JobState.SUCCEEDED)
+        assert service.workers[0].poll() is None
+        service.workers[0].send_signal(signal.SIGTERM)
+        assert service.workers[0].wait(5) == 0
+    finally:
+        service.close()
+        valkey.kill()
+
+
+def test_a_worker_without_redis_waits_and_stops_when_told(tmp_path: Path) -> None:
+    environment = {**os.environ, "HALFMOON_STORE_URL": f"file://{tmp_path}", "HALFMOON_REDIS_URL": f"unix://{tmp_path}/none", "HALFMOON_LOG_FORMAT": "json"}
+    program = "from workers.run import run_worker; from workers.settings import Settings; raise SystemExit(run_worker(Settings()))"
+    worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, stderr=subprocess.PIPE)
+    assert worker.stderr is not None
+    for line in worker.stderr:
+        if b"Redis does not answer" in line:
+            break
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(5) == 0
+    worker.stderr.close()
