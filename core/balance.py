@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import entr, rel_entr
 
 from core.kernels import compiled
 from core.options import SemiSupervisedOptions
@@ -12,6 +13,7 @@ from core.sweeps import Vector
 
 _ROOT_ERROR = 1e-10
 _MAX_STEPS = 500
+_LARGEST_POWER = 700.0
 
 
 def positive_fraction(problem: Problem, options: SemiSupervisedOptions) -> float:
@@ -36,22 +38,12 @@ class Beliefs(NamedTuple):
     multiplier: float
 
 
-@compiled
-def _balance(gains: Vector, weights: Vector, multiplier: float, temperature: float) -> tuple[float, float]:
-    """Weighted mean of p at a multiplier, and its derivative by the multiplier."""
-    mean, slope = 0.0, 0.0
-    for j in range(len(gains)):
-        p = 1.0 / (1.0 + math.exp((gains[j] - multiplier) / temperature))
-        mean += weights[j] * p
-        slope += weights[j] * p * (1.0 - p)
-    return mean, slope / temperature
-
-
-@compiled
-def beliefs_at(gains: Vector, multiplier: float, temperature: float, positive: Vector) -> None:
-    """Write p of Eqn. 15 to ``positive``."""
-    for j in range(len(gains)):
-        positive[j] = 1.0 / (1.0 + math.exp((gains[j] - multiplier) / temperature))
+def _logistic(gains: Vector, multiplier: float, temperature: float) -> Vector:
+    """p of Eqn. 15. NumPy's vectorised exponential is several times as fast as a compiled loop."""
+    powers = np.minimum((gains - multiplier) / temperature, _LARGEST_POWER)
+    np.exp(powers, out=powers)
+    powers += 1.0
+    return np.reciprocal(powers, out=powers)
 
 
 @compiled
@@ -75,40 +67,24 @@ def balanced_beliefs(gains: Vector, weights: Vector, fraction: float, temperatur
     low, high = float(gains.min()) + temperature * odds, float(gains.max()) + temperature * odds
     multiplier = (low + high) / 2 if start is None or not low < start < high else start
     for _ in range(_MAX_STEPS):
-        mean, slope = _balance(gains, weights, multiplier, temperature)
+        positive = _logistic(gains, multiplier, temperature)
+        mean = float(weights @ positive)
         if abs(mean - fraction) <= _ROOT_ERROR or high - low <= _ROOT_ERROR * temperature:
             break
         low, high = (multiplier, high) if mean < fraction else (low, multiplier)
         following = multiplier
+        slope = (mean - float(weights @ (positive * positive))) / temperature
         if slope > 0 and 0 < mean < 1:
             following += (odds - math.log(mean / (1 - mean))) * mean * (1 - mean) / slope
         multiplier = following if low < following < high else (low + high) / 2
-    positive = np.empty_like(gains)
-    beliefs_at(gains, multiplier, temperature, positive)
     return Beliefs(positive, multiplier)
 
 
-@compiled
 def entropy(positive: Vector, weights: Vector) -> float:
     """Weighted mean entropy of beliefs, in nats (Eqn. 17)."""
-    total = 0.0
-    for j in range(len(positive)):
-        p = positive[j]
-        if 0.0 < p < 1.0:
-            total -= weights[j] * (p * math.log(p) + (1.0 - p) * math.log(1.0 - p))
-    return total
+    return float(weights @ (entr(positive) + entr(1.0 - positive)))
 
 
-@compiled
 def divergence(positive: Vector, last: Vector, weights: Vector) -> float:
     """Weighted mean Kullback-Leibler divergence of beliefs from their last values, in nats (Eqn. 16); infinite where those were certain."""
-    total = 0.0
-    for j in range(len(positive)):
-        p, q = positive[j], last[j]
-        if p == q:
-            continue
-        if p > 0.0:
-            total += weights[j] * p * math.log(p / q) if q > 0.0 else math.inf
-        if p < 1.0:
-            total += weights[j] * (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if q < 1.0 else math.inf
-    return total
+    return float(weights @ (rel_entr(positive, last) + rel_entr(1.0 - positive, 1.0 - last)))
