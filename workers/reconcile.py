@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import structlog
 
-from workers.attempt import problem
 from workers.contract import Job, JobState, Outcome
 from workers.jobs import Jobs
 from workers.live import Live
+from workers.problems import problem
 from workers.queue import Queue
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

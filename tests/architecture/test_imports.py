@@ -1,0 +1,41 @@
+"""Imports go one way, and the gateway loads nothing that it does not need."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from importlinter.application.use_cases import create_report, read_user_options
+from importlinter.cli import lint_imports
+
+HEAVY = {"numba", "llvmlite", "scipy", "sklearn", "core.kernels", "core.sweeps", "core.training", "workers.tasks", "workers.run"}
+
+
+def loaded_by(module: str) -> set[str]:
+    """Names of the modules that a fresh interpreter has after importing one."""
+    code = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
+    return set(json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout))
+
+
+def test_the_contracts_are_kept(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository)
+    lint_imports(config_filename="pyproject.toml", no_cache=True)  # registers the kinds of contract
+    report = create_report(read_user_options(config_filename="pyproject.toml"), cache_dir=None)
+    assert {contract.name for contract, _ in report.get_contracts_and_checks()} >= {"Imports go one way: app, workers, core"}
+    assert not report.contains_failures
+
+
+def test_the_gateway_loads_neither_numba_nor_what_trains() -> None:
+    loaded = loaded_by("app.main")
+    assert "fastapi" in loaded
+    assert not loaded & HEAVY
+
+
+def test_the_check_of_the_gateway_can_fail() -> None:
+    assert loaded_by("core.training") & HEAVY
+
+
+@pytest.mark.parametrize("module", ["app.cli", "app.embedded"])
+def test_a_command_starts_without_the_gateway(module: str) -> None:
+    assert not loaded_by(module) & (HEAVY | {"fastapi", "numpy"})

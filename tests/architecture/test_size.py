@@ -1,0 +1,51 @@
+"""Small files, small functions, and nothing that belongs to one machine."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 60
+FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|/shared/|\bpypi\.org|127\.0\.0\.1:3128")
+
+
+def tracked(repository: Path) -> list[Path]:
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=repository, capture_output=True, check=True, text=True).stdout
+    return [path for name in names.splitlines() if (path := repository / name).is_file()]
+
+
+def functions(source: str) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def test_files_and_functions_are_small(repository: Path) -> None:
+    sources = {path: path.read_text() for path in tracked(repository) if path.suffix == ".py"}
+    assert len(sources) > 50
+    long_files = [f"{path}: {lines} lines" for path, source in sources.items() if (lines := source.count("\n")) > LONGEST_FILE]
+    long_functions = [
+        f"{path}: {name} has {lines} lines" for path, source in sources.items() for name, lines in functions(source) if lines > LONGEST_FUNCTION
+    ]
+    assert not long_files + long_functions
+
+
+def test_nothing_names_the_machine_it_was_made_on(repository: Path) -> None:
+    named = []
+    for path in tracked(repository):
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        named += [f"{path.relative_to(repository)}: {found}" for found in FORBIDDEN.findall(text) if path != Path(__file__)]
+    assert not named
+
+
+@pytest.mark.parametrize("text", ["cd /work/main", "see /root/x", "../shared/data", "open('/home/me')"])
+def test_the_pattern_finds_machine_paths(text: str) -> None:
+    assert FORBIDDEN.search(text)

@@ -1,0 +1,71 @@
+"""The image and the composition, as far as can be checked without a container engine."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+BIN = Path(sys.executable).parent
+
+
+def hadolint(path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BIN / "hadolint", "--failure-threshold", "info", path], capture_output=True, text=True, check=False)
+
+
+def compose(path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BIN / "docker-compose", "--file", path, "config", "--quiet"], capture_output=True, text=True, check=False)
+
+
+def test_hadolint_accepts_the_dockerfile(repository: Path) -> None:
+    found = hadolint(repository / "Dockerfile")
+    assert found.returncode == 0, found.stdout
+
+
+def test_hadolint_would_refuse_a_poor_one(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM python\nRUN cd /tmp && pip install numpy\n")
+    assert hadolint(tmp_path / "Dockerfile").returncode != 0
+
+
+def test_the_composition_is_valid(repository: Path) -> None:
+    found = compose(repository / "docker-compose.yml")
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_a_composition_with_an_unknown_field_would_be_refused(repository: Path, tmp_path: Path) -> None:
+    path = tmp_path / "docker-compose.yml"
+    path.write_text((repository / "docker-compose.yml").read_text().replace("read_only:", "red_only:"))
+    assert compose(path).returncode != 0
+
+
+@pytest.fixture
+def services(repository: Path) -> dict[str, dict[str, object]]:
+    content = yaml.safe_load((repository / "docker-compose.yml").read_text())
+    found: dict[str, dict[str, object]] = content["services"]
+    return found
+
+
+def test_nothing_runs_with_more_rights_than_it_needs(services: dict[str, dict[str, object]]) -> None:
+    assert set(services) == {"valkey", "gateway", "worker"}
+    for name, service in services.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+
+
+def test_the_worker_can_be_scaled(services: dict[str, dict[str, object]]) -> None:
+    assert "container_name" not in services["worker"]
+    assert "ports" not in services["worker"]
+
+
+def test_the_gateway_is_published_on_loopback_only(services: dict[str, dict[str, object]]) -> None:
+    ports = services["gateway"]["ports"]
+    assert isinstance(ports, list)
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_the_image_runs_without_root(repository: Path) -> None:
+    users = re.findall(r"^USER (.+)$", (repository / "Dockerfile").read_text(), re.MULTILINE)
+    assert users
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])

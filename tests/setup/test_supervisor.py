@@ -1,0 +1,141 @@
+"""Children are kept alive, with growing patience, and none is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from app.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY, Command, Supervisor, ending
+
+
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def python(code: str, name: str = "child", signal_when_orphaned: signal.Signals = signal.SIGKILL) -> Command:
+    return Command(name, [sys.executable, "-c", code], dict(os.environ), orphan_signal=signal_when_orphaned)
+
+
+def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def supervisor(said: list[str], clock: Clock) -> Iterator[Supervisor]:
+    made = Supervisor(said.append, clock)
+    yield made
+    made.stop(made.names(), 0.0)
+
+
+def test_a_dead_child_is_started_again_after_its_delay(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+    supervisor.start(python("import time; time.sleep(60)"))
+    first = supervisor.pid("child")
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    until(lambda: supervisor.dead() == ["child"])
+    supervisor.tend()
+    assert said == [f"child was ended by SIGKILL; starting it again in {FIRST_DELAY:g} s"]
+    clock.now += FIRST_DELAY / 2
+    supervisor.tend()
+    assert supervisor.pid("child") is None
+    clock.now += FIRST_DELAY
+    supervisor.tend()
+    assert supervisor.pid("child") not in (None, first)
+
+
+def test_the_delay_doubles_to_a_limit_and_is_forgotten_by_a_child_that_lives(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+    supervisor.start(python("raise SystemExit(3)"))
+    for _ in range(8):
+        until(lambda: supervisor.dead() == ["child"])
+        supervisor.tend()
+        clock.now += LONGEST_DELAY
+        supervisor.tend()
+    delays = [float(line.split(" in ")[1].split()[0]) for line in said]
+    assert delays == [min(FIRST_DELAY * 2**n, LONGEST_DELAY) for n in range(8)]
+    assert said[0].startswith("child ended with code 3;")
+    clock.now += STEADY + 1
+    until(lambda: supervisor.dead() == ["child"])
+    supervisor.tend()
+    assert said[-1].endswith(f"in {FIRST_DELAY:g} s")
+
+
+def test_stopping_asks_first(said: list[str], tmp_path: os.PathLike[str]) -> None:
+    supervisor = Supervisor(said.append)
+    trace = os.path.join(tmp_path, "asked")
+    ready = os.path.join(tmp_path, "ready")
+    hear = f"import signal, sys, time; signal.signal(15, lambda *_: (open({trace!r}, 'w').close(), sys.exit(0)))"
+    code = f"{hear}; open({ready!r}, 'w').close(); time.sleep(60)"
+    supervisor.start(python(code))
+    until(lambda: os.path.exists(ready))
+    supervisor.stop(["child"], 10.0)
+    assert os.path.exists(trace)
+    assert supervisor.names() == []
+
+
+def test_a_child_that_does_not_listen_is_killed(said: list[str], tmp_path: os.PathLike[str]) -> None:
+    ready = os.path.join(tmp_path, "ready")
+    supervisor = Supervisor(said.append)
+    supervisor.start(python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)"))
+    until(lambda: os.path.exists(ready))
+    pid = supervisor.pid("child")
+    assert pid is not None
+    supervisor.stop(["child"], 0.2)
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_hurry_ends_the_patience(said: list[str], tmp_path: os.PathLike[str]) -> None:
+    ready = os.path.join(tmp_path, "ready")
+    supervisor = Supervisor(said.append)
+    supervisor.start(python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)"))
+    until(lambda: os.path.exists(ready))
+    begun = time.monotonic()
+    supervisor.stop(["child"], 30.0, hurry=lambda: True)
+    assert time.monotonic() - begun < 5.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+def test_a_child_dies_with_a_killed_parent() -> None:
+    code = """if True:
+        import os, sys, time
+        from app.supervisor import Command, Supervisor
+
+        supervisor = Supervisor(print)
+        supervisor.start(Command("child", [sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ)))
+        print(supervisor.pid("child"), flush=True)
+        time.sleep(60)
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert psutil.pid_exists(pid)
+        parent.kill()
+    until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+@pytest.mark.parametrize(("code", "words"), [(0, "ended with code 0"), (7, "ended with code 7"), (-9, "was ended by SIGKILL")])
+def test_an_ending_is_told_in_words(code: int, words: str) -> None:
+    assert ending(code) == words
