@@ -79,7 +79,8 @@ def changed_slopes(
         curvature = (positive[i] if below > 0.0 else 0.0) + (negative[i] if above > 0.0 else 0.0)
         slope = negative[i] * above - positive[i] * below
         jumps[i] = 0.0
-        if curvature != curvatures[i]:
+        # a row that jumps over the whole margin goes from one cost to the other, and the two may be equal
+        if curvature != curvatures[i] or (abs(scores[i]) > 1.0 and slope * slopes[i] < 0.0):
             jumps[i] = slope - (slopes[i] + step * curvatures[i] * direction[i])
             count += 1
         slopes[i] = slope
