@@ -1,0 +1,83 @@
+"""Small problems with known dense forms, for all tests of the mathematics."""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from core.problem import Problem
+from core.result import Result, Status
+from core.rows import SparseRows
+from core.sweeps import Request
+
+Array = NDArray[np.float64]
+
+
+class Small(NamedTuple):
+    """A two-class problem of which the first rows are labeled."""
+
+    rows: SparseRows
+    X: Array
+    """the same, dense, with a last column of ones"""
+    y: Array
+    truth: Array
+    """the class of every row, -1 or +1"""
+
+    @property
+    def problem(self) -> Problem:
+        return Problem.of(self.rows, self.y)
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """The labels as training takes them: 0, 1 or -1 for unlabeled."""
+        return np.concatenate([self.y > 0, np.full(self.rows.n_rows - len(self.y), -1)]).astype(np.int32)
+
+
+def rows_of(dense: Any) -> SparseRows:
+    """Dense rows as SparseRows; values are rounded to float32."""
+    matrix = sp.csr_matrix(np.asarray(dense, np.float32))
+    matrix.sort_indices()
+    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data.astype(np.float32), matrix.shape[1])
+
+
+def dense_of(rows: SparseRows) -> Array:
+    """Rows as a dense float64 array, element by element."""
+    dense = np.zeros((rows.n_rows, rows.n_features))
+    for i in range(rows.n_rows):
+        for k in range(int(rows.indptr[i]), int(rows.indptr[i + 1])):
+            dense[i, int(rows.indices[k])] += float(rows.values[k])
+    return dense
+
+
+def with_bias(dense: Array) -> Array:
+    return np.column_stack([dense, np.ones(len(dense))])
+
+
+def random_rows(rng: np.random.Generator, n: int, d: int, density: float = 0.3) -> SparseRows:
+    """Random rows, some of them empty."""
+    dense = rng.standard_normal((n, d)) * (rng.random((n, d)) < density)
+    dense[rng.random(n) < 0.1] = 0.0
+    return rows_of(dense)
+
+
+def small(seed: int, n: int = 40, d: int = 6, labeled: int = 8, gap: float = 0.8) -> Small:
+    """Two clusters that overlap, some features missing; at least one label of each class."""
+    rng = np.random.default_rng(seed)
+    truth = np.where(rng.random(n) < 0.45, 1.0, -1.0)
+    truth[:2] = [1.0, -1.0]
+    dense = (rng.standard_normal((n, d)) + gap * truth[:, None]) * (rng.random((n, d)) < 0.6)
+    rows = rows_of(dense)
+    return Small(rows, with_bias(dense_of(rows)), truth[:labeled].copy(), truth)
+
+
+def weights_of(result: Result) -> Array:
+    """Coefficients with the bias last."""
+    return np.append(result.coefficients, result.intercept)
+
+
+def as_steps(work: Generator[Request, Any, Any], answers: list[Any]) -> Generator[Request, Any, Result]:
+    """Let a Sweeper run a part of a solver; its return value is appended to ``answers``."""
+    answers.append((yield from work))
+    return Result(np.zeros(0), 0.0, np.zeros(0), 0.0, Status.CONVERGED)

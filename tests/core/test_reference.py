@@ -1,0 +1,88 @@
+"""The reference itself: against finite differences, SciPy and brute force, so that agreement with it means something."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+
+from tests.core.problems import small
+from tests.reference.annealing import balanced, divergence, entropy, gains_of
+from tests.reference.mfn import gradient, minimise, objective, sorted_line_search
+from tests.reference.transductive import J_of, first_labels, stages, switch, tsvm
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_minimum_is_one_that_scipy_does_not_pass(seed: int) -> None:
+    X = small(seed).X
+    rng = np.random.default_rng(seed)
+    positive, negative = rng.random(len(X)), rng.random(len(X))
+    w = minimise(X, positive, negative, 0.1)
+    assert np.abs(gradient(X, positive, negative, 0.1, w)).max() < 1e-12
+    found = minimize(lambda v: objective(X, positive, negative, 0.1, v), np.zeros(len(w)), method="BFGS", options={"gtol": 1e-7})
+    assert objective(X, positive, negative, 0.1, w) <= found.fun + 1e-9
+    np.testing.assert_allclose(w, found.x, atol=1e-4)
+
+
+def test_the_gradient_is_the_slope_of_the_objective() -> None:
+    X = small(1).X
+    rng = np.random.default_rng(1)
+    positive, negative, w, s = rng.random(len(X)), rng.random(len(X)), rng.standard_normal(X.shape[1]), rng.standard_normal(X.shape[1])
+    slope = (objective(X, positive, negative, 0.1, w + 1e-6 * s) - objective(X, positive, negative, 0.1, w - 1e-6 * s)) / 2e-6
+    assert gradient(X, positive, negative, 0.1, w) @ s == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_sorted_line_search_finds_the_least_value(seed: int) -> None:
+    X = small(seed).X
+    rng = np.random.default_rng(seed)
+    Y, C, w = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0), rng.random(len(X)), rng.standard_normal(X.shape[1])
+    s = -gradient(X, C * (Y > 0), C * (Y < 0), 0.1, w)
+    step = sorted_line_search(w, w + s, X @ w, X @ (w + s), Y, C, 0.1)
+    found = minimize_scalar(lambda t: objective(X, C * (Y > 0), C * (Y < 0), 0.1, w + t * s), bracket=(0, step), tol=1e-12)
+    assert step == pytest.approx(found.x, rel=1e-5)
+
+
+def test_switching_leaves_the_best_labels_of_their_count_at_fixed_scores() -> None:
+    """All pairs switched, no other labels with as many positives cost less: tried one by one."""
+    scores = np.random.default_rng(5).standard_normal(7)
+    labels = first_labels(np.random.default_rng(6).standard_normal(7), 0.4)
+    while switch(labels, scores, 1):
+        pass
+    cost = {
+        tried: float(sum(max(0.0, 1.0 - y * o) ** 2 for y, o in zip(tried, scores, strict=True)))
+        for tried in product((-1.0, 1.0), repeat=7)
+        if sum(tried) == sum(labels)
+    }
+    assert cost[tuple(labels)] == pytest.approx(min(cost.values()))
+
+
+def test_beliefs_minimise_what_annealing_says_they_do() -> None:
+    gains, weights = gains_of(np.random.default_rng(2).standard_normal(5), 1.0), np.full(5, 0.2)
+    p = balanced(gains, weights, 0.4, 4.0)
+    assert weights @ p == pytest.approx(0.4, abs=1e-12)
+
+    def energy(q: np.ndarray) -> float:
+        return float(q @ gains / 5 - 4.0 * entropy(q))
+
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        move = rng.standard_normal(5) * 1e-3
+        assert energy(p + move - move.mean()) > energy(p)
+
+
+def test_entropy_and_divergence_of_known_beliefs() -> None:
+    assert entropy(np.array([0.5, 1.0])) == pytest.approx(np.log(2) / 2)
+    assert divergence(np.array([1.0, 0.5]), np.array([0.5, 0.5])) == pytest.approx(np.log(2) / 2)
+
+
+def test_stages_double_and_end_at_the_weight() -> None:
+    assert stages(1e-6) == [1e-6]
+    assert stages(5e-5) == [1e-5, 2e-5, 4e-5, 5e-5]
+
+
+def test_tsvm_labels_separated_clusters() -> None:
+    data = small(0, gap=4.0)
+    solution = tsvm(data.X, data.y, 1e-2, 1.0, float((data.truth[len(data.y) :] > 0).mean()), None)
+    np.testing.assert_array_equal(solution.labels, data.truth[len(data.y) :])
+    assert solution.J == J_of(data.X, data.y, 1e-2, 1.0, solution.w)

@@ -1,0 +1,73 @@
+"""Slow reference of deterministic annealing: Tables 5 to 7 of Sindhwani & Keerthi 2006, with plain bisection for the balance.
+
+Temperatures are in units of λ', as core has them by decision (T starts at ``temperature`` λ').
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.reference.mfn import Array, minimise
+from tests.reference.transductive import J_of, labeled_costs
+
+
+class Path(NamedTuple):
+    w: Array
+    """of least J"""
+    J: float
+    last: Array
+    """where the path ended"""
+
+
+def belief(gain: float, multiplier: float, T: float) -> float:
+    """Eqn. 15, without overflow."""
+    z = (gain - multiplier) / T
+    return math.exp(-z) / (1 + math.exp(-z)) if z > 0 else 1 / (1 + math.exp(z))
+
+
+def gains_of(scores: Array, lambda_u: float) -> Array:
+    return np.array([lambda_u * (max(0.0, 1.0 - o) ** 2 - max(0.0, 1.0 + o) ** 2) for o in scores])
+
+
+def balanced(gains: Array, weights: Array, fraction: float, T: float) -> Array:
+    """Table 6 by bisection alone, until the bracket cannot shrink."""
+    low, high = float(gains.min()) - 800 * T, float(gains.max()) + 800 * T
+    while low < (middle := (low + high) / 2) < high:
+        mean = sum(weight * belief(gain, middle, T) for gain, weight in zip(gains, weights, strict=True))
+        low, high = (middle, high) if mean < fraction else (low, middle)
+    return np.array([belief(gain, low, T) for gain in gains])
+
+
+def entropy(p: Array) -> float:
+    return -sum(x * math.log(x) for q in p for x in (q, 1 - q) if x > 0) / len(p)
+
+
+def divergence(p: Array, q: Array) -> float:
+    total = 0.0
+    for after, before in zip(p, q, strict=True):
+        for x, y in ((after, before), (1 - after, 1 - before)):
+            total += 0.0 if x == 0 else math.inf if y == 0 else x * math.log(x / y)
+    return total / len(p)
+
+
+def anneal(X: Array, y: Array, ridge: float, lambda_u: float, fraction: float, temperatures: list[float]) -> Path:
+    """Table 5 over given temperatures (in units of λ')."""
+    n_labeled, n_unlabeled = len(y), len(X) - len(y)
+    weights = np.full(n_unlabeled, 1 / n_unlabeled)
+    positive, negative = labeled_costs(y, len(X))
+    w, p = np.zeros(X.shape[1]), np.full(n_unlabeled, fraction)
+    best, least = w, math.inf
+    for T in temperatures:
+        for turn in range(100):
+            last, p = p, balanced(gains_of(X[n_labeled:] @ w, lambda_u), weights, fraction, T * lambda_u)
+            if turn and divergence(p, last) < 1e-6:
+                break
+            positive[n_labeled:], negative[n_labeled:] = lambda_u * weights * p, lambda_u * weights * (1 - p)
+            w = minimise(X, positive, negative, ridge)
+            J = J_of(X, y, ridge, lambda_u, w)
+            if least > J:
+                best, least = w, J
+        if entropy(p) < 1e-6:
+            break
+    return Path(best, least, w)
