@@ -1,0 +1,166 @@
+"""A gateway under uvicorn, over HTTP, on a store of its own and a real Valkey server."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import uvicorn
+
+from app.main import create_app
+from app.settings import GatewaySettings
+from core.model import Model
+from core.result import Status
+from tests.workers.conftest import Valkey, shared_valkey, valkey
+from workers.contract import JobState, Outcome, Version
+from workers.jobs import Jobs
+from workers.models import Models
+from workers.storage import Store, open_store
+
+__all__ = ["shared_valkey", "valkey"]
+
+NDJSON = "application/x-ndjson"
+TWO_CLASSES = [
+    {"id": "a", "indices": [0, 2], "values": [1.0, 0.5], "label": "no"},
+    {"id": "b", "indices": [1, 2], "values": [1.0, 0.25], "label": "yes"},
+    {"id": "c", "indices": [1]},
+]
+
+
+@dataclass
+class Gateway:
+    """A running gateway: a client of it, and what it has kept."""
+
+    client: httpx.Client
+    root: Path
+    port: int
+
+    @property
+    def store(self) -> Store:
+        return open_store(f"file://{self.root}")
+
+    def kept(self) -> list[str]:
+        """Everything below the store's folder, but the locks and folders of the staging area itself."""
+        found = (path.relative_to(self.root) for path in self.root.rglob("*"))
+        return sorted(str(path) for path in found if path.parts[0] != ".staging" or len(path.parts) > 2)
+
+    def upload(self, documents: list[dict[str, Any]], **query: str) -> dict[str, Any]:
+        answer = self.client.post("/v1/datasets", json={"documents": documents}, params=query)
+        assert answer.status_code == 201, answer.text
+        made: dict[str, Any] = answer.json()
+        return made
+
+    def job(self, **fields: Any) -> httpx.Response:
+        return self.client.post("/v1/jobs", json={"model": "news", "algorithm": "svm"} | fields)
+
+
+class _Server(uvicorn.Server):
+    def install_signal_handlers(self) -> None:
+        """Signals are pytest's."""
+
+
+@contextmanager
+def serving(settings: GatewaySettings) -> Iterator[int]:
+    """The port of a gateway that runs in a thread."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=2)
+    server = _Server(config)
+    thread = threading.Thread(target=asyncio.run, args=(server.serve([listening]),))
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+Start = Callable[..., Gateway]
+
+
+@pytest.fixture
+def start(tmp_path: Path, valkey: Valkey) -> Iterator[Start]:
+    """Starts gateways on one store; the arguments are settings."""
+    with ExitStack() as stack:
+
+        def start(**changes: Any) -> Gateway:
+            root = tmp_path / "store"
+            settings = GatewaySettings(**({"store_url": f"file://{root}", "redis_url": valkey.url, "redis_seconds": 0.5} | changes))
+            port = stack.enter_context(serving(settings))
+            client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30))
+            return Gateway(client, root, port)
+
+        yield start
+
+
+@pytest.fixture
+def gateway(start: Start) -> Gateway:
+    return start()
+
+
+def publish(store: Store, name: str = "news", *, bias: float = 0.0, classes: tuple[str, ...] = ("no", "yes"), dataset: str | None = None) -> Version:
+    """A model whose first feature speaks for the first class and whose second for the second, as a succeeded job of a dataset leaves it."""
+    from safetensors.numpy import save_file
+
+    weights = np.array([[-1.0], [1.0], [0.0]]) if len(classes) == 2 else np.eye(3)
+    model = Model(classes, 3, np.arange(3, dtype=np.uint32), weights, np.full(weights.shape[1], bias))
+    jobs = Jobs(store)
+    id = jobs.submit(dataset=dataset or some_dataset(store), model=name, algorithm="svm", options={}, seed=0)[0].request.id
+    folder = store.staging()
+    arrays, meta = model.to_arrays()
+    save_file(arrays, folder / "model")
+    import json
+
+    (folder / "model_meta").write_text(json.dumps(meta))
+    point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 1.0, "seconds": 0.1}
+    (folder / "trace").write_text(json.dumps([point]))
+    (folder / "labels").write_text('{"id":"c","label":"yes","score":1.0,"probability":null}\n')
+    files = {kind: store.upload(f"jobs/{id}/attempts/1/{kind}", folder / kind) for kind in ("model", "model_meta", "trace", "labels")}
+    folder.rmdir()
+    jobs.begin(id, "worker")
+    jobs.finish(
+        id,
+        Outcome(
+            state=JobState.SUCCEEDED, attempt=1, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, warnings=["hm"], files=files
+        ),
+    )
+    version = jobs.publish(id)
+    assert version is not None
+    assert Models(store).version(name, version.number) == version
+    return version
+
+
+def some_dataset(store: Store) -> str:
+    from tests.workers.conftest import make_dataset
+
+    return make_dataset(store).id
+
+
+def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:
+    """The problem that an answer is, its shape checked."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert set(problem) - {"errors"} == {"type", "title", "status", "detail"}
+    assert problem["status"] == status
+    assert problem["title"]
+    assert problem["detail"]
+    errors = problem.get("errors", [])
+    assert len(errors) <= 20
+    assert all(set(error) == {"document", "field", "detail"} for error in errors)
+    return problem

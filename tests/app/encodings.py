@@ -1,0 +1,58 @@
+"""The same documents in each of the wire formats."""
+
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Documents = Sequence[dict[str, Any]]
+
+
+def as_json(documents: Documents) -> bytes:
+    return json.dumps({"documents": list(documents)}).encode()
+
+
+def as_ndjson(documents: Documents) -> bytes:
+    return b"".join(json.dumps(document).encode() + b"\n" for document in documents)
+
+
+def as_svmlight(documents: Documents) -> bytes:
+    def line(document: dict[str, Any]) -> str:
+        pairs = zip(document["indices"], document["values"], strict=True)
+        return " ".join([str(document.get("label") or 0), *(f"{index + 1}:{value!r}" for index, value in pairs)]) + "\n"
+
+    return "".join(map(line, documents)).encode()
+
+
+def arrays_of(documents: Documents) -> dict[str, Any]:
+    lengths = [len(document["indices"]) for document in documents]
+    indices = np.array([index for document in documents for index in document["indices"]], np.int32)
+    labels = [document.get("label") for document in documents]
+    return {
+        "indptr": np.cumsum([0, *lengths]),
+        "indices": indices,
+        "data": np.array([value for document in documents for value in document["values"]]),
+        "shape": np.array([len(documents), int(indices.max()) + 1]),
+        "labels": np.array([label or 0 for label in labels]),
+        "labeled": np.array([label is not None for label in labels]),
+    }
+
+
+def npz(arrays: dict[str, Any], *, compressed: bool = True) -> bytes:
+    buffer = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def as_npz(documents: Documents) -> bytes:
+    return npz(arrays_of(documents))
+
+
+ENCODERS = {
+    "application/json": as_json,
+    "application/x-ndjson": as_ndjson,
+    "text/x-svmlight": as_svmlight,
+    "application/x-npz": as_npz,
+}

@@ -1,0 +1,292 @@
+"""Jobs over HTTP: taking them in, refusing them, following and cancelling them, and what they leave."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from app.settings import GatewaySettings
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.workers.conftest import Valkey
+from workers.connect import connect
+from workers.contract import JobState, Outcome, Progress
+from workers.jobs import Jobs
+from workers.live import Live
+from workers.queue import Queue
+
+QUEUE = GatewaySettings().queue
+
+
+@pytest.fixture
+def live(valkey: Valkey) -> Iterator[Live]:
+    with connect(valkey.url, 1.0) as redis:
+        yield Live(redis, QUEUE)
+
+
+@pytest.fixture
+def queue(valkey: Valkey) -> Iterator[Queue]:
+    with connect(valkey.url, 1.0) as redis:
+        yield Queue(redis, QUEUE)
+
+
+@pytest.fixture
+def dataset(gateway: Gateway) -> str:
+    made: str = gateway.upload(TWO_CLASSES)["id"]
+    return made
+
+
+def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue) -> None:
+    options = {"lambda": 0.01, "lambda_u": 2, "positive_fraction": 0.25}
+    answer = gateway.job(dataset=dataset, algorithm="tsvm", options=options, seed=7)
+    assert answer.status_code == 202
+    job = answer.json()
+    assert answer.headers["location"] == f"/v1/jobs/{job['id']}"
+    assert (job["state"], job["algorithm"], job["options"], job["dataset"], job["seed"]) == ("queued", "tsvm", options, dataset, 7)
+    assert (job["model"], job["model_name"], job["error"], job["finished_at"]) == (None, "news", None, None)
+    assert job["progress"] == {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None}
+    assert queue.contains(job["id"])
+    assert gateway.client.get(f"/v1/jobs/{job['id']}").json() == job
+
+
+def test_documents_in_the_job(gateway: Gateway, queue: Queue) -> None:
+    job = gateway.job(documents=TWO_CLASSES).json()
+    assert gateway.client.get(f"/v1/datasets/{job['dataset']}").json()["n_documents"] == 3
+    assert queue.contains(job["id"])
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
+    "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are svm, tsvm, da"),
+    "unknown option": ({"options": {"lamda": 1}}, "invalid-option", "options.lamda", "known are"),
+    "option of another algorithm": ({"options": {"lambda_u": 1}}, "invalid-option", "options.lambda_u", "known are"),
+    "option out of range": ({"options": {"lambda": 0}}, "invalid-option", "options.lambda", "greater than 0"),
+    "option of a wrong type": ({"options": {"lambda": "1"}}, "invalid-option", "options.lambda", "number"),
+    "fraction": ({"algorithm": "tsvm", "options": {"positive_fraction": 1.5}}, "invalid-option", "options.positive_fraction", "1"),
+    "class fractions": ({"algorithm": "da", "options": {"class_fractions": {"no": 1}}}, "invalid-option", "options.class_fractions", "no, yes"),
+    "model with a slash": ({"model": "a/b"}, "invalid-name", "", "letters"),
+    "model with a dot": ({"model": "../x"}, "invalid-name", "", "letters"),
+    "no model name": ({"model": ""}, "invalid-name", "", "letters"),
+    "negative seed": ({"seed": -1}, "invalid-request", "seed", "0"),
+    "options are a list": ({"options": []}, "invalid-request", "options", "object"),
+    "unknown field": ({"colour": "red"}, "invalid-request", "", "colour"),
+    "both": ({"documents": TWO_CLASSES}, "invalid-request", "dataset", "either"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_jobs(gateway: Gateway, dataset: str, queue: Queue, name: str) -> None:
+    changes, type, field, detail = REFUSED[name]
+    before = gateway.kept()
+    problem = problem_of(gateway.job(**({"dataset": dataset} | changes)), 422)
+    assert problem["type"] == f"/problems/{type}"
+    assert detail in problem["detail"]
+    if type != "invalid-name":
+        assert problem["errors"][0]["field"] == field
+    assert gateway.kept() == before
+    assert queue.depth() == 0
+
+
+@pytest.mark.parametrize(
+    ("documents", "detail"),
+    [
+        ([{"indices": [1], "label": "a"}, {"indices": [2]}], "class 'a'"),
+        ([{"indices": [1]}], "no document is labeled"),
+        ([{"indices": [-1], "label": "a"}], ">= 0"),
+        ([], "no document"),
+        ("text", "must be"),
+        (None, "either dataset or documents"),
+    ],
+)
+def test_refused_documents_in_the_job(gateway: Gateway, queue: Queue, documents: Any, detail: str) -> None:
+    problem = problem_of(gateway.job(documents=documents), 422)
+    assert detail in problem["detail"]
+    assert gateway.kept() == []
+    assert queue.depth() == 0
+
+
+def test_a_dataset_with_one_class(gateway: Gateway, queue: Queue) -> None:
+    made = gateway.upload(TWO_CLASSES[:1])
+    before = gateway.kept()
+    problem = problem_of(gateway.job(dataset=made["id"]), 422)
+    assert problem["type"] == "/problems/invalid-documents"
+    assert "at least two classes" in problem["detail"]
+    assert gateway.kept() == before
+    assert queue.depth() == 0
+
+
+@pytest.mark.parametrize("id", ["ds-nothing", "../../etc", "ds-" + "0" * 24])
+def test_an_unknown_dataset(gateway: Gateway, id: str) -> None:
+    problem = problem_of(gateway.job(dataset=id), 404)
+    assert problem["detail"] == f"there is no dataset {id!r}"
+    assert gateway.kept() == []
+
+
+@pytest.mark.parametrize("body", [b"{", b"", b"[]", b'{"model": "x"}', b"\xff", b'{"model": "\xff"}'])
+def test_bodies_that_are_no_request(gateway: Gateway, body: bytes) -> None:
+    answer = gateway.client.post("/v1/jobs", content=body, headers={"content-type": "application/json"})
+    assert problem_of(answer, 422)["type"] == "/problems/invalid-request"
+    assert gateway.kept() == []
+
+
+def test_idempotency(gateway: Gateway, dataset: str, queue: Queue) -> None:
+    headers = {"idempotency-key": "k1"}
+    body = {"dataset": dataset, "model": "news", "algorithm": "svm", "options": {"lambda": 0.5, "tolerance": 0.1}}
+    first = gateway.client.post("/v1/jobs", json=body, headers=headers).json()
+    reordered = json.dumps(dict(reversed(body.items())) | {"options": {"tolerance": 0.1, "lambda": 0.5}}, indent=2)
+    again = gateway.client.post("/v1/jobs", content=reordered, headers=headers | {"content-type": "application/json"})
+    assert again.status_code == 202
+    assert again.json()["id"] == first["id"]
+    assert queue.depth() == 1
+    problem = problem_of(gateway.client.post("/v1/jobs", json=body | {"seed": 1}, headers=headers), 422)
+    assert problem["type"] == "/problems/idempotency-conflict"
+    assert len(gateway.client.get("/v1/jobs").json()["jobs"]) == 1
+
+
+def test_idempotency_of_documents_keeps_one_dataset(gateway: Gateway) -> None:
+    body = {"documents": TWO_CLASSES, "model": "news", "algorithm": "svm"}
+    jobs = [gateway.client.post("/v1/jobs", json=body, headers={"idempotency-key": "k"}).json() for _ in range(2)]
+    assert jobs[0] == jobs[1]
+    assert len(gateway.client.get("/v1/datasets").json()["datasets"]) == 1
+
+
+def test_listing_by_state_and_model(gateway: Gateway, dataset: str) -> None:
+    ids = [gateway.job(dataset=dataset, model=model).json()["id"] for model in ("a", "b", "a")]
+    gateway.client.post(f"/v1/jobs/{ids[0]}/cancel")
+
+    def listed(**query: Any) -> list[str]:
+        return [job["id"] for job in gateway.client.get("/v1/jobs", params=query).json()["jobs"]]
+
+    assert listed() == ids[::-1]
+    assert listed(model="a") == [ids[2], ids[0]]
+    assert listed(state="queued") == [ids[2], ids[1]]
+    assert listed(state="cancelled", model="a") == [ids[0]]
+    page = gateway.client.get("/v1/jobs", params={"limit": 2}).json()
+    assert listed(limit=2, cursor=page["next_cursor"]) == [ids[0]]
+    problem_of(gateway.client.get("/v1/jobs", params={"state": "asleep"}), 422)
+    problem_of(gateway.client.get("/v1/jobs", params={"limit": 0}), 422)
+
+
+def test_a_job_is_cancelled_once(gateway: Gateway, dataset: str) -> None:
+    id = gateway.job(dataset=dataset).json()["id"]
+    cancelled = gateway.client.post(f"/v1/jobs/{id}/cancel")
+    assert (cancelled.status_code, cancelled.json()["state"]) == (202, "cancelled")
+    before = gateway.kept()
+    problem = problem_of(gateway.client.post(f"/v1/jobs/{id}/cancel"), 409)
+    assert problem["type"] == "/problems/conflict"
+    assert "cancelled" in problem["detail"]
+    assert gateway.kept() == before
+
+
+def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, live: Live) -> None:
+    id = gateway.job(dataset=dataset).json()["id"]
+    Jobs(gateway.store).begin(id, "worker")
+    live.lease(id, 1, 10)
+    live.publish_progress(id, Progress(fraction=0.5, phase="mfn", iteration=3, objective=0.25))
+    assert gateway.client.get(f"/v1/jobs/{id}").json()["progress"] == {"fraction": 0.5, "phase": "mfn", "iteration": 3, "objective": 0.25}
+    assert gateway.client.post(f"/v1/jobs/{id}/cancel").json()["state"] == "cancelling"
+    assert live.cancel_requested(id)
+    problem_of(gateway.client.post(f"/v1/jobs/{id}/cancel"), 409)
+
+
+def test_a_finished_job_stays_finished(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    problem = problem_of(gateway.client.post(f"/v1/jobs/{version.job}/cancel"), 409)
+    assert "succeeded" in problem["detail"]
+
+
+def test_what_a_success_leaves(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    job = gateway.client.get(f"/v1/jobs/{version.job}").json()
+    assert (job["state"], job["model"], job["status"], job["warnings"]) == ("succeeded", {"name": "news", "version": 1}, "converged", ["hm"])
+    assert job["progress"]["fraction"] == 1.0
+    labels = gateway.client.get(f"/v1/jobs/{version.job}/labels")
+    assert labels.headers["content-type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in labels.text.splitlines()] == [{"id": "c", "label": "yes", "score": 1.0, "probability": None}]
+    trace = gateway.client.get(f"/v1/jobs/{version.job}/trace").json()
+    assert [point["stage_objective"] for point in trace["points"]] == [0.5]
+
+
+def test_labels_and_trace_before_the_end(gateway: Gateway, dataset: str, live: Live) -> None:
+    id = gateway.job(dataset=dataset).json()["id"]
+    assert gateway.client.get(f"/v1/jobs/{id}/trace").json() == {"job": id, "points": []}
+    problem_of(gateway.client.get(f"/v1/jobs/{id}/labels"), 409)
+    point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 0.1, "seconds": 0.1}
+    live.publish_progress(id, Progress(), [point])
+    assert gateway.client.get(f"/v1/jobs/{id}/trace").json()["points"] == [point]
+
+
+@pytest.mark.parametrize("path", ["", "/cancel", "/events", "/trace", "/labels"])
+@pytest.mark.parametrize("id", ["job-nothing", "job-" + "0" * 24])
+def test_unknown_jobs(gateway: Gateway, path: str, id: str) -> None:
+    method = "POST" if path == "/cancel" else "GET"
+    problem_of(gateway.client.request(method, f"/v1/jobs/{id}{path}"), 404)
+
+
+def events(answer: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
+    name = ""
+    for line in answer.iter_lines():
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def test_events_follow_a_job_to_its_end(start: Start, live: Live) -> None:
+    gateway = start(events_seconds=0.02)
+    id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    jobs = Jobs(gateway.store)
+    with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        stream = events(answer)
+        assert next(stream) == ("progress", {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None})
+        name, job = next(stream)
+        assert (name, job["state"]) == ("state", "queued")
+        live.lease(id, 1, 10)
+        jobs.begin(id, "worker")
+        name, job = next(stream)
+        assert (name, job["state"], job["attempt"]) == ("state", "running", 1)
+        live.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=2, objective=0.3))
+        assert next(stream) == ("progress", {"fraction": 0.4, "phase": "mfn", "iteration": 2, "objective": 0.3})
+        jobs.finish(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+        assert [job["state"] for name, job in stream if name == "state"] == ["cancelled"]
+
+
+def test_events_of_a_finished_job_end_at_once(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    with gateway.client.stream("GET", f"/v1/jobs/{version.job}/events") as answer:
+        assert [name for name, _ in events(answer)] == ["progress", "state"]
+
+
+def test_without_redis(start: Start, tmp_path: Any) -> None:
+    gateway = start(redis_url=f"unix://{tmp_path}/nowhere.sock")
+    made = gateway.upload(TWO_CLASSES)
+    version = publish(gateway.store, dataset=made["id"])
+    before = gateway.kept()
+    for source in ({"dataset": made["id"]}, {"documents": TWO_CLASSES}):
+        begun = time.monotonic()
+        answer = gateway.job(**source)
+        assert time.monotonic() - begun < 3
+        assert problem_of(answer, 503)["type"] == "/problems/unavailable"
+        assert answer.headers["retry-after"] == "1"
+        assert gateway.kept() == before
+    assert gateway.client.get(f"/v1/jobs/{version.job}").json()["state"] == "succeeded"
+    assert gateway.client.get("/v1/jobs").status_code == 200
+    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
+    assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "Redis does not answer"
+    assert gateway.client.get("/v1/health/live").status_code == 200
+    assert "halfmoon_redis_up 0.0" in gateway.client.get("/metrics").text
+
+
+def test_a_lost_queue_is_filled_again(start: Start, valkey: Valkey, queue: Queue) -> None:
+    gateway = start(reconcile_seconds=0.05, lease_seconds=0.2)
+    id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    with connect(valkey.url, 1.0) as redis:
+        redis.flushall()
+    assert not queue.contains(id)
+    deadline = time.monotonic() + 5
+    while not queue.contains(id):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

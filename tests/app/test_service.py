@@ -1,0 +1,137 @@
+"""What every route shares: problems, health, metrics, documentation, the committed contract."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fastapi import FastAPI
+
+from app.main import create_app
+from app.openapi import FILE, text_of
+from app.settings import GatewaySettings
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
+
+
+def app() -> FastAPI:
+    return create_app(GatewaySettings())
+
+
+def test_the_committed_contract_is_the_live_one(gateway: Gateway) -> None:
+    committed = FILE.read_text(encoding="utf-8")
+    assert committed == text_of(app()), "run python -m app.openapi and look at the difference"
+    assert yaml.safe_load(committed) == gateway.client.get("/v1/openapi.json").json()
+
+
+def operations() -> list[tuple[str, str, dict[str, Any]]]:
+    paths = app().openapi()["paths"]
+    return [(path, method, operation) for path, item in paths.items() for method, operation in item.items()]
+
+
+def test_the_contract_names_every_call() -> None:
+    found = {f"{method.upper()} {path}" for path, method, _ in operations()}
+    assert found >= {
+        "POST /v1/datasets",
+        "GET /v1/datasets",
+        "GET /v1/datasets/{id}",
+        "DELETE /v1/datasets/{id}",
+        "PUT /v1/datasets/{id}/labels",
+        "POST /v1/jobs",
+        "GET /v1/jobs",
+        "GET /v1/jobs/{id}",
+        "POST /v1/jobs/{id}/cancel",
+        "GET /v1/jobs/{id}/events",
+        "GET /v1/jobs/{id}/trace",
+        "GET /v1/jobs/{id}/labels",
+        "GET /v1/models",
+        "GET /v1/models/{name}",
+        "DELETE /v1/models/{name}",
+        "GET /v1/models/{name}/versions/{number}",
+        "DELETE /v1/models/{name}/versions/{number}",
+        "PUT /v1/models/{name}/aliases/{alias}",
+        "POST /v1/models/{name}/predict",
+        "POST /v1/models/{name}/versions/{number}/predict",
+        "GET /v1/health/live",
+        "GET /v1/health/ready",
+        "GET /metrics",
+    }
+
+
+def test_every_refusal_is_documented_as_a_problem() -> None:
+    for path, method, operation in operations():
+        for status, answer in operation["responses"].items():
+            if int(status) >= 400:
+                assert list(answer["content"]) == ["application/problem+json"], (path, method, status)
+        if "requestBody" in operation:
+            assert {"413", "415", "422"} <= set(operation["responses"]), (path, method)
+    uploads = [operation for path, _, operation in operations() if path == "/v1/datasets" and "requestBody" in operation]
+    assert len(uploads[0]["requestBody"]["content"]) == 4
+
+
+def test_every_reference_of_the_contract_leads_somewhere() -> None:
+    document = app().openapi()
+    names = set(re.findall(r"'#/components/schemas/(\w+)'", str(document)))
+    assert "Document" in names
+    assert names <= set(document["components"]["schemas"])
+
+
+def test_unknown_paths_and_methods(gateway: Gateway) -> None:
+    assert problem_of(gateway.client.get("/v1/nothing"), 404)["detail"] == "nothing is at /v1/nothing"
+    problem_of(gateway.client.get("/v1/datasets/"), 404)
+    answer = gateway.client.put("/v1/jobs", json={})
+    problem_of(answer, 405)
+    assert {method.strip() for method in answer.headers["allow"].split(",")} == {"GET", "POST"}
+
+
+def test_failures_tell_nothing_of_the_inside(gateway: Gateway, monkeypatch: Any) -> None:
+    from workers.datasets import Datasets
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(Datasets, "list", broken)
+    answer = gateway.client.get("/v1/datasets")
+    assert problem_of(answer, 500)["detail"] == "the failure has been logged"
+    assert "secret" not in answer.text
+
+
+def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> None:
+    from workers.storage.folder import FolderStore
+
+    monkeypatch.setattr(FolderStore, "writable", lambda self: False)
+    assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "the store cannot be written"
+
+
+def test_health(gateway: Gateway) -> None:
+    assert gateway.client.get("/v1/health/live").json() == {"status": "live"}
+    assert gateway.client.get("/v1/health/ready").json() == {"status": "ready", "store": True, "redis": True, "workers": 0}
+
+
+def test_metrics(start: Start) -> None:
+    gateway = start()
+    gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"])
+    gateway.client.get("/v1/jobs/job-nothing")
+    lines = gateway.client.get("/metrics").text.splitlines()
+    assert 'halfmoon_requests_total{method="POST",route="/v1/jobs",status="202"} 1.0' in lines
+    assert 'halfmoon_requests_total{method="GET",route="/v1/jobs/{id}",status="404"} 1.0' in lines
+    assert 'halfmoon_request_seconds_count{method="POST",route="/v1/datasets"} 1.0' in lines
+    assert 'halfmoon_jobs{state="queued"} 1.0' in lines
+    assert {"halfmoon_queue_depth 1.0", "halfmoon_redis_up 1.0", "halfmoon_workers 0.0"} <= set(lines)
+
+
+def test_the_documentation_needs_no_other_server(gateway: Gateway) -> None:
+    page = gateway.client.get("/docs").text
+    links = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(links) == 3
+    for link in links:
+        assert link.startswith("/")
+        assert gateway.client.get(link).status_code == 200
+
+
+def test_settings_are_documented() -> None:
+    for name, field in GatewaySettings.model_fields.items():
+        assert field.description, name
+
+
+def test_the_contract_is_committed_beside_the_package() -> None:
+    assert Path(__file__).parents[2] / "openapi" / "openapi.yaml" == FILE
