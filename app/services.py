@@ -52,12 +52,18 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         jobs, live = Jobs(store), Live(redis, settings.queue)
         queue = Queue(redis, settings.queue, settings.job_seconds)
         models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
-        reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
+        datasets = Datasets(store, settings.limits)
+
+        def tidy() -> None:
+            store.sweep()
+            datasets.collect()
+
+        reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts, tidy=tidy)
         stack.enter_context(Rounds(reconciler, settings.reconcile_seconds))
         yield Services(
             settings=settings,
             store=store,
-            datasets=Datasets(store, settings.limits),
+            datasets=datasets,
             jobs=jobs,
             models=models,
             live=live,

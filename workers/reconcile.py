@@ -1,5 +1,6 @@
 """Repairs what a crash or a lost Redis has left: jobs that nobody runs, successes that were not published."""
 
+import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from workers.problems import problem
 from workers.queue import Queue
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+_TIDY_SECONDS = 600.0
 
 
 class Repairs(NamedTuple):
@@ -28,23 +30,36 @@ class Repairs(NamedTuple):
 class Reconciler:
     """Looks at all unfinished jobs again and again; any number may run, in any processes.
 
-    A job counts as abandoned when it has been seen without a lease and outside the queue for longer than a lease lasts, Redis answering all the
+    ``tidy`` is called in the first round and then every ten minutes. A job counts as abandoned when it has been seen without a lease and outside the queue for longer than a lease lasts, Redis answering all the
     while: after Redis was emptied, a running attempt has its lease back by then.
     """
 
     def __init__(
-        self, jobs: Jobs, live: Live, queue: Queue, *, lease_seconds: float, max_attempts: int = 3, clock: Callable[[], float] = time.monotonic
+        self,
+        jobs: Jobs,
+        live: Live,
+        queue: Queue,
+        *,
+        lease_seconds: float,
+        max_attempts: int = 3,
+        tidy: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._jobs = jobs
         self._live = live
         self._queue = queue
         self._lease_seconds = lease_seconds
         self._max_attempts = max_attempts
+        self._tidy = tidy
+        self._tidied = -math.inf
         self._clock = clock
         self._missing: dict[str, tuple[int, float]] = {}
 
     def round(self) -> Repairs:
         """Look at every unfinished job once. Raises QueueUnavailable, LiveUnavailable or StoreUnavailable; then nothing was wrongly done."""
+        if self._clock() - self._tidied > _TIDY_SECONDS:
+            self._tidied = self._clock()
+            self._tidy()
         repairs = Repairs([], [], [])
         missing: dict[str, tuple[int, float]] = {}
         before, self._missing = self._missing, {}

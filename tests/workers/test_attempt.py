@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def parts(store: Store, redis: Redis) -> Parts:
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Faked]]:
+def fake(monkeypatch: pytest.MonkeyPatch) -> list[Faked]:
     """What stands in for training; the last in the list is used."""
     chosen: list[Faked] = [lambda observer: trained()]
 
@@ -49,7 +49,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Faked]]:
         return chosen[-1](observer)
 
     monkeypatch.setattr(core.training, "train", train)
-    yield chosen
+    return chosen
 
 
 def trained(status: Status = Status.CONVERGED) -> Training:

@@ -1,5 +1,6 @@
 """The checks of sparse rows against what plain Python says of the same rows."""
 
+import itertools
 import time
 
 import numpy as np
@@ -24,7 +25,7 @@ def build(lists: list[list[tuple[int, float]]], n_features: int = 10) -> SparseR
 def as_lists(matrix: SparseRows) -> list[list[tuple[int, float]]]:
     bounds = matrix.indptr.tolist()
     return [
-        list(zip(matrix.indices[a:b].tolist(), matrix.values[a:b].tolist(), strict=True)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        list(zip(matrix.indices[a:b].tolist(), matrix.values[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(bounds)
     ]
 
 
