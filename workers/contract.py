@@ -72,6 +72,7 @@ class JobState(StrEnum):
 
     @property
     def final(self) -> bool:
+        """Whether a job in this state stays in it."""
         return self in (JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED)
 
 

@@ -30,8 +30,8 @@ class Repairs(NamedTuple):
 class Reconciler:
     """Looks at all unfinished jobs again and again; any number may run, in any processes.
 
-    ``tidy`` is called in the first round and then every ten minutes. A job counts as abandoned when it has been seen without a lease and outside the queue for longer than a lease lasts, Redis answering all the
-    while: after Redis was emptied, a running attempt has its lease back by then.
+    A job counts as abandoned when it has been seen without a lease and outside the queue for longer than a lease lasts, Redis answering all the
+    while: after Redis was emptied, a running attempt has its lease back by then. ``tidy`` is called in the first round, then every ten minutes.
     """
 
     def __init__(
