@@ -66,17 +66,19 @@ class Reconciler:
         waiting = self._queue.waiting()
         for job in self._jobs.unfinished(but=waiting):
             id = job.request.id
+            if job.attempt and self._live.held(id, job.attempt):
+                continue
             if job.outcome is not None:
                 self._jobs.publish(id)
                 repairs.published.append(id)
-            elif not (job.attempt and self._live.held(id, job.attempt)):
-                attempt, since = before.get(id, (job.attempt, self._clock()))
-                if attempt != job.attempt:
-                    since = self._clock()
-                if self._clock() - since <= self._lease_seconds:
-                    missing[id] = (job.attempt, since)
-                elif id not in self._queue.waiting():
-                    (repairs.enqueued if self.recover(job) else repairs.ended).append(id)
+                continue
+            attempt, since = before.get(id, (job.attempt, self._clock()))
+            if attempt != job.attempt:
+                since = self._clock()
+            if self._clock() - since <= self._lease_seconds:
+                missing[id] = (job.attempt, since)
+            elif id not in self._queue.waiting():
+                (repairs.enqueued if self.recover(job) else repairs.ended).append(id)
         self._missing = missing
         if any(repairs):
             _log.warning("jobs repaired", **repairs._asdict())

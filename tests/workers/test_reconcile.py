@@ -128,6 +128,9 @@ def test_a_success_that_was_not_published_is_published(store: Store, world: Worl
     id = submit(store)
     world.jobs.begin(id, "w")
     world.jobs.finish(id, success(store))
+    world.live.lease(id, 1, 60)
+    assert world.later() == NOTHING, "who has trained it lives and publishes it"
+    world.live.release(id, 1)
     assert world.later() == Repairs([], [id], [])
     assert world.jobs.get(id).state is JobState.SUCCEEDED
     assert world.later() == NOTHING
