@@ -35,6 +35,11 @@ class Small(NamedTuple):
         return np.concatenate([self.y > 0, np.full(self.rows.n_rows - len(self.y), -1)]).astype(np.int32)
 
 
+def normal(rng: np.random.Generator, n: int) -> Array:
+    """n normal numbers (typed, where NumPy's own stubs see a float)."""
+    return rng.standard_normal((n,))
+
+
 def rows_of(dense: Any) -> SparseRows:
     """Dense rows as SparseRows; values are rounded to float32."""
     matrix = sp.csr_matrix(np.asarray(dense, np.float32))

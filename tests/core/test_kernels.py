@@ -64,9 +64,8 @@ def test_the_largest_column_is_read_as_an_unsigned_number() -> None:
     out = np.zeros(1, np.uint32)
     column_of = np.arange(3, dtype=np.uint32)
     column_of[2] = top[0]
-    kernels.gather_rows(
-        np.array([0, 1]), np.array([2], np.uint32), np.ones(1, np.float32), np.zeros(1, np.int64), column_of, 0, 1, np.array([0, 1]), out, np.ones(1, np.float32)
-    )
+    indptr, value = np.array([0, 1]), np.ones(1, np.float32)
+    kernels.gather_rows(indptr, np.array([2], np.uint32), value, np.zeros(1, np.int64), column_of, 0, 1, indptr, out, value.copy())
     assert out[0] == 2**32 - 1
 
 
@@ -93,7 +92,8 @@ def run(rows: SparseRows, requests: list[Request], threads: int) -> list[Any]:
 
     def steps() -> Generator[Request, Any, Result]:
         for request in requests:
-            answers.append((yield request))
+            answer = yield request
+            answers.append(answer)
         return Result(np.zeros(0), 0.0, np.zeros(0), 0.0, Status.CONVERGED)
 
     with Sweeper(rows, threads=threads) as sweeper:

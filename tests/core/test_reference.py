@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 
-from tests.core.problems import small
+from tests.core.problems import Array, normal, small
 from tests.reference.annealing import balanced, divergence, entropy, gains_of
 from tests.reference.mfn import gradient, minimise, objective, sorted_line_search
 from tests.reference.transductive import J_of, first_labels, stages, switch, tsvm
@@ -19,7 +19,11 @@ def test_the_minimum_is_one_that_scipy_does_not_pass(seed: int) -> None:
     positive, negative = rng.random(len(X)), rng.random(len(X))
     w = minimise(X, positive, negative, 0.1)
     assert np.abs(gradient(X, positive, negative, 0.1, w)).max() < 1e-12
-    found = minimize(lambda v: objective(X, positive, negative, 0.1, v), np.zeros(len(w)), method="BFGS", options={"gtol": 1e-7})
+
+    def value(v: Array) -> float:
+        return objective(X, positive, negative, 0.1, v)
+
+    found = minimize(value, np.zeros(len(w)), method="BFGS", options={"gtol": 1e-7})
     assert objective(X, positive, negative, 0.1, w) <= found.fun + 1e-9
     np.testing.assert_allclose(w, found.x, atol=1e-4)
 
@@ -27,7 +31,7 @@ def test_the_minimum_is_one_that_scipy_does_not_pass(seed: int) -> None:
 def test_the_gradient_is_the_slope_of_the_objective() -> None:
     X = small(1).X
     rng = np.random.default_rng(1)
-    positive, negative, w, s = rng.random(len(X)), rng.random(len(X)), rng.standard_normal(X.shape[1]), rng.standard_normal(X.shape[1])
+    positive, negative, w, s = rng.random(len(X)), rng.random(len(X)), normal(rng, X.shape[1]), normal(rng, X.shape[1])
     slope = (objective(X, positive, negative, 0.1, w + 1e-6 * s) - objective(X, positive, negative, 0.1, w - 1e-6 * s)) / 2e-6
     assert gradient(X, positive, negative, 0.1, w) @ s == pytest.approx(slope, rel=1e-6)
 
@@ -36,7 +40,7 @@ def test_the_gradient_is_the_slope_of_the_objective() -> None:
 def test_the_sorted_line_search_finds_the_least_value(seed: int) -> None:
     X = small(seed).X
     rng = np.random.default_rng(seed)
-    Y, C, w = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0), rng.random(len(X)), rng.standard_normal(X.shape[1])
+    Y, C, w = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0), rng.random(len(X)), normal(rng, X.shape[1])
     s = -gradient(X, C * (Y > 0), C * (Y < 0), 0.1, w)
     step = sorted_line_search(w, w + s, X @ w, X @ (w + s), Y, C, 0.1)
     found = minimize_scalar(lambda t: objective(X, C * (Y > 0), C * (Y < 0), 0.1, w + t * s), bracket=(0, step), tol=1e-12)
@@ -85,4 +89,4 @@ def test_tsvm_labels_separated_clusters() -> None:
     data = small(0, gap=4.0)
     solution = tsvm(data.X, data.y, 1e-2, 1.0, float((data.truth[len(data.y) :] > 0).mean()), None)
     np.testing.assert_array_equal(solution.labels, data.truth[len(data.y) :])
-    assert solution.J == J_of(data.X, data.y, 1e-2, 1.0, solution.w)
+    assert J_of(data.X, data.y, 1e-2, 1.0, solution.w) == solution.J

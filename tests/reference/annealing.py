@@ -40,7 +40,7 @@ def balanced(gains: Array, weights: Array, fraction: float, T: float) -> Array:
 
 
 def entropy(p: Array) -> float:
-    return -sum(x * math.log(x) for q in p for x in (q, 1 - q) if x > 0) / len(p)
+    return -sum(float(x) * math.log(x) for q in p for x in (q, 1 - q) if x > 0) / len(p)
 
 
 def divergence(p: Array, q: Array) -> float:

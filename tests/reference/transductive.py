@@ -23,7 +23,7 @@ def J_of(X: Array, y: Array, ridge: float, lambda_u: float, w: Array) -> float:
     n_unlabeled = len(X) - len(y)
     labeled = sum(max(0.0, 1.0 - label * float(np.dot(x, w))) ** 2 for x, label in zip(X[: len(y)], y, strict=True))
     unlabeled = sum(max(0.0, 1.0 - abs(float(np.dot(x, w)))) ** 2 for x in X[len(y) :])
-    return 0.5 * ridge * float(np.dot(w, w)) + labeled / (2 * len(y)) + lambda_u * unlabeled / (2 * max(1, n_unlabeled))
+    return float(0.5 * ridge * np.dot(w, w) + labeled / (2 * len(y)) + lambda_u * unlabeled / (2 * max(1, n_unlabeled)))
 
 
 def labeled_costs(y: Array, n_rows: int) -> tuple[Array, Array]:
