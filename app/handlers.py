@@ -44,7 +44,14 @@ async def _http(request: Request, error: Exception) -> Response:
     status = HTTPStatus(error.status_code)
     details = {HTTPStatus.NOT_FOUND: f"nothing is at {request.url.path}", HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here"}
     kind = Kind(status, status.phrase.lower().replace(" ", "-"), status.phrase)
-    return problem(kind, details.get(status, status.description or status.phrase), headers=error.headers)
+    headers = {"Allow": _allowed(request)} if status == HTTPStatus.METHOD_NOT_ALLOWED else error.headers
+    return problem(kind, details.get(status, status.description or status.phrase), headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """Every method of the path; a router on its own knows only of its own routes."""
+    template = getattr(request.scope.get("route"), "path", "")
+    return ", ".join(sorted(method.upper() for method in request.app.openapi()["paths"].get(template, {"get": None})))
 
 
 async def _gone(request: Request, error: Exception) -> Response:

@@ -57,13 +57,19 @@ def _submit(services: Services, body: JobBody, key: str | None, dataset: Dataset
 
 def _check(body: JobBody, key: str | None) -> None:
     check_name("model", body.model)
-    if (body.dataset is None) == (not bytes(body.documents)):
+    if (body.dataset is None) != _has_documents(body):
         raise InvalidRequest("dataset", "give either dataset or documents")
     if key is not None and not (0 < len(key) <= _LONGEST_KEY):
         raise InvalidRequest("Idempotency-Key", f"must have 1 to {_LONGEST_KEY} characters")
 
 
+def _has_documents(body: JobBody) -> bool:
+    return bytes(body.documents) not in (b"", b"null")
+
+
 def _fingerprint(body: JobBody) -> str:
     """Of what the request means, not of how its JSON is spaced or ordered."""
-    meaning = msgspec.json.decode(msgspec.json.encode(body))
+    documents = msgspec.json.decode(body.documents) if _has_documents(body) else None
+    meaning = {"dataset": body.dataset, "documents": documents, "model": body.model, "algorithm": body.algorithm}
+    meaning |= {"options": body.options, "seed": body.seed}
     return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()

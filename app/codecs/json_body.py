@@ -36,13 +36,14 @@ class JsonDecoder:
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
         text = self._rest + data if self._rest else data
-        self._spans = []
         at, after = 0, self._state(text, 0)
         while after is not None:
             at = after
             after = self._state(text, at)
         if self._spans:
-            yield self._maker.batch(self._documents(text))
+            batch = self._maker.batch(self._documents(text))
+            self._spans = []
+            yield batch
         self._rest = text[at:]
         if len(self._rest) > self._longest:
             raise LimitExceeded("bytes in a document", self._longest)

@@ -1,6 +1,7 @@
 """A gateway under uvicorn, over HTTP, on a store of its own and a real Valkey server."""
 
 import asyncio
+import json
 import socket
 import threading
 import time
@@ -15,12 +16,13 @@ import httpx
 import numpy as np
 import pytest
 import uvicorn
+from safetensors.numpy import save_file
 
 from app.main import create_app
 from app.settings import GatewaySettings
 from core.model import Model
 from core.result import Status
-from tests.workers.conftest import Valkey, shared_valkey, valkey
+from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
 from workers.contract import JobState, Outcome, Version
 from workers.jobs import Jobs
 from workers.models import Models
@@ -49,9 +51,9 @@ class Gateway:
         return open_store(f"file://{self.root}")
 
     def kept(self) -> list[str]:
-        """Everything below the store's folder, but the locks and folders of the staging area itself."""
+        """Everything below the folders of the store, but the locks and folders of the staging area itself."""
         found = (path.relative_to(self.root) for path in self.root.rglob("*"))
-        return sorted(str(path) for path in found if path.parts[0] != ".staging" or len(path.parts) > 2)
+        return sorted(str(path) for path in found if len(path.parts) > (2 if path.parts[0] == ".staging" else 1))
 
     def upload(self, documents: list[dict[str, Any]], **query: str) -> dict[str, Any]:
         answer = self.client.post("/v1/datasets", json={"documents": documents}, params=query)
@@ -100,7 +102,8 @@ def start(tmp_path: Path, valkey: Valkey) -> Iterator[Start]:
 
         def start(**changes: Any) -> Gateway:
             root = tmp_path / "store"
-            settings = GatewaySettings(**({"store_url": f"file://{root}", "redis_url": valkey.url, "redis_seconds": 0.5} | changes))
+            defaults: dict[str, Any] = {"store_url": f"file://{root}", "redis_url": valkey.url, "redis_seconds": 0.5}
+            settings = GatewaySettings(**(defaults | changes))
             port = stack.enter_context(serving(settings))
             client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30))
             return Gateway(client, root, port)
@@ -115,17 +118,13 @@ def gateway(start: Start) -> Gateway:
 
 def publish(store: Store, name: str = "news", *, bias: float = 0.0, classes: tuple[str, ...] = ("no", "yes"), dataset: str | None = None) -> Version:
     """A model whose first feature speaks for the first class and whose second for the second, as a succeeded job of a dataset leaves it."""
-    from safetensors.numpy import save_file
-
     weights = np.array([[-1.0], [1.0], [0.0]]) if len(classes) == 2 else np.eye(3)
     model = Model(classes, 3, np.arange(3, dtype=np.uint32), weights, np.full(weights.shape[1], bias))
     jobs = Jobs(store)
-    id = jobs.submit(dataset=dataset or some_dataset(store), model=name, algorithm="svm", options={}, seed=0)[0].request.id
+    id = jobs.submit(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", options={}, seed=0)[0].request.id
     folder = store.staging()
     arrays, meta = model.to_arrays()
     save_file(arrays, folder / "model")
-    import json
-
     (folder / "model_meta").write_text(json.dumps(meta))
     point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 1.0, "seconds": 0.1}
     (folder / "trace").write_text(json.dumps([point]))
@@ -143,12 +142,6 @@ def publish(store: Store, name: str = "news", *, bias: float = 0.0, classes: tup
     assert version is not None
     assert Models(store).version(name, version.number) == version
     return version
-
-
-def some_dataset(store: Store) -> str:
-    from tests.workers.conftest import make_dataset
-
-    return make_dataset(store).id
 
 
 def problem_of(answer: httpx.Response, status: int) -> dict[str, Any]:

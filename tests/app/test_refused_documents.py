@@ -7,10 +7,12 @@ import zipfile
 import zlib
 from typing import Any, NamedTuple
 
+import httpx
 import numpy as np
 import pytest
 
-from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
+from app.settings import GatewaySettings
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish, serving
 from tests.app.encodings import arrays_of, as_json, as_ndjson, npz
 
 NUMBERED = [{"indices": [0, 2], "values": [1.0, 0.5], "label": 1}, {"indices": [1], "values": [2.0], "label": 2}]
@@ -193,11 +195,6 @@ CASES = text_cases() | shape_cases() | svmlight_cases() | npz_cases() | gzip_cas
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, shared_valkey: Any) -> Any:
     """One gateway with one model for all cases: a refusal changes nothing, which every case checks."""
-    import httpx
-
-    from app.settings import GatewaySettings
-    from tests.app.conftest import serving
-
     root = tmp_path_factory.mktemp("refused") / "store"
     settings = GatewaySettings(store_url=f"file://{root}", redis_url=shared_valkey.url)
     with serving(settings) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
@@ -254,6 +251,7 @@ def test_ids_used_twice(gateway: Gateway) -> None:
     assert gateway.kept() == []
 
 
+LONG = b'{"indices": [' + b"1, " * 5000
 BIG = as_ndjson([{"indices": list(range(300))}] * 3000)
 LIMITS = {
     "body": ({"max_body_bytes": 1000}, NDJSON, BIG, "identity", "1000 bytes in the body"),
@@ -263,8 +261,8 @@ LIMITS = {
     "nonzeros": ({"max_nonzeros": 3}, NDJSON, as_ndjson(TWO_CLASSES), "identity", "3 nonzeros"),
     "nonzeros in npz": ({"max_nonzeros": 2}, "application/x-npz", npz(ARRAYS), "identity", "2 nonzeros"),
     "classes": ({"max_classes": 2}, NDJSON, as_ndjson([{"indices": [1], "label": n} for n in range(3)]), "identity", "2 classes"),
-    "line": ({"max_document_bytes": 5000}, NDJSON, b'{"indices": [' + b"1, " * 5000, "identity", "bytes in line 1"),
-    "document": ({"max_document_bytes": 5000}, "application/json", b'{"documents": [{"indices": [' + b"1, " * 5000, "identity", "bytes in a document"),
+    "line": ({"max_document_bytes": 5000}, NDJSON, LONG, "identity", "bytes in line 1"),
+    "document": ({"max_document_bytes": 5000}, "application/json", b'{"documents": [' + LONG, "identity", "bytes in a document"),
     "gzip bomb": ({"max_unpacked_bytes": 10**6}, NDJSON, gzip.compress(b" " * 50_000_000), "gzip", "bytes in the unpacked body"),
     "zip bomb": (
         {"max_unpacked_bytes": 10**6},
