@@ -117,15 +117,3 @@ def gather_rows(
             new_indices[target] = column_of[np.uintp(indices[k])]
             new_values[target] = values[k]
             target += np.uintp(1)
-
-
-def warm_up() -> None:
-    """Compile every kernel, or load it from the cache, for the types that solvers use."""
-    indptr, order = np.array([0, 1], np.int64), np.zeros(1, np.int64)
-    indices, values = np.zeros(1, np.uint32), np.ones(1, np.float32)
-    row, vector = np.ones(1), np.zeros(2)
-    product_rows(indptr, indices, values, 0, 1, vector, row, row.copy(), vector.copy())
-    score_rows(indptr, indices, values, 0, 1, vector, row, row.copy())
-    adjoint_rows(indptr, indices, values, 0, 1, row, vector.copy())
-    count_columns(indices, 0, 1, order.copy())
-    gather_rows(indptr, indices, values, order, indices, 0, 1, indptr, indices.copy(), values.copy())

@@ -110,3 +110,4 @@ def warm_up() -> None:
     rows = SparseRows(np.arange(5, dtype=np.int64), np.array([0, 1, 0, 1], np.uint32), np.ones(4, np.float32), 2)
     for name in ALGORITHMS:
         train(rows, np.array([0, 1, -1, -1], np.int32), [0, 1], name, {}, threads=1)
+        train(rows, np.array([0, 1, 2, -1], np.int32), [0, 1, 2], name, {}, threads=1)
