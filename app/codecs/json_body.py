@@ -74,11 +74,11 @@ class JsonDecoder:
 
     def _document(self, text: bytes, at: int) -> int | None:
         at = _end_of_space(text, at)
-        found = _DOCUMENT.match(text, at)
-        if found:
-            self._spans.append(found.span())
+        end = _end_of_document(text, at)
+        if end:
+            self._spans.append((at, end))
             self._state = self._between
-            return found.end()
+            return end
         if at < len(text) and not _UNFINISHED.match(text, at):
             raise self._wrong(text[at:])
         return None
@@ -141,3 +141,13 @@ class JsonDecoder:
 def _end_of_space(text: bytes, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
+
+
+def _end_of_document(text: bytes, at: int) -> int:
+    """Where the document that begins here ends, or 0. Most have no brace or escape in a string: counting quotes is enough to see it."""
+    end = text.find(b"}", at) + 1
+    plain = end and text.startswith(b"{", at) and text.find(b"{", at + 1, end) < 0 and text.find(b"\\", at, end) < 0
+    if plain and text.count(b'"', at, end) % 2 == 0:
+        return end
+    found = _DOCUMENT.match(text, at)
+    return found.end() if found else 0

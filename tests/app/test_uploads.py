@@ -67,6 +67,18 @@ def test_every_cut_of_the_stream_gives_the_same_documents(gateway: Gateway) -> N
     assert answer.json()["sha256"] == expected
 
 
+def test_braces_quotes_and_escapes_in_texts(gateway: Gateway) -> None:
+    texts = ["}", "{", '"', "\\", '\\"}', "{}", '"}{"', "ü\u2028", '\\\\"']
+    documents = [{"id": f"{number}{text}", "indices": [number], "label": text} for number, text in enumerate(texts)]
+    made = [
+        gateway.client.post("/v1/datasets", content=ENCODERS[kind](documents), headers={"content-type": kind})
+        for kind in (NDJSON, "application/json")
+    ]
+    assert [answer.status_code for answer in made] == [201, 201]
+    assert made[0].json()["sha256"] == made[1].json()["sha256"]
+    assert set(made[1].json()["classes"]) == set(texts)
+
+
 def test_what_scipy_writes_is_read(gateway: Gateway) -> None:
     dense = np.random.default_rng(0).random((50, 30))
     matrix = scipy.sparse.csr_array(dense * (dense < 0.2))
