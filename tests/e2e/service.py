@@ -1,0 +1,150 @@
+"""``halfmoon up`` as a person runs it: a process of its own, on a free port."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import numpy as np
+import psutil
+from scipy.sparse import csr_array
+
+READY = "Halfmoon is ready: "
+
+
+class Service:
+    """A context manager; leaving it stops the service and makes sure that nothing of it is left."""
+
+    def __init__(self, data: Path, log: Path, workers: int = 1, **settings: str) -> None:
+        self._command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers)]
+        self._log = log
+        self._environment = {**os.environ, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
+        self._seen: set[psutil.Process] = set()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.client = httpx.Client(timeout=30.0, trust_env=False)
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as output:
+            self.process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        until(lambda: READY in self.said() or self.process is None or self.process.poll() is not None, 90.0)
+        assert READY in self.said(), self.said()
+        self.url = self.said().split(READY)[1].split()[0]
+        self.client.base_url = httpx.URL(self.url)
+        until(lambda: self.get("/v1/health/ready")["workers"] > 0, 60.0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self.stop()
+        for process in self._seen:
+            if process.is_running():
+                process.kill()
+
+    def said(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send the signal and wait; the exit code."""
+        assert self.process is not None
+        self.family()
+        self.process.send_signal(number)
+        return self.process.wait(60.0)
+
+    def family(self) -> set[psutil.Process]:
+        """All living processes below the service; remembered, so that they can be looked for when it has ended."""
+        assert self.process is not None
+        living = set(psutil.Process(self.process.pid).children(recursive=True)) if self.process.poll() is None else set()
+        self._seen |= living
+        return living
+
+    def left(self) -> list[psutil.Process]:
+        """Those of the family ever seen that still live."""
+        return [process for process in self._seen if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+    def named(self, word: str) -> list[psutil.Process]:
+        """The service's own children whose command line has this word, each with its children after it."""
+        assert self.process is not None
+        self.family()
+        children = [child for child in psutil.Process(self.process.pid).children() if any(word in part for part in words_of(child))]
+        return [process for child in children for process in (child, *child.children(recursive=True))]
+
+    def kill(self, word: str) -> None:
+        """SIGKILL to a part and to what it has started."""
+        found = self.named(word)
+        assert found, f"no part has {word!r} in its command line"
+        for process in found:
+            process.kill()
+
+    def get(self, path: str) -> Any:
+        answer = self.client.get(path)
+        answer.raise_for_status()
+        return answer.json()
+
+    def post(self, path: str, body: Any) -> Any:
+        answer = self.client.post(path, json=body)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def upload(self, body: bytes, name: str) -> Any:
+        answer = self.client.post("/v1/datasets", params={"name": name}, content=body, headers={"Content-Type": "application/x-npz"})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def labels(self, job: str) -> list[Any]:
+        answer = self.client.get(f"/v1/jobs/{job}/labels")
+        answer.raise_for_status()
+        return [json.loads(line) for line in answer.text.splitlines()]
+
+    def wait_for(self, job: str, *states: str, seconds: float = 60.0) -> Any:
+        """The job once it is in one of the states (by default any final one); answers missed meanwhile are borne."""
+        wanted = states or ("succeeded", "failed", "cancelled")
+
+        def there() -> bool:
+            try:
+                return self.get(f"/v1/jobs/{job}")["state"] in wanted
+            except httpx.HTTPError:
+                return False
+
+        until(there, seconds)
+        return self.get(f"/v1/jobs/{job}")
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """The command line; nothing of a process that has just ended."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:  # a zombie is one too
+        return []
+
+
+def until(true: Callable[[], bool], seconds: float) -> None:
+    """Wait for something; fails when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"it did not come true within {seconds:g} s"
+        time.sleep(0.05)
+
+
+def large(n_documents: int = 60_000, n_features: int = 20_000, per_document: int = 60) -> bytes:
+    """Two overlapping topics, 200 documents labeled: a training of several seconds. As npz."""
+    chance = np.random.default_rng(7)
+    topic = chance.integers(0, 2, n_documents)
+    indices = chance.integers(0, n_features, (n_documents, per_document))
+    own = chance.random((n_documents, per_document)) < 0.05
+    indices = np.where(own, indices // 2 + topic[:, None] * (n_features // 2), indices)
+    rows = csr_array(
+        (chance.random(n_documents * per_document), indices.ravel(), np.arange(0, n_documents * per_document + 1, per_document)),
+        (n_documents, n_features),
+    )
+    rows.sum_duplicates()
+    labels = np.where(np.arange(n_documents) < 200, np.array(["left", "right"])[topic], "")
+    buffer = io.BytesIO()
+    np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape), labels=labels)
+    return buffer.getvalue()

@@ -1,0 +1,75 @@
+"""Parts of the service are killed; what was accepted ends as it should."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.service import Service, until
+
+
+def started(service: Service, body: bytes) -> str:
+    """A job that runs and has told of progress; its id."""
+    dataset = service.upload(body, "large")
+    job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "m", "algorithm": "tsvm"})["id"]
+    until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0, 30.0)
+    return job
+
+
+def is_published_once(service: Service, job: str) -> None:
+    versions = service.get("/v1/models/m")["versions"]
+    assert [(version["job"], version["version"]) for version in versions] == [(job, 1)]
+
+
+def test_a_killed_worker_is_replaced_and_its_job_done_again(service: Service, large_body: bytes) -> None:
+    job = started(service, large_body)
+    service.kill("worker")
+    until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2, 15.0)
+    done = service.wait_for(job, seconds=90.0)
+    assert (done["state"], done["attempt"]) == ("succeeded", 2)
+    assert "was ended by SIGKILL; starting it again" in service.said()
+    is_published_once(service, job)
+
+
+def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: bytes) -> None:
+    job = started(service, large_body)
+    worker, *below = service.named("worker")
+    assert below
+    for process in below:
+        process.kill()
+    done = service.wait_for(job, seconds=90.0)
+    assert (done["state"], done["attempt"]) == ("succeeded", 2)
+    assert worker.is_running()
+    is_published_once(service, job)
+
+
+def test_a_killed_valkey_is_started_again_on_its_file(service: Service, large_body: bytes) -> None:
+    job = started(service, large_body)
+    service.kill("valkey-server")
+    assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+    is_published_once(service, job)
+    until(lambda: service.client.get("/v1/health/ready").status_code == 200, 15.0)
+    after = service.post("/v1/jobs", {"dataset": service.get(f"/v1/jobs/{job}")["dataset"], "model": "m", "algorithm": "svm"})
+    assert service.wait_for(after["id"])["model"] == {"name": "m", "version": 2}
+
+
+def test_a_killed_gateway_comes_back_at_the_same_address(service: Service, large_body: bytes) -> None:
+    job = started(service, large_body)
+    (gateway,) = service.named("api")
+    gateway.kill()
+    until(lambda: [process.pid for process in service.named("api")] not in ([], [gateway.pid]), 15.0)
+    assert service.get("/v1/health/live") == {"status": "live"}  # the connection waited in the listening socket
+    assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+    is_published_once(service, job)
+
+
+def test_a_job_that_was_running_goes_on_after_a_restart(tmp_path: Path, large_body: bytes) -> None:
+    with Service(tmp_path / "data", tmp_path / "log", drain_seconds="0.5") as service:
+        job = started(service, large_body)
+        assert service.stop() == 0
+        assert service.left() == []
+        with pytest.raises(httpx.HTTPError):
+            service.get("/v1/health/live")
+    with Service(tmp_path / "data", tmp_path / "log-2") as service:
+        assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+        is_published_once(service, job)

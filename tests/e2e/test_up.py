@@ -1,0 +1,77 @@
+"""``halfmoon up``: what it starts it ends, and what it cannot do it says."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.service import Service, until
+
+
+def refused(*arguments: str, **settings: str) -> str:
+    """What ``halfmoon`` says when it cannot start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments], env={**os.environ, **settings}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None:
+    with Service(tmp_path / "data", tmp_path / "log", workers=2) as service:
+        assert len(service.family()) >= 4  # Valkey, the gateway, two workers
+        assert service.stop(number) == 0
+        assert service.left() == []
+    assert not (tmp_path / "data" / "valkey" / "valkey.sock").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+def test_nothing_outlives_a_killed_service(tmp_path: Path) -> None:
+    with Service(tmp_path / "data", tmp_path / "log") as service:
+        assert service.stop(signal.SIGKILL) == -signal.SIGKILL
+        until(lambda: service.left() == [], 10.0)
+    with Service(tmp_path / "data", tmp_path / "log-2") as service:
+        assert service.get("/v1/datasets") == {"datasets": [], "next_cursor": None}
+
+
+def test_a_data_folder_has_one_service(service: Service, tmp_path: Path) -> None:
+    assert service.process is not None
+    said = refused("up", "--port", "0", "--data", str(tmp_path / "data"))
+    assert f"is in use by another halfmoon (process {service.process.pid})" in said
+
+
+def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"cannot listen on 127.0.0.1 port {port}" in refused("up", "--port", port, "--data", str(tmp_path / "data"))
+
+
+def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
+    said = refused("up", "--port", "0", "--data", str(tmp_path / "data"), HALFMOON_LEASE_SECONDS="-1")
+    assert "HALFMOON_LEASE_SECONDS: Input should be greater than 0" in said
+
+
+def test_only_the_owner_can_reach_the_queue_and_the_data(service: Service, tmp_path: Path) -> None:
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+    path = tmp_path / "data" / "valkey" / "valkey.sock"
+    assert stat.S_ISSOCK(path.stat().st_mode)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    (valkey,) = service.named("valkey-server")
+    assert valkey.net_connections(kind="inet") == []
+
+
+def test_a_deep_data_folder_works(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["a-rather-long-name"] * 8)
+    with Service(deep, tmp_path / "log") as service:
+        (valkey,) = service.named("valkey-server")
+        (sock,) = {str(connection.laddr) for connection in valkey.net_connections(kind="unix") if connection.laddr}
+        assert Path(sock).exists()
+        service.stop()
+    assert not Path(sock).parent.exists()
