@@ -70,7 +70,7 @@ class _Path:
         fixed = self.options.fixed_temperature
         temperature = (fixed or self.options.temperature) * self.options.lambda_u
         for stage in range(1 if fixed else _STAGES):
-            report = Report(f"da/stage={stage}", 0, np.nan, self.least, stage / _STAGES)
+            report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES)
             status = yield from self._alternate(temperature, report)
             if status is not Status.CONVERGED or entropy(self._beliefs, self._weights) < _ENOUGH:
                 return status
@@ -78,16 +78,19 @@ class _Path:
         return Status.CONVERGED
 
     def _alternate(self, temperature: float, report: Report) -> Generator[Request, Any, Status]:
-        """Loop 2 of Table 5."""
+        """Loop 2 of Table 5; a stage that runs out of turns hands its iterate to the next, as there."""
+        status = Status.CONVERGED
         for turn in range(_ALTERNATIONS):
             last = self._beliefs
             self._believe(temperature)
             if turn > 0 and divergence(self._beliefs, last, self._weights) < _ENOUGH:
                 return Status.CONVERGED
-            ending = yield from self._retrain(report._replace(objective=self.least))
+            information = -0.5 * temperature * entropy(self._beliefs, self._weights)
+            ending = yield from self._retrain(report._replace(stage_objective=information, objective=self.least))
             self._keep_best()
-            if ending.status is not Status.CONVERGED:
-                return ending.status
+            status = status.worse(ending.status)
+            if status is Status.NUMERICAL_ERROR:
+                return status
         return Status.ITERATION_LIMIT
 
     def _believe(self, temperature: float) -> None:

@@ -68,10 +68,12 @@ class _Search:
         tight = StoppingRule(self.options.tolerance, max_iterations=self.options.max_iterations)
         rough = tight._replace(gap=self.options.tolerance * _ROUGH_GAP, reduction=_ROUGH_REDUCTION)
         for number, weight in enumerate(stages):
-            report = Report(f"tsvm/stage={number}", 0, np.nan, self.objective(), number / len(stages))
+            report = Report(f"tsvm/stage={number}", 0, 0.0, self.objective(), number / len(stages))
             yield from self._weigh(weight)
             status = yield from self._switch_and_retrain(rough, report)
-        return (yield from self._switch_and_retrain(tight, report)) if status is Status.CONVERGED else status
+            if status is Status.NUMERICAL_ERROR:
+                return status
+        return (yield from self._switch_and_retrain(tight, report))
 
     def _weigh(self, weight: float) -> Generator[Request, Any, None]:
         """Set λ'. The pull of the unlabeled rows scales with it: only the labeled rows, which are few, are read."""
@@ -89,7 +91,7 @@ class _Search:
             costs = self._costs()
             yield from adopt(self.iterate, costs)
             ending = yield from minimise(self.iterate, costs, self.options.lambda_, rule, report._replace(objective=self.objective()))
-            if ending.status is not Status.CONVERGED:
+            if ending.status is Status.NUMERICAL_ERROR:
                 return ending.status
             pairs = improving_pairs(self.iterate.scores[self.problem.n_labeled :], self._labels, self._weights, self.options.max_switches)
             if not pairs.size:
