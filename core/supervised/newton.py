@@ -75,7 +75,7 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
     Each iteration solves Newton's system over the active sides of the rows (Eqn. 4) by conjugate gradients, no more exactly than the way to
     the minimum deserves, and ends with the exact line search. Rows outside the active set are not read by the conjugate gradients. A
     gradient costs a pass only over the rows that the step switched: all others moved along a straight line.
-    Stopping: ``rule``. Every iteration yields ``report`` with its own iteration and f.
+    Stopping: ``rule``. Every iteration yields ``report`` with its own iteration, and f added to its stage objective: the part that w does not change.
     Returns: f at the final iterate and the status.
     Source: Table 1 of Sindhwani & Keerthi 2006; with both costs of a row it is Table 7.
     """
@@ -87,7 +87,7 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
         objective = 0.5 * ridge * float(iterate.coefficients @ iterate.coefficients) + loss
         gradient = ridge * iterate.coefficients + iterate.pull
         size = float(np.linalg.norm(gradient))
-        yield report._replace(iteration=iteration, stage_objective=objective)
+        yield report._replace(iteration=iteration, stage_objective=report.stage_objective + objective)
         if not math.isfinite(objective):
             return Ending(objective, Status.NUMERICAL_ERROR, iteration)
         start = start or size

@@ -30,7 +30,7 @@ def fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vect
     costs = labeled_costs(problem)
     yield from adopt(iterate, costs)
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
-    ending = yield from minimise(iterate, costs, options.lambda_, rule, Report("svm", 0, np.nan, np.nan, 0.0))
+    ending = yield from minimise(iterate, costs, options.lambda_, rule, Report("svm", 0, 0.0, np.nan, 0.0))
     labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
     yield Scores(iterate.coefficients, labeled, iterate.scores)
     return ending
