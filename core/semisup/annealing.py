@@ -69,13 +69,14 @@ class _Path:
                 return ending.status
         fixed = self.options.fixed_temperature
         temperature = (fixed or self.options.temperature) * self.options.lambda_u
+        status = Status.CONVERGED
         for stage in range(1 if fixed else _STAGES):
             report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES)
-            status = yield from self._alternate(temperature, report)
-            if status is not Status.CONVERGED or entropy(self._beliefs, self._weights) < _ENOUGH:
-                return status
+            status = status.worse((yield from self._alternate(temperature, report)))
+            if status is Status.NUMERICAL_ERROR or entropy(self._beliefs, self._weights) < _ENOUGH:
+                break
             temperature /= self.options.cooling
-        return Status.CONVERGED
+        return status
 
     def _alternate(self, temperature: float, report: Report) -> Generator[Request, Any, Status]:
         """Loop 2 of Table 5; a stage that runs out of turns hands its iterate to the next, as there."""
@@ -84,7 +85,7 @@ class _Path:
             last = self._beliefs
             self._believe(temperature)
             if turn > 0 and divergence(self._beliefs, last, self._weights) < _ENOUGH:
-                return Status.CONVERGED
+                return status
             information = -0.5 * temperature * entropy(self._beliefs, self._weights)
             ending = yield from self._retrain(report._replace(stage_objective=information, objective=self.least))
             self._keep_best()
