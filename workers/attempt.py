@@ -58,9 +58,7 @@ class Attempts:
             return
         parts = self._parts
         _log.info("attempt begins", job=job_id, attempt=attempt.number)
-        heart = Heart(
-            self._jobs, parts.live, job_id, attempt.number, parts.worker, lease_seconds=parts.lease_seconds, job_seconds=parts.job_seconds
-        )
+        heart = Heart(self._jobs, parts.live, job_id, attempt.number, parts.worker, lease_seconds=parts.lease_seconds, job_seconds=parts.job_seconds)
         self._heart = heart
         try:
             with heart:

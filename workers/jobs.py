@@ -1,13 +1,13 @@
 """Jobs as their records tell them; see ``docs/architecture.md`` for which record says what.
 
-    jobs/{id}/request.json               what was asked
-    jobs/{id}/attempts/{n}.json          attempt n was claimed
-    jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, without a death
-    jobs/{id}/cancel.json                it should stop
-    jobs/{id}/outcome.json               how it ended; the first wins
-    jobs/{id}/published.json             under which version
-    open/{id}                            not known to be over: what ``unfinished`` lists; made first, removed last
-    idempotency/{sha256 of the key}.json the job that the key made
+jobs/{id}/request.json               what was asked
+jobs/{id}/attempts/{n}.json          attempt n was claimed
+jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, without a death
+jobs/{id}/cancel.json                it should stop
+jobs/{id}/outcome.json               how it ended; the first wins
+jobs/{id}/published.json             under which version
+open/{id}                            not known to be over: what ``unfinished`` lists; made first, removed last
+idempotency/{sha256 of the key}.json the job that the key made
 """
 
 import hashlib
@@ -79,9 +79,7 @@ class Jobs:
                 return self.get(id), False
         if not self._store.exists(f"datasets/{dataset}/manifest.json"):
             raise NotFound("dataset", dataset)
-        request = JobRequest(
-            id=id, dataset=dataset, model=model, algorithm=algorithm, options=dict(options), seed=seed, created_at=datetime.now(UTC)
-        )
+        request = JobRequest(id=id, dataset=dataset, model=model, algorithm=algorithm, options=dict(options), seed=seed, created_at=datetime.now(UTC))
         self._store.create(f"open/{id}", b"")
         created = records.create(self._store, f"jobs/{id}/request.json", request)
         return (Job(request=request, state=JobState.QUEUED), True) if created else (self.get(id), False)

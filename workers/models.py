@@ -1,8 +1,8 @@
 """Published models: numbered versions that never change, and aliases that may move.
 
-    models/{name}/versions/{n}.json   version n; numbers from 1, without gaps, never used again
-    models/{name}/deleted/{n}.json    version n was deleted: its record stays, so that its number and its job are not taken again
-    models/{name}/aliases/{alias}.json
+models/{name}/versions/{n}.json   version n; numbers from 1, without gaps, never used again
+models/{name}/deleted/{n}.json    version n was deleted: its record stays, so that its number and its job are not taken again
+models/{name}/aliases/{alias}.json
 """
 
 import json

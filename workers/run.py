@@ -75,9 +75,7 @@ def _stop_on_signals(stop: threading.Event) -> None:
 def _recover(settings: Settings, parts: Parts, job_id: str) -> None:
     """The child that ran a job was killed: give the job its next chance at once instead of when its lease has run out."""
     jobs = Jobs(parts.store)
-    reconciler = Reconciler(
-        jobs, parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts
-    )
+    reconciler = Reconciler(jobs, parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
     try:
         job = jobs.get(job_id)
         if job.attempt:

@@ -142,6 +142,4 @@ def success(store: Store, attempt: int = 1) -> Outcome:
         path = store.staging() / kind
         path.write_bytes(content)
         files[kind] = store.upload(f"files/{new_id('x')}", path)
-    return Outcome(
-        state=JobState.SUCCEEDED, attempt=attempt, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, files=files
-    )
+    return Outcome(state=JobState.SUCCEEDED, attempt=attempt, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, files=files)

@@ -159,9 +159,7 @@ def test_names(store: Store) -> None:
 
 
 documents = st.lists(
-    st.tuples(
-        st.dictionaries(st.integers(0, 7), st.sampled_from([0.0, 0.5, -1.0]), max_size=4), st.sampled_from([None, "a", "b", "c"])
-    ),
+    st.tuples(st.dictionaries(st.integers(0, 7), st.sampled_from([0.0, 0.5, -1.0]), max_size=4), st.sampled_from([None, "a", "b", "c"])),
     min_size=1,
     max_size=8,
 )

@@ -148,9 +148,7 @@ def test_two_reconcilers_send_one_message(store: Store, redis: Redis) -> None:
 def test_tidying_comes_first_and_then_now_and_then(store: Store, redis: Redis) -> None:
     tidied: list[float] = []
     clock = Clock()
-    reconciler = Reconciler(
-        Jobs(store), Live(redis, "q"), Queue(redis, "q"), lease_seconds=LEASE, tidy=lambda: tidied.append(clock.now), clock=clock
-    )
+    reconciler = Reconciler(Jobs(store), Live(redis, "q"), Queue(redis, "q"), lease_seconds=LEASE, tidy=lambda: tidied.append(clock.now), clock=clock)
     for clock.now in (0.0, 1.0, 599.0, 601.0, 1200.0, 1202.0):
         reconciler.round()
     assert tidied == [0.0, 601.0, 1202.0]

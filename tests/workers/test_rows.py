@@ -24,9 +24,7 @@ def build(lists: list[list[tuple[int, float]]], n_features: int = 10) -> SparseR
 
 def as_lists(matrix: SparseRows) -> list[list[tuple[int, float]]]:
     bounds = matrix.indptr.tolist()
-    return [
-        list(zip(matrix.indices[a:b].tolist(), matrix.values[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(bounds)
-    ]
+    return [list(zip(matrix.indices[a:b].tolist(), matrix.values[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(bounds)]
 
 
 @given(matrices)

@@ -24,9 +24,7 @@ from workers.storage.digest import sha256_of
 _MAX_FAULTS = 20
 
 
-def relabeled(
-    base: Dataset, documents: Documents, labels: Mapping[str, Label | None], limits: Limits, folder: Path
-) -> tuple[Dataset, Path]:
+def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | None], limits: Limits, folder: Path) -> tuple[Dataset, Path]:
     """The manifest of the changed dataset, not yet stored, and the file of its labels, in ``folder``; nothing of ``base`` is touched.
 
     Raises InvalidDocuments, LimitExceeded.

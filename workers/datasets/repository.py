@@ -1,8 +1,8 @@
 """The datasets of a store.
 
-    datasets/{id}/manifest.json    the dataset exists
-    datasets/{id}/*.npy, *.ndjson  its arrays and ids, or its labels alone if it shares the documents of another
-    datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept here; made before its manifest, removed after it
+datasets/{id}/manifest.json    the dataset exists
+datasets/{id}/*.npy, *.ndjson  its arrays and ids, or its labels alone if it shares the documents of another
+datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept here; made before its manifest, removed after it
 """
 
 import shutil
