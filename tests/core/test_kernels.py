@@ -1,18 +1,17 @@
 """The sparse loops against dense NumPy: empty rows, views, several threads, several slices."""
 
-from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import kernels, sweeps
+from core import kernels, passes
 from core.columns import compact
-from core.result import Result, Status
+from core.passes import Adjoint, Passes, Product, Scores
 from core.rows import SparseRows
-from core.sweeps import Adjoint, Product, Request, Scores, Sweeper
-from tests.core.problems import Array, dense_of, random_rows, with_bias
+from tests.core.problems import dense_of, normal, random_rows, with_bias
 
 CASES = [pytest.param(0, 30, id="whole"), pytest.param(7, 23, id="view"), pytest.param(5, 5, id="no-rows")]
 
@@ -86,67 +85,93 @@ def test_compact_reorders_rows_and_drops_empty_columns(whole: SparseRows, start:
         np.testing.assert_array_equal(done.rows.values[target], rows.values[span])
 
 
-def run(rows: SparseRows, requests: list[Request], threads: int) -> list[Any]:
-    """What a Sweeper answers to requests."""
-    answers = []
-
-    def steps() -> Generator[Request, Any, Result]:
-        for request in requests:
-            answer = yield request
-            answers.append(answer)
-        return Result(np.zeros(0), 0.0, np.zeros(0), 0.0, Status.CONVERGED)
-
-    with Sweeper(rows, threads=threads) as sweeper:
-        assert sweeper.threads == threads, "too small for threads: the test would not test them"
-        sweeper.run({"": steps()})
-    return answers
+@pytest.fixture(params=[1, 2, 5], ids="{}-threads".format)
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """A number of threads, which small rows get too."""
+    monkeypatch.setattr(passes, "_SERIAL", 0)
+    return int(request.param)
 
 
-@pytest.mark.parametrize("size", [7, 100, 1 << 24])
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_a_sweep_is_the_dense_product_however_it_is_cut(monkeypatch: pytest.MonkeyPatch, size: int, threads: int) -> None:
-    monkeypatch.setattr(sweeps, "SLICE", size)
-    monkeypatch.setattr(sweeps, "_SERIAL", 0)
+@pytest.fixture(params=[16, 100, 1 << 24], ids="slices-of-{}".format)
+def slices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(passes, "SLICE", request.param)
+    return int(request.param)
+
+
+@pytest.mark.usefixtures("slices")
+def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(6)
-    vector, weights, skipped = rng.standard_normal(10), rng.random(57) * (rng.random(57) < 0.6), (rng.random(57) < 0.5).astype(float)
-    fused, plain = np.zeros(57), np.zeros(57)
-    image, _, adjoint = run(rows, [Product(vector, weights, fused), Scores(vector, skipped, plain), Adjoint(weights)], threads)
-    scores: Array = X @ vector
-    np.testing.assert_allclose(image, X.T @ (weights * scores), rtol=1e-11, atol=1e-12)
+    vector, weights, skipped = normal(rng, 10), rng.random(57) * (rng.random(57) < 0.6), (rng.random(57) < 0.5).astype(float)
+    fused, plain, scores = np.zeros(57), np.zeros(57), X @ vector
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        assert made._threads == threads, "too small for threads: the test would not test them"
+        for _ in range(2):  # accumulators start anew
+            np.testing.assert_allclose(made.product(Product(vector, weights, fused)), X.T @ (weights * scores), rtol=1e-11, atol=1e-12)
+            np.testing.assert_allclose(made.adjoint(Adjoint(weights)), X.T @ weights, rtol=1e-11, atol=1e-12)
+        made.scores(Scores(vector, skipped, plain))
     np.testing.assert_allclose(fused, np.where(weights > 0, scores, 0), rtol=1e-12)
     np.testing.assert_allclose(plain, np.where(skipped == 0, scores, 0), rtol=1e-12)
-    np.testing.assert_allclose(adjoint, X.T @ weights, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.usefixtures("slices")
+@pytest.mark.parametrize("count", [0, 1, 2, 8, 11])
+def test_products_together_are_the_products_alone(threads: int, count: int) -> None:
+    """As one-vs-rest asks for them: with their own weights, some rows read by one alone, scores untouched where a weight is 0."""
+    rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
+    X, rng = with_bias(dense_of(rows)), np.random.default_rng(7)
+    asked = [Product(normal(rng, 10), rng.random(57) * (rng.random(57) < 0.3), np.full(57, -9.0)) for _ in range(count)]
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        answers = made.products(asked)
+    assert len(answers) == count
+    for product, answer in zip(asked, answers, strict=True):
+        scores = X @ product.vector
+        np.testing.assert_allclose(answer, X.T @ (product.weights * scores), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(product.scores, np.where(product.weights > 0, scores, -9.0), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.usefixtures("slices")
 @pytest.mark.parametrize("lengths", [[0] * 9, [0, 0, 500, 0, 1, 2], [1], [300, 1, 1, 1]], ids=str)
-def test_every_row_is_in_exactly_one_chunk(monkeypatch: pytest.MonkeyPatch, lengths: list[int], threads: int) -> None:
-    monkeypatch.setattr(sweeps, "SLICE", 64)
-    monkeypatch.setattr(sweeps, "_SERIAL", 0)
+def test_every_row_is_in_exactly_one_chunk(lengths: list[int], threads: int) -> None:
     indptr: NDArray[np.int64] = np.cumsum([5, *lengths])
     rows = SparseRows(indptr, np.zeros(indptr[-1], np.uint32), np.ones(indptr[-1], np.float32), 1)
     scores, counts = np.zeros(len(lengths)), np.ones(len(lengths))
-    adjoint = run(rows, [Adjoint(counts), Scores(np.array([1.0, 0.5]), np.zeros(len(lengths)), scores)], threads)[0]
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        adjoint = made.adjoint(Adjoint(counts))
+        made.scores(Scores(np.array([1.0, 0.5]), np.zeros(len(lengths)), scores))
     np.testing.assert_array_equal(adjoint, [sum(lengths), len(lengths)])
     np.testing.assert_array_equal(scores, np.array(lengths) + 0.5)
 
 
-def test_slices_are_bounded_by_the_longest_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "SLICE", 50)
+def test_between_slices_the_caller_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every so many nonzeros, give or take a row; what the caller raises ends the pass."""
+    monkeypatch.setattr(passes, "SLICE", 50)
     rows = random_rows(np.random.default_rng(7), 300, 9, density=0.5)
-    with Sweeper(rows, threads=1) as sweeper:
-        weights = [rows.between(bounds[0], bounds[-1]).n_nonzeros + bounds[-1] - bounds[0] for bounds in sweeper._slices]
-    assert max(weights) <= 50 + 10
-    assert sum(weights) == rows.n_nonzeros + 300
+    scores, seen = np.full(300, np.nan), [0]
+
+    def look() -> None:
+        done = int(np.isfinite(scores).sum())
+        part = rows.between(seen[-1], done)
+        assert part.n_nonzeros + part.n_rows <= 50 + 10
+        seen.append(done)
+        if done > 200:
+            raise InterruptedError
+
+    with closing(Passes(rows, 1, look)) as made, pytest.raises(InterruptedError):
+        made.scores(Scores(np.zeros(10), np.zeros(300), scores))
+    assert len(seen) > 10
+    assert 200 < seen[-1] < 230
 
 
-def test_a_failing_thread_fails_the_run(monkeypatch: pytest.MonkeyPatch, whole: SparseRows) -> None:
-    monkeypatch.setattr(sweeps, "_SERIAL", 0)
+def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole: SparseRows) -> None:
+    monkeypatch.setattr(passes, "_SERIAL", 0)
 
     def broken(*arguments: Any) -> None:
-        raise ZeroDivisionError
+        if arguments[-1].ctypes.data != main[0].ctypes.data:
+            raise ZeroDivisionError
 
     monkeypatch.setattr(kernels, "adjoint_rows", broken)
-    with pytest.raises(ZeroDivisionError):
-        run(whole, [Adjoint(np.ones(30))], 2)
+    with closing(Passes(whole, 2, lambda: None)) as made:
+        main = made._partial
+        with pytest.raises(ZeroDivisionError):
+            made.adjoint(Adjoint(np.ones(30)))

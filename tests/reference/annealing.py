@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from tests.reference.mfn import Array, minimise
 from tests.reference.transductive import J_of, labeled_costs
@@ -20,12 +21,6 @@ class Path(NamedTuple):
     """where the path ended"""
 
 
-def belief(gain: float, multiplier: float, T: float) -> float:
-    """Eqn. 15, without overflow."""
-    z = (gain - multiplier) / T
-    return math.exp(-z) / (1 + math.exp(-z)) if z > 0 else 1 / (1 + math.exp(z))
-
-
 def gains_of(scores: Array, lambda_u: float) -> Array:
     return np.array([lambda_u * (max(0.0, 1.0 - o) ** 2 - max(0.0, 1.0 + o) ** 2) for o in scores])
 
@@ -34,9 +29,8 @@ def balanced(gains: Array, weights: Array, fraction: float, T: float) -> Array:
     """Table 6 by bisection alone, until the bracket cannot shrink."""
     low, high = float(gains.min()) - 800 * T, float(gains.max()) + 800 * T
     while low < (middle := (low + high) / 2) < high:
-        mean = sum(weight * belief(gain, middle, T) for gain, weight in zip(gains, weights, strict=True))
-        low, high = (middle, high) if mean < fraction else (low, middle)
-    return np.array([belief(gain, low, T) for gain in gains])
+        low, high = (middle, high) if weights @ expit((middle - gains) / T) < fraction else (low, middle)
+    return np.asarray(expit((low - gains) / T))
 
 
 def entropy(p: Array) -> float:
