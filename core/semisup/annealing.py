@@ -36,7 +36,8 @@ def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None =
     Stages: p and w are minimised over in turn until the mean divergence of p from its last value is below 1e-6 (Eqn. 16); w to a gap of 10
     tolerances or a gradient of 0.3 of its start, which still lowers the objective. The annealing ends when the mean entropy is below 1e-6
     (Eqn. 17) or after 30 stages.
-    Returns: the iterate of least J (Eqn. 18) on the path, and that J.
+    Returns: the iterate of least J (Eqn. 18) on the path, and that J; stopped before the first was known, where it was (J is NaN if the unlabeled
+    rows were not scored).
     Source: Tables 5 and 6; Table 7 is core.supervised.newton with two costs a row. ``init`` is where w starts, instead of 0.
     """
     path = _Path(problem, options)
@@ -44,6 +45,7 @@ def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None =
         status = yield from path.run(init)
     except Stopped:
         status = Status.CANCELLED
+        path.keep_if_first()
     return result_of(path.best, problem, path.least, status)
 
 
@@ -109,7 +111,15 @@ class _Path:
         yield from adopt(self.iterate, costs)
         return (yield from minimise(self.iterate, costs, self.options.lambda_, self._rule, report))
 
+    def keep_if_first(self) -> None:
+        """Keep the iterate as it is if there is no other to return."""
+        if self.best is self.iterate:
+            self.least = self._objective()
+
     def _keep_best(self) -> None:
-        objective = transductive_objective(self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores)
+        objective = self._objective()
         if objective < self.least:
             self.best, self.least = self.iterate.copy(), objective
+
+    def _objective(self) -> float:
+        return transductive_objective(self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores)

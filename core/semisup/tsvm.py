@@ -32,7 +32,7 @@ def tsvm(problem: Problem, options: TsvmOptions, init: Vector | None = None, /) 
     would lower the objective (Loop 2). Retraining is rough (a gap of 100 tolerances, or the gradient down to 0.3 of what the switch left)
     until no pair is left in the last stage; then it is done to the tolerance, and pairs are looked for again. Both a switch and a retraining, rough
     or not, lower the objective, so Loop 2 ends.
-    Returns: J of Eqn. 18, which is at most the objective above.
+    Returns: J of Eqn. 18, which is at most the objective above; NaN if stopped before the unlabeled rows were first scored.
     Source: Table 4 and section 3.1.2; the supervised solution is the seed instead of w = 0.
     """
     search = _Search(problem, options)

@@ -23,7 +23,18 @@ def labeled_costs(problem: Problem) -> Costs:
 
 
 def fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None) -> Generator[Request, Any, Ending]:
-    """Move ``iterate`` to the supervised solution, from ``init`` if given; on return it knows the scores of all rows."""
+    """Move ``iterate`` to the supervised solution, from ``init`` if given; on return it knows the scores of all rows.
+
+    Stopped before, it does not know those of the unlabeled ones: they are NaN.
+    """
+    try:
+        return (yield from _fit_labeled(iterate, problem, options, init))
+    except Stopped:
+        iterate.scores[problem.n_labeled :] = np.nan
+        raise
+
+
+def _fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None) -> Generator[Request, Any, Ending]:
     if init is not None:
         iterate.coefficients[:] = init
         yield Scores(iterate.coefficients, np.zeros_like(iterate.scores), iterate.scores)
@@ -52,6 +63,5 @@ def svm(problem: Problem, options: Options, init: Vector | None = None, /) -> St
     try:
         ending = yield from fit_labeled(iterate, problem, options, init)
     except Stopped:
-        iterate.scores[problem.n_labeled :] = np.nan
         return result_of(iterate, problem, np.nan, Status.CANCELLED)
     return result_of(iterate, problem, ending.objective, ending.status)

@@ -1,0 +1,167 @@
+"""Progress and cancel: stop at any call, get the best so far, run again; heard within 250 ms whatever the size."""
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core import passes, sweeps
+from core.options import Options
+from core.progress import TracePoint
+from core.registry import ALGORITHMS
+from core.result import Result, Status
+from core.rows import SparseRows
+from core.solver import solve
+from core.training import train
+from tests.core.problems import Small, small, weights_of
+from tests.reference.mfn import objective as svm_objective
+from tests.reference.transductive import J_of, labeled_costs
+
+LIMIT = 0.25
+
+
+class Watcher:
+    """Keeps what it is told and asks to stop at one call."""
+
+    def __init__(self, stop_at: int = -1) -> None:
+        self.points: list[TracePoint] = []
+        self.times: list[float] = [time.monotonic()]
+        self.stop_at = stop_at
+
+    def __call__(self, point: TracePoint, /) -> bool:
+        self.points.append(point)
+        self.times.append(time.monotonic())
+        return len(self.points) == self.stop_at
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The observer is asked at every request and between small slices, not only every so many milliseconds."""
+    monkeypatch.setattr(sweeps, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(passes, "SLICE", 64)
+
+
+def options_of(name: str) -> Options:
+    return ALGORITHMS[name].options.parse({"lambda": 1e-2})
+
+
+def check_best(name: str, data: Small, result: Result) -> None:
+    """A cancelled result is finite, and what it says of itself is so or is not said (NaN)."""
+    w = weights_of(result)
+    assert np.isfinite(w).all()
+    if np.isfinite(result.unlabeled_scores).any():
+        np.testing.assert_allclose(result.unlabeled_scores, data.X[len(data.y) :] @ w, atol=1e-9)
+    assert not np.isinf(result.objective)
+    if np.isfinite(result.objective):
+        expected = svm_objective(data.X, *labeled_costs(data.y, 60), 1e-2, w) if name == "svm" else J_of(data.X, data.y, 1e-2, 1.0, w)
+        assert result.objective == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("init", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_it_stops_wherever_it_is_asked_to(name: str, init: bool) -> None:
+    data = small(3, n=60, labeled=10, gap=0.25)
+    options, start = options_of(name), np.ones(data.X.shape[1]) if init else None
+    everything = Watcher()
+    whole = solve(name, data.problem, options, init=start, observer=everything)
+    assert whole.status is Status.CONVERGED
+    calls = len(everything.points)
+    assert calls > 20
+    finite = 0
+    for k in sorted({*range(1, 20), *range(20, calls, max(1, calls // 40))}):
+        watcher = Watcher(stop_at=k)
+        stopped = solve(name, data.problem, options, init=start, observer=watcher)
+        assert stopped.status is Status.CANCELLED
+        assert len(watcher.points) == k, "it is not asked again after it said stop"
+        check_best(name, data, stopped)
+        finite += bool(np.isfinite(stopped.objective))
+    assert finite > 0 or name == "svm"
+    again = solve(name, data.problem, options, init=start)
+    np.testing.assert_array_equal(weights_of(again), weights_of(whole))
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_cancelled_training_has_a_model(name: str) -> None:
+    data = small(3, n=60, labeled=10, gap=0.25)
+    for k in (1, 5, 30):
+        training = train(data.rows, data.codes, ["a", "b"], name, {"lambda": 1e-2}, observer=Watcher(stop_at=k))
+        assert training.status is Status.CANCELLED
+        assert np.isfinite(training.model.scores(data.rows)).all()
+        assert training.scores.shape == (50, 1)
+
+
+@pytest.mark.usefixtures("eager")
+def test_several_solvers_side_by_side_all_stop() -> None:
+    data = small(4, n=60, labeled=20)
+    codes = np.where(data.codes < 0, -1, np.arange(60) % 3).astype(np.int32)
+    training = train(data.rows, codes, [1, 2, 3], "tsvm", {"lambda": 1e-2}, observer=Watcher(stop_at=40))
+    assert training.status is Status.CANCELLED
+    assert np.isfinite(training.model.coefficients).all()
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_what_is_told_goes_forward(name: str) -> None:
+    watcher = Watcher()
+    data = small(5, n=60, labeled=10, gap=0.25)
+    result = solve(name, data.problem, options_of(name), observer=watcher)
+    for before, after in pairwise(watcher.points):
+        assert before.seconds <= after.seconds
+        assert 0 <= before.fraction <= after.fraction <= 1
+    for before, after in pairwise(result.trace):
+        assert before.seconds <= after.seconds
+    assert {point.phase for point in watcher.points} <= {"", *(point.phase for point in result.trace)}
+
+
+def test_the_observer_is_asked_at_most_so_often() -> None:
+    watcher = Watcher()
+    data = small(5, n=60, labeled=10, gap=0.25)
+    start = time.monotonic()
+    solve("tsvm", data.problem, options_of("tsvm"), observer=watcher)
+    assert len(watcher.points) <= (time.monotonic() - start) / sweeps._POLL_SECONDS + 1
+
+
+@pytest.mark.usefixtures("eager")
+def test_an_observer_that_fails_fails_the_training() -> None:
+    def broken(point: TracePoint, /) -> bool:
+        raise FileNotFoundError
+
+    data = small(5)
+    with pytest.raises(FileNotFoundError):
+        train(data.rows, data.codes, ["a", "b"], "da", {}, observer=broken)
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[SparseRows, Any]:
+    """200,000 rows of 60 nonzeros, of which 2,000 are labeled."""
+    rng = np.random.default_rng(0)
+    n, width, d = 200_000, 60, 40_000
+    truth = rng.random(n) < 0.4
+    # a column per stripe of features, so that indices ascend; the first stripes tell the classes apart
+    stripe = d // width
+    indices = rng.integers(0, stripe, (n, width), dtype=np.uint32) + np.arange(width, dtype=np.uint32) * stripe
+    indices[:, :12] = np.where(truth[:, None], indices[:, :12] // 2 * 2, indices[:, :12] // 2 * 2 + (rng.random((n, 12)) < 0.7))
+    values = np.full(n * width, width**-0.5, np.float32)
+    rows = SparseRows(np.arange(0, n * width + 1, width, dtype=np.int64), np.sort(indices, axis=1).reshape(-1), values, d + 2)
+    codes = np.where(np.arange(n) < 2000, truth, -1).astype(np.int32)
+    return rows, codes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tsvm", "da"])
+def test_on_large_data_a_cancel_is_heard_in_time(large: tuple[SparseRows, Any], name: str) -> None:
+    """Twelve million nonzeros: from the first call on asked at least every 250 ms, and back within 250 ms of saying stop."""
+    rows, codes = large
+    train(rows.between(0, 4000), codes[:4000], ["a", "b"], name, {})  # compile
+    for stop_at in (1, 8):
+        watcher = Watcher(stop_at)
+        training = train(rows, codes, ["a", "b"], name, {}, observer=watcher)
+        returned = time.monotonic()
+        assert training.status is Status.CANCELLED
+        assert len(watcher.points) == stop_at
+        assert returned - watcher.times[-1] < LIMIT
+        assert max(np.diff(watcher.times[1:]), default=0.0) < LIMIT
