@@ -62,6 +62,17 @@ def pack(vectors: tuple[NDArray[np.float64], ...], block: Block) -> None:
 
 
 @compiled
+def unpack_sum(parts: tuple[Block, ...], vectors: NDArray[np.float64]) -> None:
+    """The columns of the sum of some blocks, written to ``vectors`` of shape (WIDTH, length)."""
+    for j in range(vectors.shape[1]):
+        for c in range(WIDTH):
+            total = 0.0
+            for part in parts:
+                total += part[j, c]
+            vectors[c, j] = total
+
+
+@compiled
 def unpack_scores(block: Block, weights: Block, column: int, scores: NDArray[np.float64]) -> None:
     """One column of a block of scores, on the rows with a weight."""
     for i in range(len(scores)):

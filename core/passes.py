@@ -92,14 +92,16 @@ class Passes:
         vectors, weights, scores = (blocks.aligned(length) for length in (self._rows.n_features + 1, self._rows.n_rows, self._rows.n_rows))
         blocks.pack(tuple(request.vector for request in padded), vectors)
         blocks.pack(tuple(request.weights for request in padded), weights)
-        partial = [blocks.aligned(len(vectors)) for _ in range(self._threads)]
+        parts = tuple(blocks.aligned(len(vectors)) for _ in range(self._threads))
         self._over_rows(
             self._cut(SLICE // blocks.WIDTH),
-            lambda start, stop, thread: blocks.product_rows(*self._rows[:3], start, stop, vectors, weights, scores, partial[thread]),
+            lambda start, stop, thread: blocks.product_rows(*self._rows[:3], start, stop, vectors, weights, scores, parts[thread]),
         )
         for position, request in enumerate(requests):
             blocks.unpack_scores(scores, weights, position, request.scores)
-        return [np.asarray(np.sum([part[:, position] for part in partial], axis=0)) for position in range(len(requests))]
+        answers = np.empty((blocks.WIDTH, len(vectors)))
+        blocks.unpack_sum(parts, answers)
+        return list(answers[: len(requests)])
 
     def _accumulate(self, kernel: Any, *arguments: Vector) -> Vector:
         self._partial[:] = 0.0

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.sweeps import Product, Request, Vector
+from core.vectors import conjugate_step
 
 
 class Step(NamedTuple):
@@ -38,13 +39,7 @@ def conjugate_gradients(
     iterations = 0
     while iterations < max_iterations and norm > goal and norm > 0:
         image = yield Product(direction, curvatures, moved)
-        image += ridge * direction
-        rate = norm / float(direction @ image)
-        solution += rate * direction
-        residual -= rate * image
+        rate, norm = conjugate_step(solution, residual, direction, image, ridge, norm)
         scores += rate * moved
-        last, norm = norm, float(residual @ residual)
-        direction *= norm / last
-        direction += residual
         iterations += 1
     return Step(solution, scores, target - residual - ridge * solution, iterations)
