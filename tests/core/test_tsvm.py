@@ -170,9 +170,7 @@ def test_weighted_pairs_each_lower_the_loss(seed: int) -> None:
     assert pairs.size
     for i, j in pairs.reshape(2, -1).T:
         assert (labels[i], labels[j]) == (1, -1)
-        before, after = (
-            sum(weights[k] * max(0, 1 - sign * labels[k] * scores[k]) ** 2 for k in (i, j)) for sign in (1, -1)
-        )
+        before, after = (sum(weights[k] * max(0, 1 - sign * labels[k] * scores[k]) ** 2 for k in (i, j)) for sign in (1, -1))
         assert after < before
 
 

@@ -27,9 +27,7 @@ def times_of(seed: int, data: Small) -> Array:
 def test_svm(seed: int) -> None:
     data = small(seed, n=30, labeled=20)
     times = times_of(seed, data)
-    one, other, even = (
-        solve("svm", problem, SvmOptions(tolerance=1e-17)) for problem in (repeated(data, times), costly(data, times), data.problem)
-    )
+    one, other, even = (solve("svm", problem, SvmOptions(tolerance=1e-17)) for problem in (repeated(data, times), costly(data, times), data.problem))
     np.testing.assert_allclose(weights_of(one), weights_of(other), rtol=1e-7, atol=1e-9)
     assert one.objective == pytest.approx(other.objective, rel=1e-10)
     assert np.abs(weights_of(one) - weights_of(even)).max() > 1e-3, "weights matter here"
