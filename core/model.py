@@ -91,6 +91,8 @@ class Model:
     def _positions(self, indices: NDArray[np.uint32]) -> NDArray[Any]:
         if self._table:
             return self._table[0][np.minimum(indices, self.n_features)]
+        if not len(self.features):
+            return np.zeros(len(indices), np.intp)
         at = np.searchsorted(self.features, indices)
         found = self.features[np.minimum(at, len(self.features) - 1)] == indices
         return np.where(found, at, len(self.features))
