@@ -47,17 +47,18 @@ def _logistic(gains: Vector, multiplier: float, temperature: float) -> Vector:
 
 
 @compiled
-def label_gains(scores: Vector, scale: float, gains: Vector) -> None:
-    """``g = scale (max(0, 1 − o)² − max(0, 1 + o)²)``: what believing in +1 costs more than believing in −1."""
+def label_gains(scores: Vector, gains: Vector) -> None:
+    """``g = max(0, 1 − o)² − max(0, 1 + o)²``: what believing in +1 costs more than believing in −1, in units of λ'."""
     for j in range(len(scores)):
         below, above = max(0.0, 1.0 - scores[j]), max(0.0, 1.0 + scores[j])
-        gains[j] = scale * (below * below - above * above)
+        gains[j] = below * below - above * above
 
 
 def balanced_beliefs(gains: Vector, weights: Vector, fraction: float, temperature: float, start: float | None = None) -> Beliefs:
     """The p that minimises Eqn. 8 for given scores under ``Σ weights · p = fraction`` (Eqn. 9).
 
-    ``gains`` are g of Table 6, ``weights`` sum to 1; both of shape (n_unlabeled,). ``start`` is a guess of ν, as from the last call.
+    ``gains`` are g of Table 6, in the units of ``temperature``; ``weights`` sum to 1; both of shape (n_unlabeled,). ``start`` is a guess of ν, as
+    from the last call.
     Source: Table 6 of Sindhwani & Keerthi 2006. Newton's method runs on the logit of the mean belief, where the balance is nearly a straight
     line even when all beliefs are at their ends, and halves the bracket whenever a step leaves it.
     """

@@ -12,7 +12,7 @@ from core.options import AnnealingOptions
 from core.problem import Problem
 from core.result import Status
 from core.semisup.objective import transductive_objective
-from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise
+from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.supervised.svm import fit_labeled, labeled_costs, result_of
 from core.sweeps import Report, Request, Steps, Stopped, Vector
 
@@ -20,6 +20,10 @@ _STAGES = 30
 _ALTERNATIONS = 100
 _ENOUGH = 1e-6
 """ε of Eqns. 16 and 17: mean divergence that ends a stage, mean entropy that ends the annealing"""
+_WARM_TEMPERATURE = 0.3
+"""in units of λ': where beliefs around a good solution begin to be decided, so that it is refined rather than forgotten"""
+_COLDEST = 1e-9
+"""lowest T in units of λ': there only rows that tie are undecided, and colder they could not be balanced for rounding"""
 _ROUGH_GAP = 10.0
 _ROUGH_REDUCTION = 0.3
 
@@ -38,7 +42,8 @@ def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None =
     (Eqn. 17) or after 30 stages.
     Returns: the iterate of least J (Eqn. 18) on the path, and that J; stopped before the first was known, where it was (J is NaN if the unlabeled
     rows were not scored).
-    Source: Tables 5 and 6; Table 7 is core.supervised.newton with two costs a row. ``init`` is where w starts, instead of 0.
+    Source: Tables 5 and 6; Table 7 is core.supervised.newton with two costs a row. From ``init``, the solution of a problem nearly the same,
+    T starts at 0.3 λ' if not below.
     """
     path = _Path(problem, options)
     try:
@@ -64,31 +69,33 @@ class _Path:
         self._multiplier: float | None = None
 
     def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
-        if init is not None or self.problem.n_unlabeled == 0:
+        if self.problem.n_unlabeled == 0:
             ending = yield from fit_labeled(self.iterate, self.problem, self.options, init)
             self._keep_best()
-            if self.problem.n_unlabeled == 0:
-                return ending.status
+            return ending.status
         fixed = self.options.fixed_temperature
-        temperature = (fixed or self.options.temperature) * self.options.lambda_u
+        temperature = max(_COLDEST, fixed or self.options.temperature)
+        if init is not None:
+            yield from start_at(self.iterate, init)
+            temperature = min(temperature, _WARM_TEMPERATURE)
         status = Status.CONVERGED
         for stage in range(1 if fixed else _STAGES):
             report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES)
             status = status.worse((yield from self._alternate(temperature, report)))
             if status is Status.NUMERICAL_ERROR or entropy(self._beliefs, self._weights) < _ENOUGH:
                 break
-            temperature /= self.options.cooling
+            temperature = max(_COLDEST, temperature / self.options.cooling)
         return status
 
     def _alternate(self, temperature: float, report: Report) -> Generator[Request, Any, Status]:
-        """Loop 2 of Table 5; a stage that runs out of turns hands its iterate to the next, as there."""
+        """Loop 2 of Table 5 at a temperature in units of λ'; a stage that runs out of turns hands its iterate to the next, as there."""
         status = Status.CONVERGED
         for turn in range(_ALTERNATIONS):
             last = self._beliefs
             self._believe(temperature)
             if turn > 0 and divergence(self._beliefs, last, self._weights) < _ENOUGH:
                 return status
-            information = -0.5 * temperature * entropy(self._beliefs, self._weights)
+            information = -0.5 * temperature * self.options.lambda_u * entropy(self._beliefs, self._weights)
             ending = yield from self._retrain(report._replace(stage_objective=information, objective=self.least))
             self._keep_best()
             status = status.worse(ending.status)
@@ -99,7 +106,7 @@ class _Path:
     def _believe(self, temperature: float) -> None:
         """OPTIMIZE-P (Table 6)."""
         gains = np.empty(self.problem.n_unlabeled)
-        label_gains(self.iterate.scores[self.problem.n_labeled :], self.options.lambda_u, gains)
+        label_gains(self.iterate.scores[self.problem.n_labeled :], gains)
         self._beliefs, self._multiplier = balanced_beliefs(gains, self._weights, self._fraction, temperature, self._multiplier)
 
     def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:

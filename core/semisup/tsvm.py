@@ -11,7 +11,7 @@ from core.options import TsvmOptions
 from core.problem import Problem
 from core.result import Status
 from core.semisup.objective import transductive_objective
-from core.supervised.newton import Iterate, StoppingRule, adopt, minimise
+from core.supervised.newton import Iterate, StoppingRule, adopt, minimise, start_at
 from core.supervised.svm import fit_labeled, labeled_costs, result_of
 from core.sweeps import Adjoint, Report, Request, Steps, Stopped, Vector
 
@@ -33,7 +33,8 @@ def tsvm(problem: Problem, options: TsvmOptions, init: Vector | None = None, /) 
     until no pair is left in the last stage; then it is done to the tolerance, and pairs are looked for again. Both a switch and a retraining, rough
     or not, lower the objective, so Loop 2 ends.
     Returns: J of Eqn. 18, which is at most the objective above; NaN if stopped before the unlabeled rows were first scored.
-    Source: Table 4 and section 3.1.2; the supervised solution is the seed instead of w = 0.
+    Source: Table 4 and section 3.1.2; the supervised solution is the seed instead of w = 0. From ``init``, the solution of a problem nearly the same,
+    the labels are those of its scores and λ' is ``lambda_u`` at once.
     """
     search = _Search(problem, options)
     try:
@@ -59,12 +60,15 @@ class _Search:
         return transductive_objective(self.problem, self.options.lambda_, self.options.lambda_u, self.iterate.coefficients, self.iterate.scores)
 
     def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
-        ending = yield from fit_labeled(self.iterate, self.problem, self.options, init)
-        if self.problem.n_unlabeled == 0:
-            return ending.status
+        if init is None or self.problem.n_unlabeled == 0:
+            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init)
+            if self.problem.n_unlabeled == 0:
+                return ending.status
+        else:
+            yield from start_at(self.iterate, init)
         fraction = positive_fraction(self.problem, self.options)
         self._labels = threshold_labels(self.iterate.scores[self.problem.n_labeled :], fraction)
-        stages = weight_stages(self.options.lambda_u)
+        stages = weight_stages(self.options.lambda_u) if init is None else [self.options.lambda_u]
         tight = StoppingRule(self.options.tolerance, max_iterations=self.options.max_iterations)
         rough = tight._replace(gap=self.options.tolerance * _ROUGH_GAP, reduction=_ROUGH_REDUCTION)
         for number, weight in enumerate(stages):
@@ -123,7 +127,7 @@ def improving_pairs(scores: Vector, labels: Vector, weights: Vector, most: int |
     Only rows that some partner could make worth switching are sorted.
     """
     gains = np.empty_like(scores)
-    label_gains(scores, 1.0, gains)
+    label_gains(scores, gains)
     gains *= weights * labels
     active = labels * scores < 1
     plus, minus = np.flatnonzero(active & (labels > 0)), np.flatnonzero(active & (labels < 0))

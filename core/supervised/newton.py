@@ -57,6 +57,14 @@ class Iterate:
         return Iterate(self.coefficients.copy(), self.scores.copy(), self.slopes.copy(), self.pull.copy())
 
 
+def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = None) -> Generator[Request, Any, None]:
+    """Move a zero iterate, still without costs, to given coefficients; rows with a number in ``skipped`` are not scored."""
+    skipped = np.zeros_like(iterate.scores) if skipped is None else skipped
+    iterate.coefficients[:] = coefficients
+    iterate.scores[skipped == 0] = np.nan  # what a stop leaves unknown
+    yield Scores(iterate.coefficients, skipped, iterate.scores)
+
+
 def adopt(iterate: Iterate, costs: Costs) -> Generator[Request, Any, None]:
     """Make slopes and pull those of other costs at the same point: a pass over the rows whose slope changes (seeding, section 3.1.3)."""
     slopes = np.empty_like(iterate.slopes)

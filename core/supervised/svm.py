@@ -9,7 +9,7 @@ from core.losses import Costs
 from core.options import Options
 from core.problem import Problem
 from core.result import Result, Status
-from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise
+from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.sweeps import Report, Request, Scores, Steps, Stopped, Vector
 
 
@@ -35,14 +35,13 @@ def fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vect
 
 
 def _fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None) -> Generator[Request, Any, Ending]:
+    labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
     if init is not None:
-        iterate.coefficients[:] = init
-        yield Scores(iterate.coefficients, np.zeros_like(iterate.scores), iterate.scores)
+        yield from start_at(iterate, init, 1.0 - labeled)
     costs = labeled_costs(problem)
     yield from adopt(iterate, costs)
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
     ending = yield from minimise(iterate, costs, options.lambda_, rule, Report("svm", 0, 0.0, np.nan, 0.0))
-    labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
     yield Scores(iterate.coefficients, labeled, iterate.scores)
     return ending
 
