@@ -10,7 +10,7 @@ from app.errors import InvalidRequest
 from app.schemas import JobBody
 from app.services import Services
 from core.requests import check_options
-from workers.contract import Dataset, Job
+from workers.contract import Dataset, Job, Publication
 from workers.errors import QueueUnavailable
 from workers.names import check_name
 
@@ -45,6 +45,7 @@ def _submit(services: Services, body: JobBody, key: str | None, dataset: Dataset
         algorithm=body.algorithm,
         options=body.options,
         seed=body.seed,
+        start=_start(services, body),
         idempotency_key=key,
         fingerprint=_fingerprint(body) if key else "",
     )
@@ -53,6 +54,14 @@ def _submit(services: Services, body: JobBody, key: str | None, dataset: Dataset
         with suppress(QueueUnavailable):
             services.queue.enqueue(job.request.id)
     return job, created
+
+
+def _start(services: Services, body: JobBody) -> Publication | None:
+    """The version to start from, fixed now: later versions and moved aliases do not change what a job was asked."""
+    if body.start_from is None:
+        return None
+    version = services.models.resolve(body.start_from)
+    return Publication(name=version.name, version=version.number)
 
 
 def _check(body: JobBody, key: str | None) -> None:
@@ -71,5 +80,5 @@ def _fingerprint(body: JobBody) -> str:
     """Of what the request means, not of how its JSON is spaced or ordered."""
     documents = msgspec.json.decode(body.documents) if _has_documents(body) else None
     meaning = {"dataset": body.dataset, "documents": documents, "model": body.model, "algorithm": body.algorithm}
-    meaning |= {"options": body.options, "seed": body.seed}
+    meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()

@@ -15,6 +15,7 @@ from workers.errors import LiveUnavailable, QueueUnavailable, Unavailable
 from workers.heart import Heart, Reason
 from workers.jobs import Jobs
 from workers.live import Live
+from workers.models import Models
 from workers.problems import problem, problem_of
 from workers.queue import Queue
 from workers.results import store_results
@@ -117,7 +118,13 @@ class Attempts:
 
         rows, codes, classes, _ = documents
         threads = self._parts.threads or None
-        return train(rows, codes, classes, request.algorithm, request.options, seed=request.seed, observer=heart.observe, threads=threads)
+        start = None
+        if request.start is not None:
+            models = Models(self._parts.store)
+            start = models.load(models.version(request.start.name, request.start.version))
+        return train(
+            rows, codes, classes, request.algorithm, request.options, seed=request.seed, start=start, observer=heart.observe, threads=threads
+        )
 
     def _conclude(self, job_id: str, attempt: Attempt, outcome: Outcome) -> None:
         """Record the outcome, unless there is one; then what this attempt has stored is removed."""

@@ -86,6 +86,8 @@ class JobRequest(Record):
     options: dict[str, Any]
     """as given by the client, already validated"""
     seed: int
+    start: "Publication | None" = None
+    """the model to start from"""
     created_at: AwareDatetime
 
 

@@ -64,6 +64,7 @@ class Jobs:
         algorithm: str,
         options: Mapping[str, Any],
         seed: int,
+        start: Publication | None = None,
         idempotency_key: str | None = None,
         fingerprint: str = "",
     ) -> tuple[Job, bool]:
@@ -79,7 +80,8 @@ class Jobs:
                 return self.get(id), False
         if not self._store.exists(f"datasets/{dataset}/manifest.json"):
             raise NotFound("dataset", dataset)
-        request = JobRequest(id=id, dataset=dataset, model=model, algorithm=algorithm, options=dict(options), seed=seed, created_at=datetime.now(UTC))
+        now = datetime.now(UTC)
+        request = JobRequest(id=id, dataset=dataset, model=model, algorithm=algorithm, options=dict(options), seed=seed, start=start, created_at=now)
         self._store.create(f"open/{id}", b"")
         created = records.create(self._store, f"jobs/{id}/request.json", request)
         return (Job(request=request, state=JobState.QUEUED), True) if created else (self.get(id), False)

@@ -107,6 +107,15 @@ def test_refused_documents_in_the_job(gateway: Gateway, queue: Queue, documents:
     assert queue.depth() == 0
 
 
+def test_a_start_from_no_model(gateway: Gateway, dataset: str, queue: Queue) -> None:
+    before = gateway.kept()
+    problem = problem_of(
+        gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "algorithm": "svm", "start_from": "none@here"}), 404
+    )
+    assert "none" in problem["detail"]
+    assert (gateway.kept(), queue.depth()) == (before, 0)
+
+
 def test_a_dataset_with_one_class(gateway: Gateway, queue: Queue) -> None:
     made = gateway.upload(TWO_CLASSES[:1])
     before = gateway.kept()

@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from core.result import Status
 from core.rows import SparseRows
 from workers.connect import connect
-from workers.contract import Dataset, JobState, Label, Outcome
+from workers.contract import Dataset, JobState, Label, Outcome, Publication
 from workers.datasets import Batch, Datasets
 from workers.jobs import Jobs
 from workers.names import new_id
@@ -128,10 +128,18 @@ def make_dataset(store: Store, batches: Sequence[Batch] = ()) -> Dataset:
         return builder.seal()
 
 
-def submit(store: Store, *, dataset: str | None = None, model: str = "news", algorithm: str = "svm", options: dict[str, Any] | None = None) -> str:
+def submit(
+    store: Store,
+    *,
+    dataset: str | None = None,
+    model: str = "news",
+    algorithm: str = "svm",
+    options: dict[str, Any] | None = None,
+    start: Publication | None = None,
+) -> str:
     """The id of a new job, of a new dataset unless one is given."""
     dataset = dataset or make_dataset(store).id
-    job, _ = Jobs(store).submit(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, seed=0)
+    job, _ = Jobs(store).submit(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, seed=0, start=start)
     return job.request.id
 
 

@@ -19,7 +19,7 @@ from core.result import Status
 from core.training import Training
 from tests.workers.conftest import make_dataset, rows, submit, two_clouds
 from workers.attempt import Attempts, Parts
-from workers.contract import JobState
+from workers.contract import JobState, Publication
 from workers.datasets import Batch, Datasets
 from workers.errors import StoreUnavailable
 from workers.jobs import Jobs
@@ -346,3 +346,24 @@ def _failed() -> Any:
 def test_nothing_is_left_in_the_staging_area(store: Store, parts: Parts) -> None:
     Attempts(parts).run(submit(store, dataset=make_dataset(store, [two_clouds()]).id))
     assert list(store.staging().parent.glob("*/*")) == []
+
+
+def test_training_starts_from_the_model_it_was_told(store: Store, parts: Parts) -> None:
+    Attempts(parts).run(submit(store, algorithm="tsvm"))
+    first = Models(store).resolve("news")
+    again = submit(store, algorithm="tsvm", start=Publication(name="news", version=first.number))
+    Attempts(parts).run(again)
+    outcome = Jobs(store).get(again).outcome
+    assert outcome is not None
+    phases = {point["phase"] for point in json.loads(store.read(outcome.files["trace"].key))}
+    assert phases == {"tsvm/stage=0"}, "a warm start needs no supervised solution and no stages of λ'"
+    assert outcome.objective == pytest.approx(first.objective, rel=1e-2)
+
+
+def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, parts: Parts) -> None:
+    id = submit(store, algorithm="svm", start=Publication(name="gone", version=3))
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert "gone" in outcome.error.detail
