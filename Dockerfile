@@ -23,8 +23,9 @@ RUN /opt/halfmoon/bin/halfmoon warm
 FROM ${BASE}
 ARG CPU=x86-64-v3
 RUN groupadd --system --gid 10001 halfmoon \
-    && useradd --system --uid 10001 --gid halfmoon --home-dir /var/lib/halfmoon --create-home halfmoon \
-    && mkdir /var/cache/halfmoon && chown halfmoon:halfmoon /var/cache/halfmoon
+    && useradd --system --uid 10001 --gid halfmoon --home-dir /var/lib/halfmoon --no-create-home halfmoon \
+    && mkdir /var/lib/halfmoon /var/cache/halfmoon \
+    && chown halfmoon:halfmoon /var/lib/halfmoon /var/cache/halfmoon
 COPY --from=build /opt/halfmoon /opt/halfmoon
 COPY --from=build --chown=halfmoon:halfmoon /opt/halfmoon/kernels /var/cache/halfmoon/kernels
 ENV PATH=/opt/halfmoon/bin:$PATH \
