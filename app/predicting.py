@@ -41,7 +41,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
 
 def _answer(version: Version, model: Model, data: bytes, headers: Mapping[str, str], bounds: Bounds) -> Response:
     rows = documents_in(data, headers, bounds)
-    scores = model.scores(rows)
+    scores, unseen = model.scores_and_unseen(rows)
     probabilities = model.probabilities(scores)
     content = {
         "model": version.name,
@@ -50,7 +50,7 @@ def _answer(version: Version, model: Model, data: bytes, headers: Mapping[str, s
         "labels": [version.classes[place] for place in model.labels_of(scores).tolist()],
         "scores": scores.tolist(),
         "probabilities": None if probabilities is None else probabilities.tolist(),
-        "warnings": _warnings(model, rows),
+        "warnings": _warnings(unseen, rows.n_nonzeros),
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
 
@@ -83,8 +83,7 @@ def _named(fault: Fault, batches: Sequence[Batch]) -> Fault:
     return fault._replace(document=ids[int(fault.document)] or fault.document)
 
 
-def _warnings(model: Model, rows: SparseRows) -> list[str]:
-    unseen = model.unseen(rows)
+def _warnings(unseen: int, n_nonzeros: int) -> list[str]:
     if not unseen:
         return []
-    return [f"{unseen} of {rows.n_nonzeros} values are of features that the model never saw; they count as zero"]
+    return [f"{unseen} of {n_nonzeros} values are of features that the model never saw; they count as zero"]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from core.rows import SparseRows
 
 _TABLE_BYTES = 64 << 20
-_CHUNK = 1 << 20
+_CHUNK = 1 << 15
+"""products computed at once: few enough that they stay in the processor's cache"""
 
 
 @dataclass(frozen=True)
@@ -35,20 +36,31 @@ class Model:
     @property
     def nbytes(self) -> int:
         """Memory that the loaded model takes, its look-up table included."""
-        arrays: list[NDArray[Any]] = [self.features, self.coefficients, *self._table]
+        arrays: list[NDArray[Any]] = [self.features, self.coefficients, self._padded, *self._table]
         return sum(array.nbytes for array in arrays)
 
     def scores(self, rows: SparseRows) -> NDArray[np.float64]:
         """shape (n_rows, n_columns)."""
-        scores = np.empty((rows.n_rows, len(self.intercepts)))
+        return self.scores_and_unseen(rows)[0]
+
+    def unseen(self, rows: SparseRows) -> int:
+        """How many nonzeros of the rows are of features that training never saw."""
+        return self.scores_and_unseen(rows)[1]
+
+    def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
+        """Both of the above for the price of one: the features are looked up once."""
+        scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
         width = max(1, _CHUNK // len(self.intercepts))
         start = 0
         while start < rows.n_rows:
             stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + width, "right")) - 1)
-            scores[start:stop] = self._products(rows.between(start, stop))
+            part = rows.between(start, stop)
+            positions = self._positions(part.indices[part.indptr[0] : part.indptr[-1]])
+            scores[start:stop] = self._products(part, positions)
+            unseen += int(np.count_nonzero(positions == len(self.features)))
             start = stop
         scores += self.intercepts
-        return scores
+        return scores, unseen
 
     def labels_of(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """shape (n_rows,): positions in ``classes``."""
@@ -59,10 +71,6 @@ class Model:
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """shape (n_rows, n_classes), or None for a model that was not calibrated."""
         return None
-
-    def unseen(self, rows: SparseRows) -> int:
-        """How many nonzeros of the rows are of features that training never saw."""
-        return int(np.count_nonzero(self._positions(rows.indices[rows.indptr[0] : rows.indptr[-1]]) == len(self.features)))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays to store as tensors, and what else to store as JSON."""
@@ -88,19 +96,19 @@ class Model:
         """The coefficients with a row of zeros for whatever is unseen."""
         return np.vstack([self.coefficients, np.zeros((1, self.coefficients.shape[1]))])
 
-    def _positions(self, indices: NDArray[np.uint32]) -> NDArray[Any]:
+    def _positions(self, indices: NDArray[np.uint32]) -> NDArray[np.integer[Any]]:
+        """Rows of ``_padded``. Gathering is told to clip, which takes a third of the time of an index that is checked."""
         if self._table:
-            return self._table[0][np.minimum(indices, self.n_features)]
+            return self._table[0].take(indices, mode="clip")
         if not len(self.features):
             return np.zeros(len(indices), np.intp)
         at = np.searchsorted(self.features, indices)
-        found = self.features[np.minimum(at, len(self.features) - 1)] == indices
+        found = self.features.take(at, mode="clip") == indices
         return np.where(found, at, len(self.features))
 
-    def _products(self, rows: SparseRows) -> NDArray[np.float64]:
-        span = slice(rows.indptr[0], rows.indptr[-1])
-        terms = self._padded[self._positions(rows.indices[span])]
-        terms *= rows.values[span, None]
+    def _products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        terms = self._padded.take(positions, axis=0, mode="clip")
+        terms *= rows.values[rows.indptr[0] : rows.indptr[-1], None]
         products = np.zeros((rows.n_rows, terms.shape[1]))
         starts = rows.indptr[:-1] - rows.indptr[0]
         filled = np.flatnonzero(rows.indptr[1:] > rows.indptr[:-1])
