@@ -1,0 +1,93 @@
+"""The published programs' figures on real documents: errors and objectives to be reached."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from core.rows import SparseRows
+from core.training import Training, train
+
+FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not (FOLDER / name / "X.npz").is_file(), reason=f"{FOLDER} has no {name}: set HALFMOON_DATA")
+
+
+class Data(NamedTuple):
+    X: sp.csr_matrix
+    y: NDArray[np.int32]
+    splits: dict[str, NDArray[np.int64]]
+
+
+@cache
+def load(name: str) -> Data:
+    folder = FOLDER / name
+    with np.load(folder / "splits.npz", allow_pickle=False) as splits:
+        return Data(sp.csr_matrix(sp.load_npz(folder / "X.npz")), np.load(folder / "y.npy", allow_pickle=False), dict(splits))
+
+
+def sparse_rows(matrix: Any) -> SparseRows:
+    matrix = sp.csr_matrix(matrix, dtype=np.float32)
+    matrix.sort_indices()
+    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data, matrix.shape[1])
+
+
+def fit(X: Any, y: NDArray[np.int32], labeled: NDArray[np.int64], algorithm: str) -> Training:
+    classes = np.unique(y).tolist()
+    codes = np.full(len(y), -1, np.int32)
+    codes[labeled] = np.searchsorted(classes, y[labeled])
+    return train(sparse_rows(X), codes, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5})
+
+
+def error(training: Training, scores: NDArray[np.float64], y: NDArray[np.int32]) -> float:
+    return float(np.mean(np.array(training.model.classes)[training.model.labels_of(scores)] != y))
+
+
+def plain_J(data: Data, training: Training, train_rows: NDArray[np.int64], labeled: NDArray[np.int64]) -> float:
+    """Eqn. 18 from the stored model, by SciPy."""
+    w = np.zeros(data.X.shape[1])
+    w[training.model.features] = training.model.coefficients[:, 0]
+    scores = data.X[train_rows].astype(np.float64) @ w + training.model.intercepts[0]
+    y = np.where(data.y[train_rows][labeled] == training.model.classes[1], 1.0, -1.0)
+    unlabeled = np.delete(scores, labeled)
+    return float(
+        0.5e-3 * (w @ w + training.model.intercepts[0] ** 2)
+        + 0.5 * np.mean(np.maximum(0, 1 - y * scores[labeled]) ** 2)
+        + 0.5 * np.mean(np.maximum(0, 1 - np.abs(unlabeled)) ** 2)
+    )
+
+
+@pytest.mark.data
+@needs("svmlin-example")
+@pytest.mark.parametrize(("algorithm", "most_error", "most_J"), [("tsvm", 0.075, 0.1340), ("da", 0.062, 0.1240)])
+def test_the_example_that_svmlin_ships(algorithm: str, most_error: float, most_J: float) -> None:
+    data = load("svmlin-example")
+    rows = data.splits["train"]
+    labeled = np.flatnonzero(np.isin(rows, data.splits["train_labeled"]))
+    training = fit(data.X[rows], data.y[rows], labeled, algorithm)
+    test = data.splits["test"]
+    assert len(labeled) == 50
+    assert error(training, training.model.scores(sparse_rows(data.X[test])), data.y[test]) <= most_error
+    assert training.objective <= most_J
+    assert training.objective == pytest.approx(plain_J(data, training, rows, labeled), rel=1e-6)
+
+
+@pytest.mark.data
+@needs("ssl-text")
+@pytest.mark.parametrize(("algorithm", "least", "most"), [("svm", 0.2537, 0.2557), ("tsvm", 0.0, 0.228), ("da", 0.0, 0.225)])
+def test_text_of_the_ssl_book_with_100_labels(algorithm: str, least: float, most: float) -> None:
+    """Mean transductive error of the twelve official splits; the supervised one is what the others are to be better than."""
+    data = load("ssl-text")
+    errors = []
+    for labeled in data.splits["labeled100"]:
+        training = fit(data.X, data.y, labeled, algorithm)
+        errors.append(error(training, training.scores, data.y[training.unlabeled]))
+    assert len(errors) == 12
+    assert least <= float(np.mean(errors)) <= most

@@ -1,0 +1,138 @@
+"""More than two classes: one-vs-rest is as many solves alone, labels come back as they were, fractions go to their classes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core import passes
+from core.options import Options
+from core.problem import Problem
+from core.registry import ALGORITHMS
+from core.result import Status
+from core.rows import SparseRows
+from core.solver import solve
+from core.training import train
+from tests.core.problems import Array, dense_of, rows_of, weights_of, with_bias
+from tests.reference.mfn import minimise
+from tests.reference.transductive import labeled_costs
+
+every = pytest.mark.parametrize("name", ALGORITHMS)
+K = 4
+
+
+def clusters(seed: int, gap: float = 1.5, n: int = 120) -> tuple[SparseRows, NDArray[np.int32], NDArray[np.int64]]:
+    """Rows, codes with 24 labeled, the true classes; the labeled rows are scattered."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(n) % K)
+    dense = (rng.standard_normal((n, 6)) * 0.5 + gap * np.eye(K, 6)[truth]) * (rng.random((n, 6)) < 0.8)
+    codes = np.full(n, -1, np.int32)
+    for k in range(K):
+        some = np.flatnonzero(truth == k)[: 4 + k]
+        codes[some] = k
+    return rows_of(dense), codes, truth
+
+
+def alone(rows: SparseRows, codes: NDArray[np.int32], k: int, name: str, options: Options) -> tuple[Array, float]:
+    """Coefficients and objective of one class against the rest, by one solver over the labeled rows first."""
+    order = np.concatenate([np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)])
+    problem = Problem.of(rows_of(dense_of(rows)[order]), np.where(codes[codes >= 0] == k, 1.0, -1.0))
+    result = solve(name, problem, options)
+    return weights_of(result), result.objective
+
+
+@every
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: str, threads: int) -> None:
+    monkeypatch.setattr(passes, "_SERIAL", 0)
+    rows, codes, _ = clusters(0)
+    given = {"lambda": 1e-2, "tolerance": 1e-12}
+    training = train(rows, codes, ["a", "b", "c", "d"], name, given, threads=threads)
+    assert training.status is Status.CONVERGED
+    total = 0.0
+    for k in range(K):
+        w, objective = alone(rows, codes, k, name, ALGORITHMS[name].options.parse(given))
+        np.testing.assert_allclose(training.model.coefficients[:, k], w[:-1], atol=1e-6)
+        assert training.model.intercepts[k] == pytest.approx(w[-1], abs=1e-6)
+        total += objective
+    assert training.objective == pytest.approx(total, rel=1e-9)
+    assert {point.phase.split("/")[0] for point in training.trace} == {f"class={label}" for label in "abcd"}
+
+
+@every
+def test_two_classes_have_the_second_as_the_positive_one(name: str) -> None:
+    rows, codes, _ = clusters(1, gap=3.0)
+    two = np.where(codes >= 0, codes % 2, -1).astype(np.int32)
+    training = train(rows, two, ["even", "odd"], name, {})
+    assert training.scores.shape[1] == 1
+    predicted = training.model.labels_of(training.model.scores(rows))
+    np.testing.assert_array_equal(predicted[two >= 0], two[two >= 0])
+    positive = np.where(two[two >= 0] == 1, 1.0, -1.0)
+    if name == "svm":
+        X = with_bias(dense_of(rows))
+        w = minimise(X[two >= 0], *labeled_costs(positive, len(positive)), 1e-3)
+        np.testing.assert_allclose(training.scores[:, 0], X[two < 0] @ w, atol=2e-2)
+
+
+@pytest.mark.parametrize("name", ["tsvm", "da"])
+def test_class_fractions_go_to_their_classes(name: str) -> None:
+    """Given crosswise and with classes whose order as text is not their order as numbers."""
+    rows, codes, _ = clusters(2)
+    fractions = {"2": 0.4, "10": 0.1, "30": 0.3, "7": 0.2}
+    classes = [2, 7, 10, 30]
+    given = {"lambda": 1e-2, "tolerance": 1e-12}
+    training = train(rows, codes, classes, name, {**given, "class_fractions": fractions})
+    for k, label in enumerate(classes):
+        options = ALGORITHMS[name].options.parse({**given, "positive_fraction": fractions[str(label)]})
+        np.testing.assert_allclose(training.model.coefficients[:, k], alone(rows, codes, k, name, options)[0][:-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tsvm", "da"])
+def test_class_fractions_of_two_classes_are_the_positive_fraction(name: str) -> None:
+    rows, codes, _ = clusters(3)
+    two = np.where(codes >= 0, codes % 2, -1).astype(np.int32)
+    one = train(rows, two, ["a", "b"], name, {"class_fractions": {"a": 0.3, "b": 0.7}})
+    other = train(rows, two, ["a", "b"], name, {"positive_fraction": 0.7})
+    third = train(rows, two, ["a", "b"], name, {"positive_fraction": 0.3})
+    np.testing.assert_array_equal(one.scores, other.scores)
+    assert not np.allclose(one.scores, third.scores)
+
+
+@every
+@pytest.mark.parametrize("classes", [["d", "è", "x", "好"], [-3, 0, 5, 2**40]], ids=str)
+def test_labels_come_back_as_they_were_given(name: str, classes: list[Any]) -> None:
+    rows, codes, truth = clusters(4, gap=4.0)
+    training = train(rows, codes, classes, name, {})
+    assert list(training.model.classes) == classes
+    predicted = [training.model.classes[k] for k in training.model.labels_of(training.model.scores(rows))]
+    assert np.mean([label == classes[k] for label, k in zip(predicted, truth, strict=True)]) > 0.8
+    assert all(type(label) is type(classes[0]) for label in predicted)
+
+
+@every
+def test_classes_that_no_row_has_are_left_out(name: str) -> None:
+    rows, codes, _ = clusters(5)
+    sparse = np.where(codes >= 0, codes % 2 * 2, -1).astype(np.int32)
+    options: dict[str, Any] = {} if name == "svm" else {"class_fractions": {"a": 0.5, "c": 0.5}}
+    training = train(rows, sparse, ["a", "b", "c"], name, options)
+    same = train(rows, np.where(sparse == 2, 1, sparse).astype(np.int32), ["a", "c"], name, options)
+    assert list(training.model.classes) == ["a", "c"]
+    np.testing.assert_array_equal(training.scores, same.scores)
+
+
+@every
+@pytest.mark.parametrize("n_classes", [2, K])
+def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name: str, n_classes: int) -> None:
+    monkeypatch.setattr(passes, "_SERIAL", 0)
+    monkeypatch.setattr(passes, "SLICE", 4096)
+    rows, codes, _ = clusters(6, n=400)
+    codes = np.where(codes >= 0, codes % n_classes, -1).astype(np.int32)
+    one, other = (train(rows, codes, list(range(n_classes)), name, {}, threads=2, seed=seed) for seed in (0, 1))
+    np.testing.assert_array_equal(one.model.coefficients, other.model.coefficients)
+    np.testing.assert_array_equal(one.scores, other.scores)
+    assert one.objective == other.objective
+    for ones, others in zip(one.trace, other.trace, strict=True):
+        assert ones[:2] == others[:2]
+        np.testing.assert_array_equal(ones[2:5], others[2:5])
+    assert one.passes == other.passes > 0
