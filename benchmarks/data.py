@@ -1,5 +1,7 @@
 """The data sets, read from the folder that ``HALFMOON_DATA`` names (``../shared/data`` beside the repository if unset)."""
 
+import gzip
+import json
 import os
 import subprocess
 import sys
@@ -30,6 +32,23 @@ def load(name: str) -> DataSet:
     X = sp.load_npz(folder / "X.npz") if (folder / "X.npz").exists() else np.load(folder / "X.npy")
     splits = dict(np.load(folder / "splits.npz")) if (folder / "splits.npz").exists() else {}
     return DataSet(sp.csr_matrix(X), np.load(folder / "y.npy"), splits)
+
+
+@cache
+def texts(name: str) -> tuple[list[str], NDArray[Any]]:
+    """The texts of a set and their labels."""
+    with gzip.open(FOLDER / name / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        documents = [json.loads(line) for line in lines]
+    return [document["text"] for document in documents], np.array([document["label"] for document in documents])
+
+
+@cache
+def tfidf(name: str, min_df: int = 2) -> tuple[sp.csr_matrix, NDArray[Any]]:
+    """A set of texts as unit rows of sublinear TF-IDF of its words, and its labels."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    documents, labels = texts(name)
+    return sp.csr_matrix(TfidfVectorizer(sublinear_tf=True, min_df=min_df, dtype=np.float32).fit_transform(documents)), labels
 
 
 class TextLike(NamedTuple):

@@ -8,7 +8,6 @@ best iterate. So no solver knows of threads, slices or cancellation, and many so
 Results do not depend on timing: which thread adds up which rows is fixed.
 """
 
-import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -20,10 +19,9 @@ from core.passes import Adjoint, Passes, Product, Scores, Vector
 from core.progress import Observer, TracePoint
 from core.result import Result
 from core.rows import SparseRows
+from core.watch import Stopped, Watch
 
 __all__ = ["Adjoint", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector"]
-
-_POLL_SECONDS = 0.05
 
 
 class Report(NamedTuple):
@@ -38,10 +36,6 @@ class Report(NamedTuple):
 
 Request = Product | Scores | Adjoint | Report
 Steps = Generator[Request, Any, Result]
-
-
-class Stopped(Exception):
-    """The observer asked to stop; a solver catches it where it can return its best iterate."""
 
 
 @dataclass(eq=False)
@@ -61,10 +55,8 @@ class Sweeper:
     """The solvers over one matrix; a context manager."""
 
     def __init__(self, rows: SparseRows, *, threads: int | None = None, observer: Observer | None = None) -> None:
-        self._observer = observer
-        self._started = self._polled = time.monotonic()
-        self._latest = TracePoint("", 0, np.nan, np.nan, 0.0, 0.0)
-        self._passes = Passes(rows, threads, self._poll)
+        self._watch = Watch(observer)
+        self._passes = Passes(rows, threads, self._watch)
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +72,7 @@ class Sweeper:
         try:
             while active := [run for run in runs if run.result is None]:
                 self._round(active)
-                self._latest = self._latest._replace(fraction=sum(run.fraction for run in runs) / len(runs))
+                self._watch.latest = self._watch.latest._replace(fraction=sum(run.fraction for run in runs) / len(runs))
         except Stopped as stop:
             for run in runs:
                 self._stop(run, stop)
@@ -92,13 +84,13 @@ class Sweeper:
         for run in runs:
             if run not in together:
                 self._resume(run, self._answer(run))
-                self._poll()
+                self._watch()
         answers = self._passes.products([run.request for run in together if isinstance(run.request, Product)])
         for run, answer in zip(together, answers, strict=True):
             assert isinstance(run.request, Product)
             run.passes += _share(run.request.weights)
             self._resume(run, answer)
-        self._poll()
+        self._watch()
 
     def _resume(self, run: _Run, answer: Any) -> None:
         """Let a solver go on to its next request or its end."""
@@ -136,16 +128,8 @@ class Sweeper:
 
     def _tell(self, run: _Run, report: Report) -> None:
         run.fraction = report.fraction
-        self._latest = TracePoint(run.prefix + report.phase, *report[1:], time.monotonic() - self._started)
-        run.trace.append(self._latest)
-
-    def _poll(self) -> None:
-        now = time.monotonic()
-        if self._observer is None or now - self._polled < _POLL_SECONDS:
-            return
-        self._polled = now
-        if self._observer(self._latest._replace(seconds=now - self._started)):
-            raise Stopped
+        self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:], self._watch.seconds)
+        run.trace.append(self._watch.latest)
 
 
 def _share(weights: Vector) -> float:

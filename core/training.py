@@ -19,6 +19,7 @@ from core.requests import check_options, positive_fractions
 from core.result import Result, Status
 from core.rows import SparseRows
 from core.sweeps import Steps, Sweeper, Vector
+from core.watch import Stopped, Watch
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Training:
 
 def train(
     rows: SparseRows,
-    codes: NDArray[np.int32],
+    codes: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     algorithm: str,
     options: Mapping[str, Any],
@@ -58,16 +59,21 @@ def train(
 
     ``codes`` of shape (n_rows,) hold each document's position in ``classes`` (sorted), or -1 where it is unlabeled. Two classes make one problem with
     the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` is for algorithms that draw
-    random numbers, which none of the linear ones does. From ``start``, the model of nearly the same documents, as after some more labels,
-    training takes a fraction of the passes; classes that it does not have start from nothing. A stop asked for by ``observer`` returns the
-    best iterates with status ``cancelled``.
+    random numbers, which none of the linear ones does. Classes of which no document is labeled are left out. From ``start``, the model of
+    nearly the same documents, as after some more labels, training takes a fraction of the passes; classes that it does not have start from
+    nothing. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``.
     Raises UnknownAlgorithm, InvalidOption, InvalidDocuments.
     """
-    parsed = check_options(algorithm, options, [label for position, label in enumerate(classes) if np.any(codes == position)])
     labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-    documents = compact(rows, np.concatenate([labeled, unlabeled]))
+    present, codes = np.unique(codes[labeled], return_inverse=True)
+    classes = [classes[position] for position in present]
+    parsed = check_options(algorithm, options, classes)
+    try:
+        documents = compact(rows, np.concatenate([labeled, unlabeled]), Watch(observer))
+    except Stopped:
+        return _nothing(rows.n_features, classes, unlabeled)
     with Sweeper(documents.rows, threads=threads, observer=observer) as sweeper:
-        results = sweeper.run(_one_vs_rest(documents, codes[labeled], classes, algorithm, parsed, start))
+        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, start))
     return Training(
         model=_model(documents, rows.n_features, classes, results),
         unlabeled=unlabeled,
@@ -81,8 +87,15 @@ def train(
     )
 
 
+def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[np.int64]) -> Training:
+    """What there is when training is stopped before it has begun: coefficients of no feature."""
+    n_columns = 1 if len(classes) == 2 else len(classes)
+    model = Model(list(classes), n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
+    return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
+
+
 def _one_vs_rest(
-    documents: Compact, codes: NDArray[np.int32], classes: Sequence[str | int], algorithm: str, options: Options, start: Model | None
+    documents: Compact, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], algorithm: str, options: Options, start: Model | None
 ) -> dict[str, Steps]:
     """The solvers of all two-class problems, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()

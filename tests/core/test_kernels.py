@@ -76,7 +76,7 @@ def test_compact_reorders_rows_and_drops_empty_columns(whole: SparseRows, start:
     indices[indices == 4] = 5 if n_features == 9 else n_features - 1
     rows = whole._replace(indices=indices, n_features=n_features).between(start, 30)
     order = np.random.default_rng(4).permutation(rows.n_rows)
-    done = compact(rows, order)
+    done = compact(rows, order, lambda: None)
     assert done.rows.n_features == len(done.features) == len(np.unique(indices[rows.indptr[0] : rows.indptr[-1]]))
     assert 4 not in done.features
     for new, old in enumerate(order):

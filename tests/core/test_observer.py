@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import passes, sweeps
+from core import passes, watch
 from core.options import Options
 from core.progress import TracePoint
 from core.registry import ALGORITHMS
@@ -39,7 +39,7 @@ class Watcher:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """The observer is asked at every request and between small slices, not only every so many milliseconds."""
-    monkeypatch.setattr(sweeps, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
     monkeypatch.setattr(passes, "SLICE", 64)
 
 
@@ -123,7 +123,7 @@ def test_the_observer_is_asked_at_most_so_often() -> None:
     data = small(5, n=60, labeled=10, gap=0.25)
     start = time.monotonic()
     solve("tsvm", data.problem, options_of("tsvm"), observer=watcher)
-    assert len(watcher.points) <= (time.monotonic() - start) / sweeps._POLL_SECONDS + 1
+    assert len(watcher.points) <= (time.monotonic() - start) / watch.SECONDS + 1
 
 
 @pytest.mark.usefixtures("eager")

@@ -1,0 +1,110 @@
+"""Time and memory against the number of documents, up to RCV1's size; each run in a process of its own that maps its data like a worker."""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.base import rows_of, table
+from benchmarks.data import text_like
+from core.rows import SparseRows
+
+_SIZES = (12_500, 25_000, 50_000, 100_000, 200_000, 400_000, 804_414)
+_FEATURES = 47_236
+_LABELED = 1000
+_OPTIONS: dict[str, dict[str, Any]] = {"svm": {}, "tsvm": {"positive_fraction": 0.35}, "da": {"positive_fraction": 0.35}}
+
+
+def section(figure: Path) -> str:
+    """The table, the slopes and the plot."""
+    with tempfile.TemporaryDirectory() as folder:
+        _spread(Path(folder))
+        runs = {algorithm: [_measure(Path(folder), algorithm, size) for size in _SIZES] for algorithm in _OPTIONS}
+    _draw(runs, figure)
+    lines = []
+    for algorithm, measured in runs.items():
+        seconds = [run["seconds"] for run in measured]
+        at = dict(zip(_SIZES, measured, strict=True))
+        ratio, memory = at[_SIZES[-1]]["seconds"] / at[100_000]["seconds"], at[_SIZES[-1]]["peak"] / at[_SIZES[-1]]["csr"]
+        lines.append([algorithm, *(f"{second:.2f}" for second in seconds), f"**{ratio:.1f}**", _verdict(ratio, 10), f"**{memory:.2f}**", _verdict(memory, 2.5)])
+        lines[-1] += [f"{_slope(seconds):.2f}", f"{_slope([run['peak'] for run in measured]):.2f}", f"{max(run['silence'] for run in measured) * 1e3:.0f} ms"]
+    heads = ["seconds at rows", *(f"{size:,}" for size in _SIZES), "804,414 / 100,000", "≤ 10", "peak memory / float32 CSR", "≤ 2.5"]
+    heads += ["slope of time", "of memory", "longest silence"]
+    note = (
+        "`svm` with all rows labeled, `tsvm` and `da` with 1,000. Seconds are those of core.training.train, memory the largest resident set of its process "
+        "(interpreter, libraries, mapped files and all), silence the longest time without a call of the observer. One run each."
+    )
+    return f"## Scale\n\n{note}\n\n{table(heads, lines)}\n![Time and memory against rows]({figure.name})\n"
+
+
+def _verdict(value: float, bound: float) -> str:
+    return "reached" if value <= bound else "MISSED"
+
+
+def _slope(values: list[float]) -> float:
+    """Of a straight line through the points in log-log."""
+    return float(np.polyfit(np.log(_SIZES), np.log(values), 1)[0])
+
+
+def _spread(folder: Path) -> None:
+    data = text_like(_SIZES[-1], _FEATURES)
+    rows = rows_of(data.X)
+    for name, array in (("indptr", rows.indptr), ("indices", rows.indices), ("values", rows.values), ("y", data.y)):
+        np.save(folder / name, array)
+
+
+def _measure(folder: Path, algorithm: str, size: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.scale", str(folder), algorithm, str(size)]
+    answer: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return answer
+
+
+def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
+    from core.training import train, warm_up
+
+    warm_up()
+    indptr = np.load(folder / "indptr.npy")[: size + 1]
+    indices, values = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("indices", "values"))
+    y = np.load(folder / "y.npy")[:size]
+    codes = (y > 0).astype(np.int32)
+    if algorithm != "svm":
+        codes[_LABELED:] = -1
+    rows = SparseRows(indptr, indices, values, _FEATURES)
+    heard = [time.perf_counter()]
+    training = train(rows, codes, ["no", "yes"], algorithm, _OPTIONS[algorithm], observer=lambda _: bool(heard.append(time.perf_counter())))
+    heard.append(time.perf_counter())
+    return {
+        "seconds": heard[-1] - heard[0],
+        "silence": max(np.diff(heard)),
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "csr": rows.n_nonzeros * 8 + indptr.nbytes,
+        "objective": training.objective,
+    }
+
+
+def _draw(runs: dict[str, list[dict[str, float]]], figure: Path) -> None:
+    from matplotlib.figure import Figure
+
+    page = Figure(figsize=(10, 4), layout="constrained")
+    left, right = page.subplots(1, 2)
+    for algorithm, measured in runs.items():
+        seconds, peaks = [run["seconds"] for run in measured], [run["peak"] / 2**20 for run in measured]
+        left.loglog(_SIZES, seconds, "o-", label=f"{algorithm}, slope {_slope(seconds):.2f}")
+        right.loglog(_SIZES, peaks, "o-", label=f"{algorithm}, slope {_slope(peaks):.2f}")
+    right.loglog(_SIZES, [run["csr"] / 2**20 for run in next(iter(runs.values()))], "k--", label="float32 CSR")
+    left.set(xlabel="documents", ylabel="seconds", title="Training time")
+    right.set(xlabel="documents", ylabel="MiB", title="Peak resident memory")
+    for axes in (left, right):
+        axes.grid(True, which="both", alpha=0.3)
+        axes.legend()
+    page.savefig(figure, dpi=110)
+
+
+if __name__ == "__main__":
+    print(json.dumps(_run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))
