@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import InvalidOption
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=1e-12, le=1e9, allow_inf_nan=False)]
+"""Beyond these bounds sums of squares overflow or vanish before any method is meaningfully different from its limit."""
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -19,13 +20,13 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
 
-    lambda_: Positive = Field(
+    lambda_: Weight = Field(
         default=1e-3,
         alias="lambda",
         description="Weight of the regulariser λ/2 |w|²; the losses are means, so it does not depend on the number of documents.",
     )
-    tolerance: Positive = Field(
-        default=1e-6, le=1, description="A solve ends when its objective is certified to lie within this relative distance of the minimum."
+    tolerance: float = Field(
+        default=1e-6, gt=0, le=1, description="A solve ends when its objective is certified to lie within this relative distance of the minimum."
     )
     max_iterations: int = Field(default=100, ge=1, description="Most Newton steps of one solve; reaching it is told in the status.")
 
@@ -41,7 +42,7 @@ class Options(BaseModel):
 class SemiSupervisedOptions(Options):
     """What every algorithm that learns from unlabeled documents takes."""
 
-    lambda_u: Positive = Field(default=1.0, description="Weight λ' of the mean loss of the unlabeled documents, against 1 for the labeled.")
+    lambda_u: Weight = Field(default=1.0, description="Weight λ' of the mean loss of the unlabeled documents, against 1 for the labeled.")
     positive_fraction: Fraction | None = Field(
         default=None, description="Fraction of the unlabeled documents in the positive class (of two); by default that of the labeled documents."
     )
@@ -65,9 +66,9 @@ class TsvmOptions(SemiSupervisedOptions):
 class AnnealingOptions(SemiSupervisedOptions):
     """Options of deterministic (mean-field) annealing."""
 
-    temperature: Positive = Field(default=10.0, description="Temperature T at the start, in units of lambda_u.")
+    temperature: Weight = Field(default=10.0, description="Temperature T at the start, in units of lambda_u.")
     cooling: float = Field(default=1.5, gt=1, allow_inf_nan=False, description="T is divided by this after each stage.")
-    fixed_temperature: Positive | None = Field(default=None, description="Keep T here, in units of lambda_u, and do not anneal (for the ablation).")
+    fixed_temperature: Weight | None = Field(default=None, description="Keep T here, in units of lambda_u, and do not anneal (for the ablation).")
 
 
 def _invalid(cls: type[Options], error: ValidationError) -> InvalidOption:

@@ -12,7 +12,7 @@ from core.requests import check_options, positive_fractions
 THREE = ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), "1", None, True, [1]], ids=repr)
+@pytest.mark.parametrize("wrong", [0, -1.0, 5e-324, 1e300, float("nan"), float("inf"), "1", None, True, [1]], ids=repr)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_lambda(name: str, wrong: Any) -> None:
     with pytest.raises(InvalidOption) as caught:
@@ -33,6 +33,9 @@ def test_lambda(name: str, wrong: Any) -> None:
         ("svm", "gamma", 1.0),
         ("tsvm", "lambda_u", 0.0),
         ("tsvm", "lambda_u", float("nan")),
+        ("tsvm", "lambda_u", 1e10),
+        ("tsvm", "lambda_u", 1e-13),
+        ("da", "temperature", 1e-300),
         ("tsvm", "max_switches", 0),
         ("tsvm", "max_switches", 1.0),
         ("tsvm", "max_switches", "all"),

@@ -1,0 +1,116 @@
+"""Random tiny problems through the front door: finite results that keep their promises, or an error by name."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
+from core.model import Model
+from core.options import AnnealingOptions, SvmOptions, TsvmOptions
+from core.registry import ALGORITHMS
+from core.requests import check_options
+from core.result import Status
+from core.training import train
+from tests.core.problems import rows_of
+
+POSITIVE = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 1e-300, 1e300, 5e-324])
+ENTRY = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 1e-3, 100.0]) | st.floats(-10, 10, width=32)
+OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "svm": st.fixed_dictionaries({}, optional={"lambda": POSITIVE, "tolerance": st.floats(1e-12, 1), "max_iterations": st.integers(1, 50)}),
+    "tsvm": st.fixed_dictionaries(
+        {},
+        optional={
+            "lambda": POSITIVE,
+            "lambda_u": POSITIVE,
+            "positive_fraction": st.floats(0, 1),
+            "max_switches": st.none() | st.integers(1, 3),
+            "max_iterations": st.integers(1, 50),
+        },
+    ),
+    "da": st.fixed_dictionaries(
+        {},
+        optional={
+            "lambda": POSITIVE,
+            "lambda_u": POSITIVE,
+            "positive_fraction": st.floats(0, 1),
+            "temperature": POSITIVE,
+            "cooling": st.floats(1.1, 100) | st.just(1e300),
+            "fixed_temperature": st.none() | POSITIVE,
+        },
+    ),
+}
+
+
+WEIGHTS = ("lambda", "lambda_u", "temperature", "fixed_temperature")
+
+
+class Tiny(NamedTuple):
+    dense: list[list[float]]
+    codes: list[int]
+    algorithm: str
+    options: dict[str, Any]
+
+
+@st.composite
+def tiny(draw: st.DrawFn) -> Tiny:
+    n, d = draw(st.integers(1, 8)), draw(st.integers(1, 4))
+    dense = draw(st.lists(st.lists(ENTRY, min_size=d, max_size=d), min_size=n, max_size=n))
+    algorithm = draw(st.sampled_from(sorted(OPTIONS)))
+    return Tiny(dense, draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), algorithm, draw(OPTIONS[algorithm]))
+
+
+def refusable(problem: Tiny) -> bool:
+    """Whether there is a reason to refuse a problem."""
+    n_classes, extreme = len(set(problem.codes) - {-1}), [problem.options.get(name) for name in WEIGHTS]
+    return (
+        n_classes < 2
+        or (n_classes > 2 and "positive_fraction" in problem.options)
+        or any(value is not None and not 1e-12 <= value <= 1e9 for value in extreme)
+    )
+
+
+@settings(max_examples=150, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(tiny())
+def test_finite_results_or_a_named_error(problem: Tiny) -> None:
+    rows, codes = rows_of(np.array(problem.dense)), np.array(problem.codes, np.int32)
+    classes = ["a", "b", "c"]
+    if refusable(problem):
+        with pytest.raises(HalfmoonError):
+            train(rows, codes, classes, problem.algorithm, problem.options)
+        return
+    training = train(rows, codes, classes, problem.algorithm, problem.options)
+    scores = training.model.scores(rows)
+    assert scores.shape == (len(codes), len(training.model.intercepts))
+    assert training.scores.shape == (int((codes < 0).sum()), scores.shape[1])
+    assert np.isfinite(scores).all()
+    assert np.isfinite(training.scores).all()
+    assert np.isfinite(training.objective)
+    assert training.status in (Status.CONVERGED, Status.ITERATION_LIMIT)
+    arrays, meta = training.model.to_arrays()
+    np.testing.assert_array_equal(Model.from_arrays(arrays, meta).scores(rows), scores)
+
+
+JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.floats() | st.none(), max_size=2)
+NAMES = sorted({info.alias or name for options in (SvmOptions, TsvmOptions, AnnealingOptions) for name, info in options.model_fields.items()})
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(["svm", "tsvm", "da", "", "TSVM"]),
+    st.dictionaries(st.sampled_from(NAMES) | st.text(min_size=1, max_size=5), JSON | st.dictionaries(st.text(max_size=2), JSON), max_size=3),
+)
+def test_any_json_as_options_is_taken_or_refused_by_name(algorithm: str, options: dict[str, Any]) -> None:
+    try:
+        parsed = check_options(algorithm, options, ["a", "b"])
+    except InvalidOption as refusal:
+        named = refusal.field
+    except UnknownAlgorithm:
+        named = algorithm
+    else:
+        taken = parsed.model_dump(by_alias=True)
+        assert {name: taken[name] for name in options} == options
+        return
+    assert algorithm not in ALGORITHMS or any(named == name or named.startswith(f"{name}.") for name in options) or "class_fractions" in options
