@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.base import rows_of, table
 from benchmarks.data import text_like
+from core.progress import TracePoint
 from core.rows import SparseRows
 
 _SIZES = (12_500, 25_000, 50_000, 100_000, 200_000, 400_000, 804_414)
@@ -32,13 +33,19 @@ def section(figure: Path) -> str:
         seconds = [run["seconds"] for run in measured]
         at = dict(zip(_SIZES, measured, strict=True))
         ratio, memory = at[_SIZES[-1]]["seconds"] / at[100_000]["seconds"], at[_SIZES[-1]]["peak"] / at[_SIZES[-1]]["csr"]
-        lines.append([algorithm, *(f"{second:.2f}" for second in seconds), f"**{ratio:.1f}**", _verdict(ratio, 10), f"**{memory:.2f}**", _verdict(memory, 2.5)])
-        lines[-1] += [f"{_slope(seconds):.2f}", f"{_slope([run['peak'] for run in measured]):.2f}", f"{max(run['silence'] for run in measured) * 1e3:.0f} ms"]
+        lines.append(
+            [algorithm, *(f"{second:.2f}" for second in seconds), f"**{ratio:.1f}**", _verdict(ratio, 10), f"**{memory:.2f}**", _verdict(memory, 2.5)]
+        )
+        lines[-1] += [
+            f"{_slope(seconds):.2f}",
+            f"{_slope([run['peak'] for run in measured]):.2f}",
+            f"{max(run['silence'] for run in measured) * 1e3:.0f} ms",
+        ]
     heads = ["seconds at rows", *(f"{size:,}" for size in _SIZES), "804,414 / 100,000", "≤ 10", "peak memory / float32 CSR", "≤ 2.5"]
     heads += ["slope of time", "of memory", "longest silence"]
     note = (
-        "`svm` with all rows labeled, `tsvm` and `da` with 1,000. Seconds are those of core.training.train, memory the largest resident set of its process "
-        "(interpreter, libraries, mapped files and all), silence the longest time without a call of the observer. One run each."
+        "`svm` with all rows labeled, `tsvm` and `da` with 1,000. Seconds are those of core.training.train, memory the largest resident set of its "
+        "process (interpreter, libraries, mapped files and all), silence the longest time without a call of the observer. One run each."
     )
     return f"## Scale\n\n{note}\n\n{table(heads, lines)}\n![Time and memory against rows]({figure.name})\n"
 
@@ -77,7 +84,12 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
         codes[_LABELED:] = -1
     rows = SparseRows(indptr, indices, values, _FEATURES)
     heard = [time.perf_counter()]
-    training = train(rows, codes, ["no", "yes"], algorithm, _OPTIONS[algorithm], observer=lambda _: bool(heard.append(time.perf_counter())))
+
+    def observer(_: TracePoint) -> bool:
+        heard.append(time.perf_counter())
+        return False
+
+    training = train(rows, codes, ["no", "yes"], algorithm, _OPTIONS[algorithm], observer=observer)
     heard.append(time.perf_counter())
     return {
         "seconds": heard[-1] - heard[0],

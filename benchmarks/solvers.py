@@ -95,8 +95,8 @@ def roofline() -> str:
         )
     heads = ["threads", "fused pass", "must move", "moves", f"of streaming ({moved / 1e9:.1f} GB/s a core)", "ns a nonzero"]
     return table(heads, lines) + (
-        "\nThe rows stream from memory once a pass; what bounds the kernel is not they but two random accesses a nonzero (a gather from the direction and "
-        "an update of the accumulator, both in the second-level cache), each a few cycles.\n"
+        "\nThe rows stream from memory once a pass; what bounds the kernel is not they but two random accesses a nonzero (a gather from the direction "
+        "and an update of the accumulator, both in the second-level cache), each a few cycles.\n"
     )
 
 
@@ -137,10 +137,9 @@ def retraining() -> str:
             after = codes_of(y, np.union1d(labeled, more))
             cold, warm = train(rows, *after, algorithm, options), train(rows, *after, algorithm, options, start=first.model)
             share = warm.passes / cold.passes
-            lines.append(
-                [name, algorithm, f"{cold.passes:.0f}", f"{warm.passes:.0f}", f"**{share:.2f}**", "reached" if share <= 1 / 3 else "MISSED"]
-                + [f"{cold.objective:.5f}", f"{warm.objective:.5f}", f"{warm.objective / cold.objective - 1:+.2%}"]
-            )
+            line = [name, algorithm, f"{cold.passes:.0f}", f"{warm.passes:.0f}", f"**{share:.2f}**", "reached" if share <= 1 / 3 else "MISSED"]
+            line += [f"{cold.objective:.5f}", f"{warm.objective:.5f}", f"{warm.objective / cold.objective - 1:+.2%}"]
+            lines.append(line)
     return table(["20 more labels", "", "passes, cold", "warm", "share", "≤ 1/3", "J, cold", "warm", "difference"], lines)
 
 
