@@ -1,17 +1,16 @@
 """From a body of documents to an answer: decode, look the model up, score. Nothing here is of FastAPI but the request."""
 
-import io
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import numpy as np
 from fastapi import Request
+from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_bytes
 from app.codecs.base import MAX_FAULTS, Bounds
-from app.codecs.dispatch import body_of
+from app.codecs.dispatch import Body, body_of
 from app.codecs.documents import refusal
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
@@ -40,8 +39,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
 
 
 def _answer(version: Version, model: Model, data: bytes, headers: Mapping[str, str], bounds: Bounds) -> Response:
-    rows = documents_in(data, headers, bounds)
-    scores, unseen = model.scores_and_unseen(rows)
+    scores, unseen, n_nonzeros = _scored(model, data, headers, bounds)
     probabilities = model.probabilities(scores)
     content = {
         "model": version.name,
@@ -50,37 +48,52 @@ def _answer(version: Version, model: Model, data: bytes, headers: Mapping[str, s
         "labels": [version.classes[place] for place in model.labels_of(scores).tolist()],
         "scores": scores.tolist(),
         "probabilities": None if probabilities is None else probabilities.tolist(),
-        "warnings": _warnings(unseen, rows.n_nonzeros),
+        "warnings": _warnings(unseen, n_nonzeros),
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
-def documents_in(data: bytes, headers: Mapping[str, str], bounds: Bounds) -> SparseRows:
-    """All documents of a body as checked rows; raises InvalidDocuments, LimitExceeded, UnsupportedMediaType."""
-    body = body_of(headers, bounds, io.BytesIO)
-    batches = [*body.feed(data), *body.finish()]
-    if not batches:
+def _scored(model: Model, data: bytes, headers: Mapping[str, str], bounds: Bounds) -> tuple[NDArray[np.float64], int, int]:
+    """Scores of all documents, how many of their values are of unseen features, and how many values there are.
+
+    Batches are scored as they come, so that no copy is made of the whole.
+    """
+    scores, unseen, n_nonzeros = [], 0, 0
+    for rows in documents_in(data, headers, bounds):
+        found, strange = model.scores_and_unseen(rows)
+        scores.append(found)
+        unseen += strange
+        n_nonzeros += rows.n_nonzeros
+    return np.concatenate(scores), unseen, n_nonzeros
+
+
+def documents_in(data: bytes, headers: Mapping[str, str], bounds: Bounds) -> Iterator[SparseRows]:
+    """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, UnsupportedMediaType."""
+    body = body_of(headers, bounds)
+    position = 0
+    for batch in _batches(body, data):
+        rows = sorted_rows(batch.rows)
+        faults = find_faults(rows, MAX_FAULTS)
+        if faults:
+            raise refusal([_named(fault, batch, position) for fault in faults])
+        position += rows.n_rows
+        yield rows
+    if not position:
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
-    rows = sorted_rows(batches[0].rows if len(batches) == 1 else _joined([batch.rows for batch in batches]))
-    faults = find_faults(rows, MAX_FAULTS)
-    if faults:
-        raise refusal([_named(fault, batches) for fault in faults])
-    return rows
 
 
-def _joined(parts: Sequence[SparseRows]) -> SparseRows:
-    steps = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
-    indices = np.concatenate([part.indices for part in parts])
-    values = np.concatenate([part.values for part in parts])
-    return SparseRows(np.cumsum(steps, dtype=np.int64), indices, values, max(part.n_features for part in parts))
+def _batches(body: Body, data: bytes) -> Iterator[Batch]:
+    yield from body.feed(data)
+    yield from body.finish()
 
 
-def _named(fault: Fault, batches: Sequence[Batch]) -> Fault:
-    """The fault with the id that the document was given, if it was."""
+def _named(fault: Fault, batch: Batch, position: int) -> Fault:
+    """The fault with the document's id, if it was given one, else with its position in the body."""
     if not fault.document:
         return fault
-    ids: list[Any] = [id for batch in batches for id in (batch.ids or [None] * batch.rows.n_rows)]
-    return fault._replace(document=ids[int(fault.document)] or fault.document)
+    place = int(fault.document)
+    id = batch.ids[place] if batch.ids else None
+    return fault._replace(document=id or str(position + place))
 
 
 def _warnings(unseen: int, n_nonzeros: int) -> list[str]:

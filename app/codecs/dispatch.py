@@ -13,8 +13,8 @@ from app.errors import UnsupportedMediaType
 from workers.datasets import Batch
 from workers.errors import LimitExceeded
 
-Spool = Callable[[], IO[bytes]]
-"""Where a format that cannot be read as it comes may keep the body until its end."""
+Spool = Callable[[], IO[bytes] | None]
+"""Where a format that cannot be read as it comes may keep the body until its end; None: in memory."""
 
 _DECODERS: Mapping[str, Callable[[Bounds, Spool], Decoder]] = {
     "application/json": lambda bounds, spool: JsonDecoder(bounds.document_bytes),
@@ -47,7 +47,7 @@ class Body:
         return self._decoder.finish()
 
 
-def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool) -> Body:
+def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: None) -> Body:
     """The decoder of a request; raises UnsupportedMediaType, or LimitExceeded where the headers announce too much already."""
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     decoder = _DECODERS.get(media_type)

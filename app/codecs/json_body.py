@@ -16,6 +16,8 @@ _INSIDE = rb'\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+'
 _DOCUMENT = re.compile(_INSIDE + rb"\}", re.DOTALL)
 _UNFINISHED = re.compile(_INSIDE + rb'(?:"(?:[^"\\]++|\\.)*+\\?)?\Z', re.DOTALL)
 _HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
+_CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
+_CLOSING_BYTES = 64
 _SPACE = re.compile(rb"\s*")
 _HEAD_BYTES = 1024
 _SHAPE = 'the body must be {"documents": [...]} and nothing else'
@@ -36,15 +38,21 @@ class JsonDecoder:
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
         text = self._rest + data if self._rest else data
-        at, after = 0, self._state(text, 0)
-        while after is not None:
-            at = after
-            after = self._state(text, at)
+        at: int | None = 0
+        done, tried = 0, False
+        while at is not None:
+            done = at
+            if self._state == self._document and not tried:
+                tried = True
+                documents, done = self._at_once(text, done)
+                if documents:
+                    yield self._maker.batch(documents)
+            at = self._state(text, done)
         if self._spans:
             batch = self._maker.batch(self._documents(text))
             self._spans = []
             yield batch
-        self._rest = text[at:]
+        self._rest = text[done:]
         if len(self._rest) > self._longest:
             raise LimitExceeded("bytes in a document", self._longest)
 
@@ -105,6 +113,22 @@ class JsonDecoder:
         if _end_of_space(text, at) < len(text):
             raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
         return len(text) if at < len(text) else None
+
+    def _at_once(self, text: bytes, at: int) -> tuple[list[Document], int]:
+        """All documents from a position to the last that seems to end in the text, and where that is; none if it only seemed so or one is wrong.
+
+        What parses as documents is documents, so this saves looking for their ends one by one, a third of the time.
+        """
+        closing = _CLOSING.search(text, max(at, len(text) - _CLOSING_BYTES))
+        end = closing.start() + 1 if closing else text.rfind(b"}", at) + 1
+        try:
+            documents = self._decoder.decode(b"[" + text[at:end] + b"]") if end else []
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            documents = []
+        if not documents:
+            return [], at
+        self._state = self._between
+        return documents, end
 
     def _documents(self, text: bytes) -> list[Document]:
         try:

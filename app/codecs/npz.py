@@ -4,6 +4,7 @@
 and ``ids`` (strings). A zip has its directory at its end, so the body is spooled first and then read side by side, a slice of each array at a time.
 """
 
+import io
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -32,22 +33,28 @@ _ZIP64_BYTES = 1 << 32
 
 
 class NpzDecoder:
-    """Spools to ``spool`` (a file of the staging area, or memory for a small body), then yields slices."""
+    """Spools to ``spool`` (a file of the staging area), or keeps a small body in memory if there is none, then yields slices."""
 
-    def __init__(self, spool: IO[bytes], bounds: Bounds) -> None:
+    def __init__(self, spool: IO[bytes] | None, bounds: Bounds) -> None:
         self._spool = spool
+        self._kept: list[bytes] = []
         self._bounds = bounds
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
-        self._spool.write(data)
+        if self._spool is None:
+            self._kept.append(data)
+        else:
+            self._spool.write(data)
         return iter(())
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        _check_directory(self._spool)
+        # a body that came in one piece is neither copied by joining nor by reading from memory
+        spool = io.BytesIO(b"".join(self._kept)) if self._spool is None else self._spool
+        _check_directory(spool)
         try:
-            with zipfile.ZipFile(self._spool) as archive, ExitStack() as stack:
+            with zipfile.ZipFile(spool) as archive, ExitStack() as stack:
                 yield from self._slices(_open_arrays(archive, self._bounds, stack))
         except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
             raise _refused("", f"not a readable zip of arrays: {error}") from error
@@ -219,8 +226,10 @@ def _batch(arrays: dict[str, _Array], ends: NDArray[np.int64], n_features: int) 
     if n_nonzeros and (int(indices.min()) < 0 or int(indices.max()) >= n_features):
         raise _refused("indices", f"must lie from 0 to {n_features - 1}")
     with np.errstate(over="ignore"):
-        values = arrays["data"].take(n_nonzeros).astype(np.float32)
-    rows = SparseRows(ends - ends[0], indices.astype(np.uint32), values, n_features)
+        values = arrays["data"].take(n_nonzeros).astype(np.float32, copy=False)
+    # signed numbers that are not negative are the same bytes unsigned
+    narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32, copy=False)
+    rows = SparseRows(ends - ends[0], narrow, values, n_features)
     return Batch(rows, _labels(arrays, n_rows), _texts(arrays["ids"], n_rows) if "ids" in arrays else None)
 
 
