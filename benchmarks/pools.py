@@ -39,7 +39,8 @@ def section() -> str:
     note = (
         "Labels drawn at random (seed 0); λ = 0.001, λ' = 1, fractions those of the labels except on `imdb-bow-100k`, which is known to be balanced. "
         f"One run each. scikit-learn: LinearSVC (C by its default), SelfTrainingClassifier of logistic regression, LabelSpreading (7 neighbours) "
-        f"up to {_GRAPH_LIMIT:,} documents; beyond, its graph does not end in the time of all other rows. Error: on the unlabeled documents whose class is known."
+        f"up to {_GRAPH_LIMIT:,} documents; beyond, its graph does not end in the time of all other rows. "
+        "Error: on the unlabeled documents whose class is known."
     )
     return f"## Real pools\n\n{note}\n\n{table(heads, lines)}"
 
