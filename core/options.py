@@ -28,13 +28,13 @@ class Options(BaseModel):
     tolerance: float = Field(
         default=1e-6, gt=0, le=1, description="A solve ends when its objective is certified to lie within this relative distance of the minimum."
     )
-    max_iterations: int = Field(default=100, ge=1, description="Most Newton steps of one solve; reaching it is told in the status.")
+    max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most Newton steps of one solve; reaching it is told in the status.")
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> Self:
         """Options from JSON; raises InvalidOption that names the first wrong field."""
         try:
-            return cls.model_validate(dict(given))
+            return cls.model_validate(dict(given), by_alias=True, by_name=False)
         except ValidationError as error:
             raise _invalid(cls, error) from None
 

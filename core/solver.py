@@ -25,6 +25,6 @@ def solve(
     algorithm: str, problem: Problem, options: Options, *, init: Vector | None = None, observer: Observer | None = None, threads: int | None = None
 ) -> Result:
     """Run one solver on one two-class problem, as the options say; raises UnknownAlgorithm."""
-    steps = find_algorithm(algorithm).load()(problem, options, init)
+    solver = find_algorithm(algorithm).load()
     with Sweeper(problem.rows, threads=threads, observer=observer) as sweeper:
-        return sweeper.run({"": steps})[0]
+        return sweeper.run({"": lambda: solver(problem, options, init)})[0]

@@ -8,13 +8,14 @@ best iterate. So no solver knows of threads, slices or cancellation, and many so
 Results do not depend on timing: which thread adds up which rows is fixed.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from core.blocks import WIDTH
 from core.passes import Adjoint, Passes, Product, Scores, Vector
 from core.progress import Observer, TracePoint
 from core.result import Result
@@ -23,6 +24,8 @@ from core.watch import Stopped, Watch
 
 __all__ = ["Adjoint", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector"]
 
+_SIDE_BY_SIDE = WIDTH
+
 
 class Report(NamedTuple):
     """Something to tell: a TracePoint without its time."""
@@ -30,8 +33,11 @@ class Report(NamedTuple):
     phase: str
     iteration: int
     stage_objective: float
-    objective: float
+    objective: float | None
+    """None: the stage's own"""
     fraction: float
+    share: float = 0.0
+    """how much of the whole work this phase is, for who can tell how far within it things are"""
 
 
 Request = Product | Scores | Adjoint | Report
@@ -40,10 +46,11 @@ Steps = Generator[Request, Any, Result]
 
 @dataclass(eq=False)
 class _Run:
-    """One solver under way."""
+    """One solver, waiting, under way or at its end."""
 
-    steps: Steps
     prefix: str
+    begin: Callable[[], Steps]
+    steps: Steps | None = None
     trace: list[TracePoint] = field(default_factory=list)
     fraction: float = 0.0
     passes: float = 0.0
@@ -64,14 +71,17 @@ class Sweeper:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._passes.close()
 
-    def run(self, solvers: dict[str, Steps]) -> list[Result]:
-        """The results of solvers over these rows, run side by side; each key prefixes the phases of its solver."""
-        runs = [_Run(steps, prefix) for prefix, steps in solvers.items()]
-        for run in runs:
-            self._resume(run, None)
+    def run(self, solvers: dict[str, Callable[[], Steps]]) -> list[Result]:
+        """The results of solvers over these rows; each key prefixes the phases of its solver.
+
+        As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their number.
+        """
+        runs = [_Run(prefix, begin) for prefix, begin in solvers.items()]
         try:
-            while active := [run for run in runs if run.result is None]:
-                self._round(active)
+            while active := [run for run in runs if run.result is None][:_SIDE_BY_SIDE]:
+                for run in active:
+                    self._begin(run)
+                self._round([run for run in active if run.result is None])
                 self._watch.latest = self._watch.latest._replace(fraction=sum(run.fraction for run in runs) / len(runs))
         except Stopped as stop:
             for run in runs:
@@ -92,12 +102,23 @@ class Sweeper:
             self._resume(run, answer)
         self._watch()
 
+    def _begin(self, run: _Run) -> None:
+        """Let a solver come to its first request, if it has not."""
+        if run.steps is None:
+            run.steps = run.begin()
+            self._resume(run, None)
+
     def _resume(self, run: _Run, answer: Any) -> None:
         """Let a solver go on to its next request or its end."""
+        assert run.steps is not None
         try:
             run.request = run.steps.send(answer)
         except StopIteration as end:
-            run.result, run.fraction = end.value, 1.0
+            self._end(run, end.value)
+
+    def _end(self, run: _Run, result: Result) -> None:
+        """Keep a solver's result and nothing else of it."""
+        run.result, run.fraction, run.request, run.steps = result, 1.0, None, None
 
     def _answer(self, run: _Run) -> Any:
         match run.request:
@@ -113,14 +134,15 @@ class Sweeper:
 
     def _stop(self, run: _Run, stop: Stopped) -> None:
         """Let the solver return its best iterate; what it still tells is kept, what it still wants computed is refused."""
-        while run.result is None:
+        self._begin(run)
+        while run.steps is not None:
             try:
-                run.request = run.steps.throw(stop)
-                while isinstance(run.request, Report):
-                    self._tell(run, run.request)
-                    run.request = run.steps.send(None)
+                request = run.steps.throw(stop)
+                while isinstance(request, Report):
+                    self._tell(run, request)
+                    request = run.steps.send(None)
             except StopIteration as end:
-                run.result = end.value
+                self._end(run, end.value)
 
     def _finished(self, run: _Run) -> Result:
         assert run.result is not None
@@ -128,7 +150,8 @@ class Sweeper:
 
     def _tell(self, run: _Run, report: Report) -> None:
         run.fraction = report.fraction
-        self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:], self._watch.seconds)
+        objective = report.stage_objective if report.objective is None else report.objective
+        self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, report.fraction, self._watch.seconds)
         run.trace.append(self._watch.latest)
 
 

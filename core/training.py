@@ -1,8 +1,8 @@
 """From labeled and unlabeled documents to a model: columns, one-vs-rest, results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -96,17 +96,20 @@ def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[n
 
 def _one_vs_rest(
     documents: Compact, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], algorithm: str, options: Options, start: Model | None
-) -> dict[str, Steps]:
-    """The solvers of all two-class problems, by the prefix of their phases."""
+) -> dict[str, Callable[[], Steps]]:
+    """The solvers of all two-class problems, each made when its turn comes, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()
-    positives = [1] if len(classes) == 2 else range(len(classes))
-    solvers = {}
-    for positive, fraction in zip(positives, positive_fractions(options, classes), strict=True):
+
+    def begin(positive: int, fraction: float | None) -> Steps:
         problem = Problem.of(documents.rows, np.where(codes == positive, 1.0, -1.0))
         own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None}) if fraction is not None else options
-        init = None if start is None else _starting_point(start, documents.features, classes, positive)
-        solvers[f"class={classes[positive]}/" if len(classes) > 2 else ""] = solver(problem, own, init)
-    return solvers
+        return solver(problem, own, None if start is None else _starting_point(start, documents.features, classes, positive))
+
+    positives = [1] if len(classes) == 2 else range(len(classes))
+    return {
+        f"class={classes[positive]}/" if len(classes) > 2 else "": partial(begin, positive, fraction)
+        for positive, fraction in zip(positives, positive_fractions(options, classes), strict=True)
+    }
 
 
 def _starting_point(start: Model, features: NDArray[np.uint32], classes: Sequence[str | int], positive: int) -> Vector | None:

@@ -70,7 +70,7 @@ class _Path:
 
     def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
         if self.problem.n_unlabeled == 0:
-            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init)
+            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init, Report("da/svm", 0, 0.0, None, 0.0, share=1.0))
             self._keep_best()
             return ending.status
         fixed = self.options.fixed_temperature

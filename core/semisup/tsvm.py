@@ -61,7 +61,7 @@ class _Search:
 
     def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
         if init is None or self.problem.n_unlabeled == 0:
-            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init)
+            ending = yield from fit_labeled(self.iterate, self.problem, self.options, init, Report("tsvm/svm", 0, 0.0, np.nan, 0.0))
             if self.problem.n_unlabeled == 0:
                 return ending.status
         else:

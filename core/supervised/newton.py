@@ -95,11 +95,12 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
         objective = 0.5 * ridge * float(iterate.coefficients @ iterate.coefficients) + loss
         gradient = ridge * iterate.coefficients + iterate.pull
         size = float(np.linalg.norm(gradient))
-        yield report._replace(iteration=iteration, stage_objective=report.stage_objective + objective)
-        if not math.isfinite(objective):
-            return Ending(objective, Status.NUMERICAL_ERROR, iteration)
         start = start or size
         goal = max(math.sqrt(2 * ridge * rule.gap * objective), rule.reduction * start)
+        fraction = report.fraction + report.share * _way(start, size, goal)
+        yield report._replace(iteration=iteration, stage_objective=report.stage_objective + objective, fraction=fraction)
+        if not math.isfinite(objective):
+            return Ending(objective, Status.NUMERICAL_ERROR, iteration)
         if size <= goal:
             return Ending(objective, Status.CONVERGED, iteration)
         if iteration == rule.max_iterations:
@@ -110,6 +111,13 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
             yield Scores(step.coefficients, (~dormant).astype(np.float64), step.scores)
         yield from _advance(iterate, step, curvatures, costs, ridge)
     return Ending(objective, Status.ITERATION_LIMIT, iteration)
+
+
+def _way(start: float, size: float, goal: float) -> float:
+    """How far a gradient has come from its first size to the size that ends the solve, as convergence goes: by orders of magnitude."""
+    if not 0 < goal < size < start:
+        return 0.0 if size >= start > goal else 1.0
+    return math.log(start / size) / math.log(start / goal)
 
 
 def _advance(iterate: Iterate, step: Step, curvatures: Vector, costs: Costs, ridge: float) -> Generator[Request, Any, None]:

@@ -22,26 +22,26 @@ def labeled_costs(problem: Problem) -> Costs:
     return Costs(positive, negative)
 
 
-def fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None) -> Generator[Request, Any, Ending]:
+def fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
     """Move ``iterate`` to the supervised solution, from ``init`` if given; on return it knows the scores of all rows.
 
     Stopped before, it does not know those of the unlabeled ones: they are NaN.
     """
     try:
-        return (yield from _fit_labeled(iterate, problem, options, init))
+        return (yield from _fit_labeled(iterate, problem, options, init, report))
     except Stopped:
         iterate.scores[problem.n_labeled :] = np.nan
         raise
 
 
-def _fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None) -> Generator[Request, Any, Ending]:
+def _fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
     labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
     if init is not None:
         yield from start_at(iterate, init, 1.0 - labeled)
     costs = labeled_costs(problem)
     yield from adopt(iterate, costs)
     rule = StoppingRule(options.tolerance, max_iterations=options.max_iterations)
-    ending = yield from minimise(iterate, costs, options.lambda_, rule, Report("svm", 0, 0.0, np.nan, 0.0))
+    ending = yield from minimise(iterate, costs, options.lambda_, rule, report)
     yield Scores(iterate.coefficients, labeled, iterate.scores)
     return ending
 
@@ -60,7 +60,7 @@ def svm(problem: Problem, options: Options, init: Vector | None = None, /) -> St
     """
     iterate = Iterate.zero(problem.rows.n_rows, problem.rows.n_features)
     try:
-        ending = yield from fit_labeled(iterate, problem, options, init)
+        ending = yield from fit_labeled(iterate, problem, options, init, Report("svm", 0, 0.0, None, 0.0, share=1.0))
     except Stopped:
         return result_of(iterate, problem, np.nan, Status.CANCELLED)
     return result_of(iterate, problem, ending.objective, ending.status)

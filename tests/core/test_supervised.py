@@ -122,7 +122,7 @@ def two_sided(seed: int, ridge: float, start: Array) -> tuple[Iterate, Ending, A
 
     endings: list[Ending] = []
     with Sweeper(rows) as sweeper:
-        sweeper.run({"": as_steps(work(), endings)})
+        sweeper.run({"": lambda: as_steps(work(), endings)})
     return iterate, endings[0], X, costs
 
 
@@ -144,7 +144,7 @@ def newton_step(seed: int, residual: float, most: int) -> tuple[Step, Array, Arr
     curvatures, target = rng.random(40) * (rng.random(40) < 0.6), rng.standard_normal(8)
     steps: list[Step] = []
     with Sweeper(rows) as sweeper:
-        sweeper.run({"": as_steps(conjugate_gradients(curvatures, target, 0.01, residual, most), steps)})
+        sweeper.run({"": lambda: as_steps(conjugate_gradients(curvatures, target, 0.01, residual, most), steps)})
     return steps[0], with_bias(dense_of(rows)), curvatures, target
 
 

@@ -145,7 +145,7 @@ def test_stages_grow_to_exactly_the_weight(final: float) -> None:
 def test_the_stages_are_run_one_after_the_other() -> None:
     trace = solve("tsvm", overlapping(0).problem, options()).trace
     phases = [phase for phase, _ in groupby(trace, key=lambda point: point.phase)]
-    assert phases == ["svm", *(f"tsvm/stage={k}" for k in range(len(weight_stages(1.0))))]
+    assert phases == ["tsvm/svm", *(f"tsvm/stage={k}" for k in range(len(weight_stages(1.0))))]
     fractions = [point.fraction for point in trace]
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] <= fractions[-1] <= 1

@@ -1,0 +1,71 @@
+"""Many solvers over one matrix."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from core import watch
+from core.blocks import WIDTH
+from core.options import SvmOptions
+from core.result import Result, Status
+from core.rows import SparseRows
+from core.solver import solve
+from core.sweeps import Product, Report, Steps, Stopped, Sweeper
+from tests.core.problems import small
+
+ROWS = SparseRows(np.array([0, 1, 2]), np.array([0, 1], np.uint32), np.array([2, 3], np.float32), 2)
+
+
+class Crowd:
+    """Solvers that count how many of them are alive."""
+
+    def __init__(self) -> None:
+        self.alive = self.most = 0
+
+    def member(self, number: int) -> Callable[[], Steps]:
+        return lambda: self._steps(number)
+
+    def _steps(self, number: int) -> Steps:
+        self.alive += 1
+        self.most = max(self.most, self.alive)
+        weights, scores, status = np.ones(2), np.zeros(2), Status.CONVERGED
+        image = np.zeros(3)
+        try:
+            for _ in range(number % 3 + 1):
+                yield Report("turn", 0, 0.0, 0.0, 0.0)
+                image = yield Product(np.array([1.0, 1.0, float(number)]), weights, scores)
+        except Stopped:
+            status = Status.CANCELLED
+        self.alive -= 1
+        return Result(image[:2], float(image[2]), scores, float(number), status)
+
+
+def test_solvers_take_turns_and_each_gets_its_own_answers() -> None:
+    crowd = Crowd()
+    with Sweeper(ROWS) as sweeper:
+        results = sweeper.run({str(number): crowd.member(number) for number in range(3 * WIDTH + 1)})
+    assert crowd.most == WIDTH
+    assert [result.objective for result in results] == list(range(3 * WIDTH + 1))
+    for number, result in enumerate(results):
+        scores = np.array([2.0 + number, 3.0 + number])
+        assert np.array_equal(result.unlabeled_scores, scores)
+        assert np.array_equal([*result.coefficients, result.intercept], [2 * scores[0], 3 * scores[1], scores.sum()])
+
+
+def test_a_stop_reaches_the_solvers_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    crowd = Crowd()
+    with Sweeper(ROWS, observer=lambda _: True) as sweeper:
+        results = sweeper.run({str(number): crowd.member(number) for number in range(3 * WIDTH)})
+    assert [result.status for result in results] == [Status.CANCELLED] * (3 * WIDTH)
+    assert crowd.alive == 0
+
+
+def test_the_supervised_trace_tells_its_own_objective_and_how_far_it_is() -> None:
+    result = solve("svm", small(0).problem, SvmOptions())
+    assert [point.objective for point in result.trace] == [point.stage_objective for point in result.trace]
+    fractions = [point.fraction for point in result.trace]
+    assert fractions[0] == 0.0
+    assert fractions[-1] == 1.0
+    assert len(set(fractions)) == len(fractions) > 2
