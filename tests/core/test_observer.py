@@ -155,7 +155,7 @@ def large() -> tuple[SparseRows, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tsvm", "da"])
 def test_on_large_data_a_cancel_is_heard_in_time(large: tuple[SparseRows, Any], name: str) -> None:
-    """Twelve million nonzeros: from the first call on asked at least every 250 ms, and back within 250 ms of saying stop."""
+    """Twelve million nonzeros: asked at least every 250 ms from the start on, and back within 250 ms of saying stop."""
     rows, codes = large
     train(rows.between(0, 4000), codes[:4000], ["a", "b"], name, {})  # compile
     for stop_at in (1, 8):
@@ -165,4 +165,4 @@ def test_on_large_data_a_cancel_is_heard_in_time(large: tuple[SparseRows, Any], 
         assert training.status is Status.CANCELLED
         assert len(watcher.points) == stop_at
         assert returned - watcher.times[-1] < LIMIT
-        assert max(np.diff(watcher.times[1:]), default=0.0) < LIMIT
+        assert max(np.diff(watcher.times), default=0.0) < LIMIT
