@@ -14,6 +14,7 @@ from core.supervised.line_search import exact_step
 from core.sweeps import Adjoint, Report, Request, Scores, Vector
 
 _CG_ITERATIONS = 10_000
+_CG_ROUNDS = 3
 
 
 class StoppingRule(NamedTuple):
@@ -89,6 +90,8 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
     """
     curvatures = np.empty_like(iterate.slopes)
     charged = costs.positive + costs.negative > 0
+    # without rounding as many iterations as columns would do; badly scaled values would take all of _CG_ITERATIONS
+    most = min(_CG_ITERATIONS, _CG_ROUNDS * len(iterate.coefficients))
     start = 0.0
     for iteration in range(rule.max_iterations + 1):
         loss = loss_terms(iterate.scores, *costs, np.empty_like(curvatures), curvatures)
@@ -106,7 +109,7 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
         if iteration == rule.max_iterations:
             break
         forcing = min(0.1, max(0.5 * goal / size, size / start * 0.1))
-        step = yield from conjugate_gradients(curvatures, -gradient, ridge, forcing, _CG_ITERATIONS)
+        step = yield from conjugate_gradients(curvatures, -gradient, ridge, forcing, most)
         if (dormant := (curvatures == 0) & charged).any():
             yield Scores(step.coefficients, (~dormant).astype(np.float64), step.scores)
         yield from _advance(iterate, step, curvatures, costs, ridge)
