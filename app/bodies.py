@@ -14,6 +14,7 @@ from fastapi import Request
 from app.codecs.base import BLOCK_BYTES, Bounds
 from app.codecs.dispatch import Body, body_of, check_size, pieces, unpacker_of
 from app.codecs.encoding import Unpacker
+from app.codecs.text import WrongJson, decoded
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.services import Services
 from workers.contract import Dataset
@@ -53,7 +54,6 @@ async def read_json(request: Request, services: Services, kind: type[T]) -> T:
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
     unpacker = unpacker_of(request.headers, bounds)
-    unpacker = unpacker_of(request.headers, bounds)
     data = await read_bytes(request, bounds)
     if len(data) < services.settings.large_request_bytes:
         return _decoded(data, unpacker, kind)
@@ -84,10 +84,9 @@ def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
     text = b"".join(piece for part in pieces(data) for piece in unpacker.feed(part))
     unpacker.finish()
     try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        detail, _, path = str(error).partition(" - at `$")
-        raise InvalidRequest(path.rstrip("`").lstrip("."), detail) from None
+        return decoded(msgspec.json.Decoder(kind).decode, text)
+    except WrongJson as error:
+        raise InvalidRequest(error.field, error.detail) from None
 
 
 def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[Body, DatasetBuilder]:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from app.bodies import in_thread, read_bytes
 from app.codecs.base import MAX_FAULTS, Bounds
-from app.codecs.dispatch import Body, body_of
+from app.codecs.dispatch import Body, body_of, pieces
 from app.codecs.documents import refusal
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
@@ -83,7 +83,8 @@ def documents_in(data: bytes, headers: Mapping[str, str], bounds: Bounds) -> Ite
 
 
 def _batches(body: Body, data: bytes) -> Iterator[Batch]:
-    yield from body.feed(data)
+    for piece in pieces(data):
+        yield from body.feed(piece)
     yield from body.finish()
 
 

@@ -51,4 +51,4 @@ class GatewaySettings(Settings):
     @property
     def request_bounds(self) -> Bounds:
         """How much of a body that is held in memory is accepted."""
-        return Bounds(self.max_request_bytes, self.max_request_bytes, self.max_request_bytes, self.max_documents, self.max_nonzeros)
+        return Bounds(self.max_request_bytes, self.max_request_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)

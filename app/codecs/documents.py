@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT
+from app.codecs.text import WrongJson, decoded
 from core.errors import Fault, InvalidDocuments
 from core.rows import MAX_FEATURES, SparseRows
 from workers.datasets import Batch
@@ -72,29 +73,24 @@ def refusal(faults: Sequence[Fault]) -> InvalidDocuments:
     return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
 
 
-def fault_of(error: msgspec.MsgspecError | UnicodeDecodeError, text: bytes, position: int, prefix: str = "") -> Fault:
+def fault_of(error: WrongJson, text: bytes | bytearray, position: int, prefix: str = "") -> Fault:
     """The fault of one document's JSON ``text``; it is named by its id where that can still be read."""
-    message = str(error)
-    path = re.search(r" - at `\$\.(\w+)", message)
-    name = _Identified.of(text) or str(position)
-    return Fault(name, path.group(1) if path else _unknown_field(message), prefix + message.partition(" - at ")[0])
+    return Fault(_id_in(text) or str(position), re.split(r"[.\[]", error.field[:MAX_TEXT])[0], prefix + error.detail)
 
 
 class _Identified(Struct):
     id: Any = None
 
-    @classmethod
-    def of(cls, text: bytes) -> str:
-        try:
-            found = msgspec.json.decode(text, type=cls).id
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return ""
-        return found[:MAX_TEXT] if isinstance(found, str) else ""
+
+_identified = msgspec.json.Decoder(_Identified)
 
 
-def _unknown_field(message: str) -> str:
-    named = re.search(r"(?:unknown|required) field `([^`]*)`", message)
-    return named.group(1)[:MAX_TEXT] if named else ""
+def _id_in(text: bytes | bytearray) -> str:
+    try:
+        found = decoded(_identified.decode, text).id
+    except WrongJson:
+        return ""
+    return found[:MAX_TEXT] if isinstance(found, str) else ""
 
 
 def _values(document: Document) -> Iterable[float]:

@@ -7,14 +7,16 @@ import msgspec
 
 from app.codecs.base import MAX_FAULTS
 from app.codecs.documents import BatchMaker, Document, fault_of, refusal
+from app.codecs.text import WrongJson, decoded
 from core.errors import Fault, InvalidDocuments
 from workers.datasets import Batch
 from workers.errors import LimitExceeded
 
+Text = bytes | bytearray
+
 # A valid document has no object inside, so braces outside strings bound it. These find where documents end; msgspec parses them.
-_INSIDE = rb'\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+'
-_DOCUMENT = re.compile(_INSIDE + rb"\}", re.DOTALL)
-_UNFINISHED = re.compile(_INSIDE + rb'(?:"(?:[^"\\]++|\\.)*+\\?)?\Z', re.DOTALL)
+_PLAIN = re.compile(rb'(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
 _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _CLOSING_BYTES = 64
@@ -24,22 +26,32 @@ _SHAPE = 'the body must be {"documents": [...]} and nothing else'
 
 
 class JsonDecoder:
-    """A machine of six states, each a method: it moves on from a position, or returns None when more text must come first."""
+    """A machine of six states, each a method: it moves on from a position, or returns None when more text must come first.
+
+    The time it takes is linear in the text, however it is cut and whatever is in it: a document that comes in many pieces is gone on with
+    where its last piece ended.
+    """
 
     def __init__(self, document_bytes: int) -> None:
         self._longest = document_bytes
         self._decoder = msgspec.json.Decoder(list[Document])
         self._one = msgspec.json.Decoder(Document)
         self._maker = BatchMaker()
-        self._rest = b""
+        self._rest = bytearray()
         self._spans: list[tuple[int, int]] = []
-        self._state: Callable[[bytes, int], int | None] = self._head
+        self._unfinished = Unfinished()
+        self._state: Callable[[Text, int], int | None] = self._head
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
-        text = self._rest + data if self._rest else data
+        # to look through the rest again costs no more than to look through the new text, if it is no longer
+        tried = len(self._rest) > len(data)
+        text: Text = data
+        if self._rest:
+            self._rest += data
+            text = self._rest
         at: int | None = 0
-        done, tried = 0, False
+        done = 0
         while at is not None:
             done = at
             if self._state == self._document and not tried:
@@ -52,9 +64,15 @@ class JsonDecoder:
             batch = self._maker.batch(self._documents(text))
             self._spans = []
             yield batch
-        self._rest = text[done:]
+        self._keep(text, _end_of_space(text, done))
+
+    def _keep(self, text: Text, done: int) -> None:
+        if text is self._rest:
+            del self._rest[:done]
+        else:
+            self._rest = bytearray(text[done:])
         if len(self._rest) > self._longest:
-            raise LimitExceeded("bytes in a document", self._longest)
+            raise self._too_long()
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
@@ -64,7 +82,7 @@ class JsonDecoder:
             raise self._malformed("the text ends too early")
         return iter(())
 
-    def _head(self, text: bytes, at: int) -> int | None:
+    def _head(self, text: Text, at: int) -> int | None:
         found = _HEAD.match(text, at)
         if found:
             self._state = self._first
@@ -73,25 +91,29 @@ class JsonDecoder:
             raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
         return None
 
-    def _first(self, text: bytes, at: int) -> int | None:
+    def _first(self, text: Text, at: int) -> int | None:
         at = _end_of_space(text, at)
         if at == len(text):
             return None
         self._state = self._tail if text.startswith(b"]", at) else self._document
         return at + (self._state == self._tail)
 
-    def _document(self, text: bytes, at: int) -> int | None:
+    def _document(self, text: Text, at: int) -> int | None:
         at = _end_of_space(text, at)
-        end = _end_of_document(text, at)
+        if at == len(text):
+            return None
+        end = self._unfinished.end_of_document(text, at)
         if end:
+            if end - at > self._longest:
+                raise self._too_long()
             self._spans.append((at, end))
             self._state = self._between
             return end
-        if at < len(text) and not _UNFINISHED.match(text, at):
+        if end is None:
             raise self._wrong(text[at:])
         return None
 
-    def _between(self, text: bytes, at: int) -> int | None:
+    def _between(self, text: Text, at: int) -> int | None:
         at = _end_of_space(text, at)
         if at == len(text):
             return None
@@ -100,7 +122,7 @@ class JsonDecoder:
         self._state = self._document if text[at] in b"," else self._tail
         return at + 1
 
-    def _tail(self, text: bytes, at: int) -> int | None:
+    def _tail(self, text: Text, at: int) -> int | None:
         at = _end_of_space(text, at)
         if at == len(text):
             return None
@@ -109,12 +131,12 @@ class JsonDecoder:
         self._state = self._end
         return at + 1
 
-    def _end(self, text: bytes, at: int) -> int | None:
+    def _end(self, text: Text, at: int) -> int | None:
         if _end_of_space(text, at) < len(text):
             raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
         return len(text) if at < len(text) else None
 
-    def _at_once(self, text: bytes, at: int) -> tuple[list[Document], int]:
+    def _at_once(self, text: Text, at: int) -> tuple[list[Document], int]:
         """All documents from a position to the last that seems to end in the text, and where that is; none if it only seemed so or one is wrong.
 
         What parses as documents is documents, so this saves looking for their ends one by one, a third of the time.
@@ -122,27 +144,28 @@ class JsonDecoder:
         closing = _CLOSING.search(text, max(at, len(text) - _CLOSING_BYTES))
         end = closing.start() + 1 if closing else text.rfind(b"}", at) + 1
         try:
-            documents = self._decoder.decode(b"[" + text[at:end] + b"]") if end else []
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            documents = decoded(self._decoder.decode, b"[" + text[at:end] + b"]") if end else []
+        except WrongJson:
             documents = []
         if not documents:
             return [], at
         self._state = self._between
+        self._unfinished = Unfinished()
         return documents, end
 
-    def _documents(self, text: bytes) -> list[Document]:
+    def _documents(self, text: Text) -> list[Document]:
         try:
-            return self._decoder.decode(b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return decoded(self._decoder.decode, b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
+        except WrongJson:
             return self._one_by_one(text)
 
-    def _one_by_one(self, text: bytes) -> list[Document]:
+    def _one_by_one(self, text: Text) -> list[Document]:
         documents: list[Document] = []
         faults: list[Fault] = []
         for position, (start, stop) in enumerate(self._spans, self._maker.position):
             try:
-                documents.append(self._one.decode(text[start:stop]))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                documents.append(decoded(self._one.decode, text[start:stop]))
+            except WrongJson as error:
                 faults.append(fault_of(error, text[start:stop], position))
                 if len(faults) == MAX_FAULTS:
                     break
@@ -150,10 +173,10 @@ class JsonDecoder:
             raise refusal(faults)
         return documents
 
-    def _wrong(self, text: bytes) -> InvalidDocuments:
+    def _wrong(self, text: Text) -> InvalidDocuments:
         try:
-            self._one.decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            decoded(self._one.decode, text)
+        except WrongJson as error:
             return refusal([fault_of(error, text, self._maker.position + len(self._spans))])
         return self._malformed("malformed JSON")
 
@@ -161,17 +184,59 @@ class JsonDecoder:
         position = self._maker.position + len(self._spans)
         return refusal([Fault(str(position), "", f"malformed JSON: {detail}")])
 
+    def _too_long(self) -> LimitExceeded:
+        return LimitExceeded("bytes in a document", self._longest)
 
-def _end_of_space(text: bytes, at: int) -> int:
-    found = _SPACE.match(text, at)
+
+class Unfinished:
+    """How far a document has been looked through whose end has not come yet."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._in_string = False
+
+    def end_of_document(self, text: Text, at: int) -> int | None:
+        """Where the document that begins at ``at`` ends; 0: further on; None: it is no document. A next call must be of the same document."""
+        if not self._seen:
+            end = _end_of_plain_document(text, at)
+            if end:
+                return end
+            if not text.startswith(b"{", at):
+                return None
+            self._seen = 1
+        place = self._pass(text, at + self._seen)
+        if place == len(text) or self._in_string:
+            self._seen = place - at
+            return 0
+        self._seen = 0
+        return place + 1 if text.startswith(b"}", place) else None
+
+    def _pass(self, text: Text, place: int) -> int:
+        """To the first brace outside strings, or as far as the text is whole; an escape that is cut waits for its other half."""
+        if self._in_string:
+            place = _end(_STRING, text, place)
+            if not text.startswith(b'"', place):
+                return place
+            self._in_string = False
+            place += 1
+        place = _end(_PLAIN, text, place)
+        if text.startswith(b'"', place):
+            self._in_string = True
+            place = _end(_STRING, text, place + 1)
+        return place
+
+
+def _end(pattern: re.Pattern[bytes], text: Text, at: int) -> int:
+    found = pattern.match(text, at)
     return found.end() if found else at
 
 
-def _end_of_document(text: bytes, at: int) -> int:
-    """Where the document that begins here ends, or 0. Most have no brace or escape in a string: counting quotes is enough to see it."""
+def _end_of_space(text: Text, at: int) -> int:
+    return _end(_SPACE, text, at)
+
+
+def _end_of_plain_document(text: Text, at: int) -> int:
+    """Where the document that begins here ends, if it has no brace or escape in a string, as most: counting quotes is enough to see it; else 0."""
     end = text.find(b"}", at) + 1
     plain = end and text.startswith(b"{", at) and text.find(b"{", at + 1, end) < 0 and text.find(b"\\", at, end) < 0
-    if plain and text.count(b'"', at, end) % 2 == 0:
-        return end
-    found = _DOCUMENT.match(text, at)
-    return found.end() if found else 0
+    return end if plain and text.count(b'"', at, end) % 2 == 0 else 0

@@ -7,6 +7,7 @@ import msgspec
 from app.codecs.base import MAX_FAULTS
 from app.codecs.documents import BatchMaker, Document, fault_of, refusal
 from app.codecs.lines import Lines
+from app.codecs.text import WrongJson, decoded
 from core.errors import Fault
 from workers.datasets import Batch
 
@@ -31,8 +32,8 @@ class NdjsonDecoder:
         first = self._lines.number
         self._lines.number += block.count(b"\n")
         try:
-            documents = self._decoder.decode_lines(block)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            documents = decoded(self._decoder.decode_lines, block)
+        except WrongJson:
             documents = []
         if len(documents) != block.count(b"\n") + (not block.endswith(b"\n")):
             documents = self._one_by_one(block, first)
@@ -47,8 +48,8 @@ class NdjsonDecoder:
                 continue
             position = self._maker.position + len(documents) + len(faults)
             try:
-                documents.append(self._decoder.decode(line))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                documents.append(decoded(self._decoder.decode, line))
+            except WrongJson as error:
                 faults.append(fault_of(error, line, position, f"line {number}: "))
                 if len(faults) == MAX_FAULTS:
                     break

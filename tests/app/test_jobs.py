@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are svm, tsvm, da"),
     "unknown option": ({"options": {"lamda": 1}}, "invalid-option", "options.lamda", "known are"),
     "option of another algorithm": ({"options": {"lambda_u": 1}}, "invalid-option", "options.lambda_u", "known are"),
-    "option out of range": ({"options": {"lambda": 0}}, "invalid-option", "options.lambda", "greater than 0"),
+    "option out of range": ({"options": {"lambda": 0}}, "invalid-option", "options.lambda", "greater than"),
     "option of a wrong type": ({"options": {"lambda": "1"}}, "invalid-option", "options.lambda", "number"),
     "fraction": ({"algorithm": "tsvm", "options": {"positive_fraction": 1.5}}, "invalid-option", "options.positive_fraction", "1"),
     "class fractions": ({"algorithm": "da", "options": {"class_fractions": {"no": 1}}}, "invalid-option", "options.class_fractions", "no, yes"),
@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "no model name": ({"model": ""}, "invalid-name", "", "letters"),
     "negative seed": ({"seed": -1}, "invalid-request", "seed", "0"),
     "options are a list": ({"options": []}, "invalid-request", "options", "object"),
-    "unknown field": ({"colour": "red"}, "invalid-request", "", "colour"),
+    "unknown field": ({"colour": "red"}, "invalid-request", "colour", "colour"),
     "both": ({"documents": TWO_CLASSES}, "invalid-request", "dataset", "either"),
 }
 

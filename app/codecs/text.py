@@ -1,0 +1,33 @@
+"""The one door through which JSON text comes in."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_NAMED = re.compile(r"(?:unknown|required) field `([^`]*)`")
+
+
+class WrongJson(Exception):
+    """Text that is not JSON, or not of the shape asked for: what is wrong, and the path of the field, empty where none is known."""
+
+    def __init__(self, detail: str, field: str = "") -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+
+
+def decoded(decode: Callable[[bytes | bytearray], T], text: bytes | bytearray) -> T:
+    """What a decoder's method makes of the text; whatever is wrong with it is raised as WrongJson."""
+    try:
+        return decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        detail, _, path = str(error).partition(" - at `$")
+        named = _NAMED.search(detail)
+        parts = [path.removesuffix("`").removeprefix("."), named.group(1) if named else ""]
+        raise WrongJson(detail, ".".join(filter(None, parts))) from None
+    except RecursionError:
+        raise WrongJson("JSON is nested too deeply") from None

@@ -1,0 +1,127 @@
+"""JSON documents however they are cut, and in time that grows with the text alone."""
+
+import gzip
+import itertools
+import json
+import random
+import time
+from typing import Any
+
+import pytest
+
+from app.codecs.base import BLOCK_BYTES
+from app.codecs.json_body import JsonDecoder
+from core.errors import InvalidDocuments
+from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+from workers.errors import LimitExceeded
+
+DOCUMENTS: list[dict[str, Any]] = [
+    {"indices": [1, 2], "values": [0.5, 1.0], "label": "a}b", "id": 'q"{\\'},
+    {"indices": []},
+    {"indices": [7], "label": "\\", "id": '"'},
+    {"indices": list(range(40)), "label": "}" * 30},
+    {"indices": [3], "id": "plain"},
+]
+TEXT = json.dumps({"documents": DOCUMENTS}, indent=1).encode()
+
+
+def decode(pieces: list[bytes], longest: int = 10**6) -> list[tuple[list[int], Any, str | None]]:
+    decoder = JsonDecoder(longest)
+    batches = [*itertools.chain.from_iterable(map(decoder.feed, pieces)), *decoder.finish()]
+    found = []
+    for rows, labels, ids in batches:
+        for place, label in enumerate(labels):
+            indices = rows.indices[rows.indptr[place] : rows.indptr[place + 1]].tolist()
+            found.append((indices, label, ids[place] if ids else None))
+    return found
+
+
+WHOLE = [(document["indices"], document.get("label"), document.get("id")) for document in DOCUMENTS]
+
+
+@pytest.mark.parametrize("size", [*range(1, 60), 10**6])
+def test_documents_however_they_are_cut(size: int) -> None:
+    assert decode([TEXT[at : at + size] for at in range(0, len(TEXT), size)]) == WHOLE
+
+
+def test_documents_cut_at_random() -> None:
+    chance = random.Random(5)
+    for _ in range(500):
+        cuts = sorted(chance.randrange(len(TEXT)) for _ in range(chance.randrange(12)))
+        assert decode([TEXT[a:b] for a, b in itertools.pairwise([0, *cuts, len(TEXT)])]) == WHOLE
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 30])
+def test_an_object_inside_is_refused_however_it_is_cut(size: int) -> None:
+    text = b'{"documents": [{"indices": [1], "label": "\\"{"}, {"indices": {"a": 1}}]}'
+    with pytest.raises(InvalidDocuments, match="document 1"):
+        decode([text[at : at + size] for at in range(0, len(text), size)])
+
+
+HOSTILE = {
+    "numbers": (b'{"indices": [', b"1,"),
+    "braces in a string": (b'{"label": "', b"}"),
+    "escapes": (b'{"label": "', b'\\"'),
+    "strings": (b'{"a":', b'"",'),
+    "spaces in a document": (b"{", b" "),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("size", [500, BLOCK_BYTES])
+def test_an_endless_document_takes_linear_time(name: str, size: int) -> None:
+    head, unit = HOSTILE[name]
+    pieces = 8 * 2**20 // size
+    decoder = JsonDecoder(2**30)
+    piece = (unit * size)[: size // len(unit) * len(unit)]
+    begun = time.process_time()
+    assert list(decoder.feed(b'{"documents": [' + head)) == []
+    for _ in range(pieces):
+        assert list(decoder.feed(piece)) == []
+    assert time.process_time() - begun < 2.0
+
+
+def test_white_space_is_not_kept() -> None:
+    decoder = JsonDecoder(1000)
+    for part in (b'{"documents": [', b" " * 5000, b'{"indices": [1]}', b"\n" * 5000, b",", b"\t" * 5000, b'{"indices": [2]}]', b" " * 5000, b"}"):
+        list(decoder.feed(part))
+        assert len(decoder._rest) < 100
+    decoder.finish()
+
+
+def test_a_document_that_is_too_long_is_refused_as_soon_as_it_is() -> None:
+    with pytest.raises(LimitExceeded, match="bytes in a document"):
+        decode([b'{"documents": [{"indices": [', *[b"1," * 100] * 10], 1000)
+
+
+def test_a_prediction_has_the_limit_of_an_upload(start: Start) -> None:
+    gateway = start(max_document_bytes=400_000)
+    publish(gateway.store)
+    body = b'{"documents": [{"indices": [' + b"1," * 300_000 + b"1]}]}"
+    for path, encoding in itertools.product(("/v1/datasets", "/v1/models/news/predict"), ("identity", "gzip")):
+        headers = {"content-type": "application/json", "content-encoding": encoding}
+        problem = problem_of(gateway.client.post(path, content=gzip.compress(body) if encoding == "gzip" else body, headers=headers), 413)
+        assert "bytes in a document" in problem["detail"]
+
+
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "media_type", "body"),
+    [
+        ("POST", "/v1/datasets", "application/json", b'{"documents": [{"id": ' + DEEP + b"]}"),
+        ("POST", "/v1/datasets", "application/json", b'{"documents": [{"x": ' + DEEP + b"}]}"),
+        ("POST", "/v1/datasets", NDJSON, b'{"x": ' + DEEP + b"}\n"),
+        ("POST", "/v1/models/news/predict", "application/json", b'{"documents": [{"x": ' + DEEP[:50_000] + b"}]}"),
+        ("POST", "/v1/models/news/predict", NDJSON, b'{"x": ' + DEEP[:50_000] + b"}\n"),
+        ("POST", "/v1/jobs", "application/json", b'{"options": {"x": ' + DEEP + b"}}"),
+        ("POST", "/v1/jobs", "application/json", b'{"documents": ' + DEEP + b"}"),
+        ("PUT", "/v1/datasets/ds-x/labels", "application/json", b'{"labels": {"x": ' + DEEP + b"}}"),
+    ],
+)
+def test_json_nested_deeply_is_refused(gateway: Gateway, method: str, path: str, media_type: str, body: bytes) -> None:
+    publish(gateway.store)
+    before = gateway.kept()
+    problem_of(gateway.client.request(method, path, content=body, headers={"content-type": media_type}), 422)
+    assert gateway.kept() == before
