@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,6 +79,35 @@ def machine() -> str:
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return f"{model}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB; Python {platform.python_version()}, {libraries}"
+
+
+class Figure(NamedTuple):
+    """One measured number, what it is held to, and the same of a rival in the same run where there is one."""
+
+    what: str
+    value: float
+    bound: float
+    unit: str
+    at_most: bool = True
+    rival: float | None = None
+
+    @property
+    def reached(self) -> bool:
+        return self.value <= self.bound if self.at_most else self.value >= self.bound
+
+    def row(self) -> list[str]:
+        """What, value, bound, verdict, the rival's value, how many times better than the rival."""
+        bound = f"{'≤' if self.at_most else '≥'} {number(self.bound)}"
+        cells = [self.what, f"**{number(self.value)}** {self.unit}", bound, "reached" if self.reached else "MISSED"]
+        if self.rival is None:
+            return [*cells, "", ""]
+        ratio = self.rival / self.value if self.at_most else self.value / self.rival
+        return [*cells, number(self.rival), f"{ratio:.1f}"]
+
+
+def number(value: float) -> str:
+    """At most three digits that mean something, and none lost before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

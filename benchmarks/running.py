@@ -1,0 +1,133 @@
+"""Processes to be measured: the whole service as ``halfmoon up`` runs it, a gateway alone, the plain app."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.load import connected, request, status_of
+
+_READY = "Halfmoon is ready: "
+_PATIENCE = 120.0
+
+
+class Service:
+    """One gateway and one worker on a store of their own."""
+
+    def __init__(self, process: psutil.Popen, url: str, data: Path) -> None:
+        self._process = process
+        self.url = url
+        self.data = data
+
+    @property
+    def gateway(self) -> psutil.Process:
+        return next(child for child in self._process.children() if "api" in child.cmdline())
+
+    def upload(self, body: bytes) -> str:
+        """Id of the dataset of an npz body."""
+        with connected(self.url) as connection:
+            return str(json.loads(connection.send(request("/v1/datasets", body, "application/x-npz")))["id"])
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        with connected(self.url) as connection:
+            return json.loads(connection.send(request(path, json.dumps(body).encode())))
+
+    def state(self, job: str) -> str:
+        with connected(self.url) as connection:
+            return str(json.loads(connection.send(_get(f"/v1/jobs/{job}")))["state"])
+
+    def until(self, job: str, wanted: str, pause: float = 0.05) -> None:
+        """Wait for a state of a job, asking again and again; raises RuntimeError if the job ends in another."""
+        while (state := self.state(job)) != wanted:
+            if state in ("failed", "cancelled", "succeeded"):
+                raise RuntimeError(f"job {job} is {state}, not {wanted}")
+            time.sleep(pause)
+
+
+@contextmanager
+def service(data: Path) -> Iterator[Service]:
+    """Ready with its worker when the block is entered."""
+    command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(data), "--workers", "1"]
+    with _running(command, {}, stdout=subprocess.PIPE) as process:
+        line = next((line for line in map(bytes.decode, process.stdout) if _READY in line), None)
+        if line is None:
+            raise RuntimeError("the service did not start; it says why above")
+        url = line.split(_READY)[1].strip()
+        deadline = time.monotonic() + _PATIENCE
+        with connected(url) as connection:
+            while not json.loads(connection.send(_get("/v1/health/ready")))["workers"]:
+                if time.monotonic() > deadline:
+                    raise RuntimeError("the worker did not start")
+                time.sleep(0.1)
+        yield Service(process, url, data)
+
+
+@contextmanager
+def gateway(beside: Service) -> Iterator[tuple[str, psutil.Process]]:
+    """A second gateway on the store and the Valkey of a service, just started and not ready yet."""
+    redis = f"unix://{beside.data}/valkey/valkey.sock"
+    settings = {"HALFMOON_REDIS_URL": redis, "HALFMOON_STORE_URL": (beside.data / "store").as_uri(), "HALFMOON_CACHE_DIR": str(beside.data / "cache")}
+    port = _free_port()
+    with _running([sys.executable, "-m", "app.cli", "api", "--port", str(port)], settings) as process:
+        yield f"http://127.0.0.1:{port}", process
+
+
+@contextmanager
+def plain_app(model: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """Just started and not ready yet."""
+    port = _free_port()
+    with _running([sys.executable, "-m", "benchmarks.plain_app", str(model), str(port)], {}) as process:
+        yield f"http://127.0.0.1:{port}", process
+
+
+def until_ready(url: str, path: str) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while status_of(url, path) != 200:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{url}{path} was not ready in time")
+        time.sleep(0.005)
+
+
+def memory(process: psutil.Process) -> int:
+    """Bytes that a process holds in memory."""
+    return int(process.memory_info().rss)
+
+
+def peak_memory(process: psutil.Process) -> int:
+    """The most that it held since ``forget_peak`` (Linux)."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def forget_peak(process: psutil.Process) -> None:
+    Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+
+
+@contextmanager
+def _running(command: Sequence[str], settings: Mapping[str, str], **options: Any) -> Iterator[psutil.Popen]:
+    process = psutil.Popen(command, env=os.environ | settings, **options)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: benchmark\r\n\r\n".encode()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
