@@ -18,12 +18,13 @@ from workers.live import Live
 from workers.models import Models
 from workers.problems import problem, problem_of
 from workers.queue import Queue
-from workers.results import store_results
+from workers.results import store_results, usable
 from workers.storage import Store
 
 if TYPE_CHECKING:
     from core.training import Training
 
+_OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; raise lambda or scale the values of the documents"
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -101,6 +102,8 @@ class Attempts:
             training = self._train(request, documents, heart)
             if training.status is Status.CANCELLED:
                 return _stopped(attempt, heart.reason, self._parts.job_seconds)
+            if not usable(training):
+                return _ended(attempt, JobState.FAILED, error=problem("numerical-error", "The numbers ran out of range", 422, _OUT_OF_RANGE))
             files = store_results(self._parts.store, training, documents, _files_of(request.id, attempt.number))
         except Unavailable:
             raise

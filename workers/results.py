@@ -1,6 +1,7 @@
 """What a training leaves in the store: the model, its trace, the labels it gave."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ import msgspec
 import numpy as np
 from safetensors.numpy import save_file
 
+from core.result import Status
 from workers.contract import File
 from workers.datasets import Documents
 from workers.heart import trace_row
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
     from core.training import Training
 
 _ROWS = 10_000
+
+
+def usable(training: "Training") -> bool:
+    """Whether every number of a training is one, so that the model may be published; overflow anywhere makes it worthless."""
+    model = training.model
+    finite = (np.isfinite(array).all() for array in (model.coefficients, model.intercepts, training.scores))
+    return training.status is not Status.NUMERICAL_ERROR and math.isfinite(training.objective) and all(finite)
 
 
 def store_results(store: Store, training: "Training", documents: Documents, prefix: str) -> dict[str, File]:

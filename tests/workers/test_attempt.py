@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -237,6 +238,32 @@ def test_what_training_raises(store: Store, parts: Parts, fake: list[Faked], err
     assert outcome is not None
     assert outcome.error is not None
     assert (outcome.error.type, outcome.error.detail) == (f"/problems/{kind}", detail)
+
+
+OUT_OF_RANGE: dict[str, Callable[[Training], Training]] = {
+    "status": lambda training: replace(training, status=Status.NUMERICAL_ERROR),
+    "objective": lambda training: replace(training, objective=float("inf")),
+    "scores": lambda training: replace(training, scores=np.full_like(training.scores, np.nan)),
+    "coefficients": lambda training: replace(
+        training, model=Model(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.full((21, 1), np.inf), np.zeros(1))
+    ),
+    "intercept": lambda training: replace(
+        training, model=Model(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.array([np.nan]))
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OUT_OF_RANGE)
+def test_numbers_that_ran_out_of_range_are_never_published(store: Store, parts: Parts, fake: list[Faked], what: str) -> None:
+    fake.append(lambda _: OUT_OF_RANGE[what](trained()))
+    id = submit(store)
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.state, outcome.error.type, outcome.files) == (JobState.FAILED, "/problems/numerical-error", {})
+    assert "lambda" in outcome.error.detail
+    assert Models(store).names() == ([], None)
 
 
 def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, parts: Parts, fake: list[Faked]) -> None:
