@@ -34,17 +34,23 @@ async def in_thread(executor: Executor, function: Callable[..., T], *arguments: 
         raise
 
 
-async def read_bytes(request: Request, bounds: Bounds) -> bytes:
-    """The whole body as sent; raises LimitExceeded."""
+async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
+    """The whole body as sent, in blocks that are large but need not be copied to be used one by one; raises LimitExceeded."""
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
-    chunks, size = [], 0
+    blocks: list[bytes] = []
+    pending: list[bytes] = []
+    size = start = 0
     async for chunk in request.stream():
-        chunks.append(chunk)
+        pending.append(chunk)
         size += len(chunk)
         check_size(size, bounds)
-    return b"".join(chunks)
+        if size - start >= BLOCK_BYTES:
+            blocks.append(b"".join(pending))
+            pending.clear()
+            start = size
+    return [*blocks, b"".join(pending)]
 
 
 async def read_json(request: Request, services: Services, kind: type[T]) -> T:
@@ -54,7 +60,7 @@ async def read_json(request: Request, services: Services, kind: type[T]) -> T:
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
     unpacker = unpacker_of(request.headers, bounds)
-    data = await read_bytes(request, bounds)
+    data = b"".join(await read_blocks(request, bounds))
     if len(data) < services.settings.large_request_bytes:
         return _decoded(data, unpacker, kind)
     return await in_thread(services.parsing, _decoded, data, unpacker, kind)

@@ -1,6 +1,7 @@
 """The commands: ``halfmoon up``, ``api``, ``worker``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -80,9 +81,13 @@ def _up(given: argparse.Namespace) -> int:
 
 
 def _api(given: argparse.Namespace) -> int:
+    # what is loaded here lives as long as the process: looking through it for garbage would delay the start and, ever after, single requests
+    gc.disable()
     from app.serve import serve
     from app.settings import GatewaySettings
 
+    gc.freeze()
+    gc.enable()
     overrides = {name: value for name in ("host", "port") if (value := getattr(given, name)) is not None}
     return serve(GatewaySettings(**overrides), given.descriptor)
 

@@ -1,6 +1,6 @@
 """From a body of documents to an answer: decode, look the model up, score. Nothing here is of FastAPI but the request."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -8,9 +8,9 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.bodies import in_thread, read_bytes
+from app.bodies import in_thread, read_blocks
 from app.codecs.base import MAX_FAULTS, Bounds
-from app.codecs.dispatch import Body, body_of, pieces
+from app.codecs.dispatch import Body, body_of
 from app.codecs.documents import refusal
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
@@ -28,38 +28,46 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     Small bodies are answered on the event loop, where a thread would cost more than the work.
     """
     settings, models = services.settings, services.models
-    data = await read_bytes(request, settings.request_bounds)
+    blocks = await read_blocks(request, settings.request_bounds)
     version = models.resolve(reference) if models.quick else await in_thread(services.predicting, models.resolve, reference)
     model = models.find(version)
     if model is None:
         model = await in_thread(services.predicting, models.load, version)
-    if len(data) < settings.large_request_bytes and "content-encoding" not in request.headers:
-        return _answer(version, model, data, request.headers, settings.request_bounds)
-    return await in_thread(services.predicting, _answer, version, model, data, request.headers, settings.request_bounds)
+    if sum(map(len, blocks)) < settings.large_request_bytes and "content-encoding" not in request.headers:
+        return _answer(version, model, blocks, request.headers, settings.request_bounds)
+    return await in_thread(services.predicting, _answer, version, model, blocks, request.headers, settings.request_bounds)
 
 
-def _answer(version: Version, model: Model, data: bytes, headers: Mapping[str, str], bounds: Bounds) -> Response:
-    scores, unseen, n_nonzeros = _scored(model, data, headers, bounds)
+def _answer(version: Version, model: Model, blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds) -> Response:
+    scores, unseen, n_nonzeros = _scored(model, blocks, headers, bounds)
     probabilities = model.probabilities(scores)
     content = {
         "model": version.name,
         "version": version.number,
         "classes": version.classes,
         "labels": [version.classes[place] for place in model.labels_of(scores).tolist()],
-        "scores": scores.tolist(),
+        "scores": _nested(scores),
         "probabilities": None if probabilities is None else probabilities.tolist(),
         "warnings": _warnings(unseen, n_nonzeros),
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
-def _scored(model: Model, data: bytes, headers: Mapping[str, str], bounds: Bounds) -> tuple[NDArray[np.float64], int, int]:
+def _nested(scores: NDArray[np.float64]) -> list[list[float]] | msgspec.Raw:
+    """The scores as a list for each document; of a single column without making the lists, which would take longer than all the rest."""
+    if scores.shape[1] > 1:
+        nested: list[list[float]] = scores.tolist()
+        return nested
+    return msgspec.Raw(b"[" + _ENCODER.encode(scores[:, 0].tolist()).replace(b",", b"],[") + b"]")
+
+
+def _scored(model: Model, blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds) -> tuple[NDArray[np.float64], int, int]:
     """Scores of all documents, how many of their values are of unseen features, and how many values there are.
 
     Batches are scored as they come, so that no copy is made of the whole.
     """
     scores, unseen, n_nonzeros = [], 0, 0
-    for rows in documents_in(data, headers, bounds):
+    for rows in documents_in(blocks, headers, bounds):
         found, strange = model.scores_and_unseen(rows)
         scores.append(found)
         unseen += strange
@@ -67,11 +75,11 @@ def _scored(model: Model, data: bytes, headers: Mapping[str, str], bounds: Bound
     return np.concatenate(scores), unseen, n_nonzeros
 
 
-def documents_in(data: bytes, headers: Mapping[str, str], bounds: Bounds) -> Iterator[SparseRows]:
+def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds) -> Iterator[SparseRows]:
     """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, UnsupportedMediaType."""
     body = body_of(headers, bounds)
     position = 0
-    for batch in _batches(body, data):
+    for batch in _batches(body, blocks):
         rows = sorted_rows(batch.rows)
         faults = find_faults(rows, MAX_FAULTS)
         if faults:
@@ -82,9 +90,9 @@ def documents_in(data: bytes, headers: Mapping[str, str], bounds: Bounds) -> Ite
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
 
 
-def _batches(body: Body, data: bytes) -> Iterator[Batch]:
-    for piece in pieces(data):
-        yield from body.feed(piece)
+def _batches(body: Body, blocks: Sequence[bytes]) -> Iterator[Batch]:
+    for block in blocks:
+        yield from body.feed(block)
     yield from body.finish()
 
 
