@@ -1,6 +1,6 @@
 """How the routes describe to OpenAPI what their signatures cannot say."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
@@ -8,7 +8,10 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from app.errors import PROBLEM
+from app.codecs.base import MAX_TEXT
+from app.errors import PROBLEM, InvalidRequest
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 _MEANINGS = {
     404: "There is no such thing",
@@ -19,15 +22,17 @@ _MEANINGS = {
     503: "A part of the service does not answer; try again",
 }
 
+LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}
+LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null takes a label away.", "additionalProperties": LABEL}
 DOCUMENT: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["indices"],
     "properties": {
-        "id": {"type": "string", "minLength": 1, "maxLength": 256, "description": "By default the position, as a string."},
+        "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
         "indices": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, "description": "0-based, each once."},
         "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
-        "label": {"description": "Absent or null: unlabeled.", "anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}, {"type": "null"}]},
+        "label": {"description": "Absent or null: unlabeled.", **LABEL},
     },
 }
 DOCUMENTS: dict[str, Any] = {
@@ -66,13 +71,48 @@ DOCUMENT_BODY: dict[str, Any] = {
 }
 
 
-class PlainRoute(APIRoute):
+class CheckedRoute(APIRoute):
+    """A route that refuses query parameters that it does not know, since a misspelt one would silently change what is asked."""
+
+    def get_route_handler(self) -> Handler:
+        """The route's own handler after the check."""
+        handle, known = self.handler(), self.query_names()
+
+        async def checked(request: Request) -> Response:
+            if request.scope["query_string"]:
+                _check_query(request, known)
+            return await handle(request)
+
+        return checked
+
+    def handler(self) -> Handler:
+        """What answers a request whose query is in order."""
+        return super().get_route_handler()
+
+    def query_names(self) -> Sequence[str]:
+        """The parameters that may be in the query."""
+        return [parameter.alias for parameter in self.dependant.query_params]
+
+
+class PlainRoute(CheckedRoute):
     """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def handler(self) -> Handler:
         """The function itself."""
-        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        handler: Handler = self.endpoint
         return handler
+
+    def query_names(self) -> Sequence[str]:
+        """As they are documented."""
+        return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
+
+
+def _check_query(request: Request, known: Sequence[str]) -> None:
+    for name in request.query_params:
+        if name not in known:
+            raise InvalidRequest(
+                name[:MAX_TEXT], f"unknown query parameter; known are {', '.join(known)}" if known else "no query parameter is known here"
+            )
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

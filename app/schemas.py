@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from app.codecs.base import MAX_FAULTS
 from workers.contract import Dataset, Job, JobState, Label, Problem, Progress, Version
 from workers.errors import NotFound
 from workers.models import Models
@@ -35,7 +36,7 @@ class ProblemOut(Out):
     title: str = Field(examples=["The documents cannot be used"])
     status: int = Field(examples=[422])
     detail: str = Field(examples=["document 4999: line 5000: JSON is malformed"])
-    errors: list[Fault] = Field(default=[], max_length=20)
+    errors: list[Fault] = Field(default=[], max_length=MAX_FAULTS)
 
 
 class DatasetOut(Out):
@@ -274,7 +275,8 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
 class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):
     """Labels to change, by document id; null takes a label away."""
 
-    labels: dict[str, str | int | None]
+    labels: dict[str, Any]
+    """checked one by one, so that a refusal can say of which document"""
 
 
 class AliasBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ import uvicorn
 
 from app.main import create_app
 from app.settings import GatewaySettings
+from workers.logs import configure_logging
 
 PATIENCE = 10
 """seconds that open requests, event streams among them, have to end in when the gateway is stopped"""
@@ -13,6 +14,7 @@ PATIENCE = 10
 
 def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port."""
+    configure_logging(settings.log_format, settings.log_level)
     config = uvicorn.Config(
         create_app(settings),
         host=settings.host,

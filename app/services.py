@@ -60,6 +60,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
 
         reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts, tidy=tidy)
         stack.enter_context(Rounds(reconciler, settings.reconcile_seconds))
+        watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
         yield Services(
             settings=settings,
             store=store,
@@ -68,7 +69,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             models=models,
             live=live,
             queue=queue,
-            watch=Watch(partial(job_now, jobs, live), settings.events_seconds),
+            watch=Watch(partial(job_now, jobs, live), settings.events_seconds, watching),
             metrics=Metrics(queue, jobs, models),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),

@@ -35,6 +35,8 @@ class GatewaySettings(Settings):
     """Seconds between two looks at a job that somebody watches."""
     parse_threads: Count = 4
     """Threads that parse and seal uploads; an upload holds one only while bytes of it are parsed."""
+    watch_threads: Count = 2
+    """Threads that look at jobs that somebody watches."""
     predict_threads: Count = 2
     """Threads that load models and compute large predictions."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -38,11 +39,12 @@ class _Channel:
 
 
 class Watch:
-    """Jobs that are being listened to, in one event loop; ``look`` (blocking, called in a thread) tells how a job is."""
+    """Jobs that are being listened to, in one event loop; ``look`` (blocking, called in a thread of ``executor``) tells how a job is."""
 
-    def __init__(self, look: Callable[[str], Job], seconds: float = 0.25) -> None:
+    def __init__(self, look: Callable[[str], Job], seconds: float = 0.25, executor: Executor | None = None) -> None:
         self._look = look
         self._seconds = seconds
+        self._executor = executor
         self._channels: dict[str, _Channel] = {}
 
     async def follow(self, id: str) -> AsyncGenerator[Job, None]:
@@ -72,7 +74,7 @@ class Watch:
     async def _poll(self, id: str, channel: _Channel) -> None:
         while True:
             try:
-                job = await asyncio.to_thread(self._look, id)
+                job = await asyncio.get_running_loop().run_in_executor(self._executor, self._look, id)
             except Exception as error:
                 channel.tell(None, error)
                 return

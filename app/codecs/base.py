@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from workers.datasets import Batch
+from workers.datasets import Batch, builder
+from workers.datasets.labels import MAX_LABEL_CHARACTERS
 
 BLOCK_BYTES = 256 << 10
 """How much is parsed at once: few enough bytes that a parse in a thread never keeps the event loop from the interpreter for long."""
 
-MAX_FAULTS = 20
+MAX_FAULTS = builder.MAX_FAULTS
 """How many faults an answer names at most."""
 
-MAX_TEXT = 256
+MAX_TEXT = MAX_LABEL_CHARACTERS
 """Longest id or label, in characters."""
 
 

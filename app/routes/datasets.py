@@ -6,24 +6,27 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_dataset, read_json
-from app.documented import DOCUMENT_BODY, PlainRoute, json_body, path_parameter, refusals
+from app.documented import DOCUMENT_BODY, LABELS, CheckedRoute, PlainRoute, json_body, path_parameter, refusals
 from app.routes.paging import Cursor, Limit
 from app.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.services import Has, services_of
 from workers.contract import Dataset
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=CheckedRoute)
 bodies = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=PlainRoute)
 
 _NAME = {
     "name": "name",
     "in": "query",
     "required": False,
-    "description": "1 to 128 letters, digits, '.', '_' or '-', for people to recognise it by.",
+    "description": "1 to 128 letters, digits, '.', '_' or '-', for people to recognise it by; a relabeled dataset keeps its name by default.",
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
 }
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
-_LABELS: dict[str, Any] = {**json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}}), "parameters": [path_parameter("id", "Of the dataset.")]}
+_LABELS: dict[str, Any] = {
+    **json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}}, labels=LABELS),
+    "parameters": [path_parameter("id", "Of the dataset."), _NAME],
+}
 _LOCATION = {"Location": {"description": "Where the dataset is shown.", "schema": {"type": "string"}}}
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Made and durable", "headers": _LOCATION}}
 
@@ -59,7 +62,9 @@ async def change_labels(request: Request) -> Response:
     """Make a new dataset that shares the documents of this one, with some labels changed."""
     services = services_of(request)
     body = await read_json(request, services, LabelsBody)
-    return _created(await in_thread(services.parsing, services.datasets.relabel, request.path_params["id"], body.labels))
+    return _created(
+        await in_thread(services.parsing, services.datasets.relabel, request.path_params["id"], body.labels, request.query_params.get("name"))
+    )
 
 
 def _created(dataset: Dataset) -> Response:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.bodies import in_thread, read_json
-from app.documented import DOCUMENTS, PlainRoute, json_body, refusals
+from app.documented import DOCUMENTS, CheckedRoute, PlainRoute, json_body, refusals
 from app.events import events_of
 from app.routes.paging import Cursor, Limit
 from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
@@ -20,7 +20,7 @@ from workers.contract import JobState
 from workers.errors import Conflict, LiveUnavailable
 from workers.watch import job_now
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=CheckedRoute)
 bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=PlainRoute)
 
 _KEY = {
@@ -104,7 +104,9 @@ def show_trace(services: Has, id: str) -> Trace:
     if job.outcome and "trace" in job.outcome.files:
         points = msgspec.json.decode(services.store.local(job.outcome.files["trace"]).read_bytes())
     else:
-        points = services.live.trace(id)
+        points = []
+        with suppress(LiveUnavailable):
+            points = services.live.trace(id)
     return Trace(job=id, points=[Point.model_validate(point) for point in points])
 
 

@@ -6,12 +6,12 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_json
-from app.documented import PlainRoute, json_body, path_parameter, refusals
+from app.documented import CheckedRoute, PlainRoute, json_body, path_parameter, refusals
 from app.routes.paging import Cursor, Limit
 from app.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
 from app.services import Has, Services, services_of
 
-router = APIRouter(prefix="/v1/models", tags=["models"])
+router = APIRouter(prefix="/v1/models", tags=["models"], route_class=CheckedRoute)
 bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=PlainRoute)
 
 VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]

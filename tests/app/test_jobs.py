@@ -140,6 +140,12 @@ def test_bodies_that_are_no_request(gateway: Gateway, body: bytes) -> None:
     assert gateway.kept() == []
 
 
+@pytest.mark.parametrize("missing", ["model", "algorithm"])
+def test_a_missing_field_is_named(gateway: Gateway, missing: str) -> None:
+    body = {name: "x" for name in ("model", "algorithm", "dataset") if name != missing}
+    assert problem_of(gateway.client.post("/v1/jobs", json=body), 422)["errors"][0]["field"] == missing
+
+
 def test_idempotency(gateway: Gateway, dataset: str, queue: Queue) -> None:
     headers = {"idempotency-key": "k1"}
     body = {"dataset": dataset, "model": "news", "algorithm": "svm", "options": {"lambda": 0.5, "tolerance": 0.1}}
@@ -283,6 +289,10 @@ def test_without_redis(start: Start, tmp_path: Any) -> None:
         assert gateway.kept() == before
     assert gateway.client.get(f"/v1/jobs/{version.job}").json()["state"] == "succeeded"
     assert gateway.client.get("/v1/jobs").status_code == 200
+    running, _ = Jobs(gateway.store).submit(
+        dataset=made["id"], model="news", algorithm="svm", options={}, seed=0, idempotency_key=None, fingerprint=""
+    )
+    assert gateway.client.get(f"/v1/jobs/{running.request.id}/trace").json() == {"job": running.request.id, "points": []}
     assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
     assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "Redis does not answer"
     assert gateway.client.get("/v1/health/live").status_code == 200

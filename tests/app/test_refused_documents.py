@@ -241,6 +241,7 @@ def test_labels_of_two_types(gateway: Gateway, labels: list[Any]) -> None:
     documents = [{"indices": [1], "label": label} for label in labels]
     problem = problem_of(gateway.client.post("/v1/datasets", json={"documents": documents}), 422)
     assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("1", "label")
+    assert problem["detail"] == "document 1: label: labels must be all strings or all integers"
     assert gateway.kept() == []
 
 
@@ -339,7 +340,16 @@ def test_labels_that_cannot_be_changed(gateway: Gateway, labels: dict[str, Any],
 def test_labels_of_a_wrong_type(gateway: Gateway) -> None:
     made = gateway.upload(TWO_CLASSES)
     before = gateway.kept()
-    for body in ({"labels": {"a": 1.5}}, {"labels": ["a"]}, {}, {"labels": {}, "x": 1}):
-        problem_of(gateway.client.put(f"/v1/datasets/{made['id']}/labels", json=body), 422)
+    cases: list[tuple[Any, str, str]] = [
+        ({"labels": {"b": None, "a": 1.5}}, "a", "label"),
+        ({"labels": {"a": True}}, "a", "label"),
+        ({"labels": {"a": ["x"]}}, "a", "label"),
+        ({"labels": ["a"]}, "", "labels"),
+        ({}, "", "labels"),
+        ({"labels": {}, "x": 1}, "", "x"),
+    ]
+    for body, document, field in cases:
+        first = problem_of(gateway.client.put(f"/v1/datasets/{made['id']}/labels", json=body), 422)["errors"][0]
+        assert (first["document"], first["field"]) == (document, field), body
     problem_of(gateway.client.put("/v1/datasets/ds-nothing/labels", json={"labels": {}}), 404)
     assert gateway.kept() == before

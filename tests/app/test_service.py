@@ -1,9 +1,13 @@
 """What every route shares: problems, health, metrics, documentation, the committed contract."""
 
 import re
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from fastapi import FastAPI
 
@@ -93,6 +97,68 @@ def test_failures_tell_nothing_of_the_inside(gateway: Gateway, monkeypatch: Any)
     answer = gateway.client.get("/v1/datasets")
     assert problem_of(answer, 500)["detail"] == "the failure has been logged"
     assert "secret" not in answer.text
+
+
+SERVED = """
+import os, signal, socket, sys, threading
+import httpx
+from app.serve import serve
+from app.settings import GatewaySettings
+from workers.datasets import Datasets
+
+def broken(*_):
+    documents = "what " + "users sent"
+    raise RuntimeError("broken")
+
+def ask():
+    while httpx.get(f"http://127.0.0.1:{port}/v1/datasets").status_code != 500:
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+Datasets.list = broken
+listening = socket.create_server(("127.0.0.1", 0))
+port = listening.getsockname()[1]
+threading.Thread(target=ask).start()
+serve(GatewaySettings(store_url=sys.argv[1], redis_url=sys.argv[2]), listening.detach())
+"""
+
+
+def test_the_log_of_a_failure_has_no_values_of_variables(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SERVED, f"file://{tmp_path}/store", f"unix://{tmp_path}/nowhere.sock"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60, check=False)
+    assert "RuntimeError: broken" in done.stderr
+    assert "request failed" in done.stderr
+    assert "what users sent" not in done.stderr
+    assert "locals" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("GET", "/v1/datasets?limt=3", "limt"),
+        ("GET", "/v1/jobs?limit=3&stat=queued", "stat"),
+        ("GET", "/v1/jobs/job-x?wait=1", "wait"),
+        ("GET", "/v1/models?page=2", "page"),
+        ("DELETE", "/v1/models/x?force=1", "force"),
+        ("POST", "/v1/datasets?nam=x", "nam"),
+        ("POST", "/v1/jobs?seed=1", "seed"),
+        ("PUT", "/v1/datasets/ds-x/labels?title=x", "title"),
+        ("PUT", "/v1/models/x/aliases/y?version=1", "version"),
+        ("POST", "/v1/models/x/predict?top=1", "top"),
+    ],
+)
+def test_unknown_query_parameters_are_refused(gateway: Gateway, method: str, path: str, field: str) -> None:
+    problem = problem_of(gateway.client.request(method, path), 422)
+    assert problem["type"] == "/problems/invalid-request"
+    assert problem["errors"][0]["field"] == field
+
+
+def test_watching_has_threads_of_its_own(start: Start) -> None:
+    gateway = start(watch_threads=1)
+    id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
+        next(answer.iter_lines())
+        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("watch")] == ["watch_0"]
 
 
 def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> None:

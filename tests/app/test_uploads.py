@@ -129,6 +129,16 @@ def test_changed_labels_make_a_new_dataset(gateway: Gateway) -> None:
     assert gateway.client.get(f"/v1/datasets/{made['id']}").json() == made
 
 
+def test_a_relabeled_dataset_may_have_a_name_of_its_own(gateway: Gateway) -> None:
+    path = f"/v1/datasets/{gateway.upload(TWO_CLASSES, name='first')['id']}/labels"
+    body = {"labels": {"c": "yes"}}
+    assert gateway.client.put(path, json=body).json()["name"] == "first"
+    assert gateway.client.put(path, json=body, params={"name": "second"}).json()["name"] == "second"
+    before = gateway.kept()
+    assert problem_of(gateway.client.put(path, json=body, params={"name": "a/b"}), 422)["type"] == "/problems/invalid-name"
+    assert gateway.kept() == before
+
+
 def test_a_client_that_leaves_leaves_nothing(gateway: Gateway) -> None:
     before = gateway.kept()
     with socket.create_connection(("127.0.0.1", gateway.port)) as connection:

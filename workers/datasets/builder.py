@@ -133,7 +133,7 @@ class DatasetBuilder:
             return
         faults = [Fault(self._document(batch, place), field, detail) for place, field, detail in found]
         first = faults[0]
-        raise InvalidDocuments(f"document {first.document}: {first.field} {first.detail}", faults)
+        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", faults)
 
     def _document(self, batch: Batch, place: int) -> str:
         """How a document of a batch is named to people: by its id if it has a good one, else by its position in the dataset."""

@@ -95,4 +95,4 @@ def _positions(ids: Ids, labels: Mapping[str, Label | None]) -> dict[str, int]:
 def _refuse(faults: list[Fault]) -> None:
     if faults:
         first = faults[0]
-        raise InvalidDocuments(f"document {first.document}: {first.field} {first.detail}", faults[:_MAX_FAULTS])
+        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", faults[:_MAX_FAULTS])

@@ -63,12 +63,15 @@ class Datasets:
         except KeyMissing:
             raise NotFound("dataset", id) from None
 
-    def relabel(self, id: str, labels: Mapping[str, Label | None]) -> Dataset:
+    def relabel(self, id: str, labels: Mapping[str, Label | None], name: str | None = None) -> Dataset:
         """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
 
-        Raises NotFound, InvalidDocuments naming documents that are unknown or labels that cannot be taken, LimitExceeded.
+        It has the name of the other unless it is given one. Raises NotFound, InvalidName, InvalidDocuments naming documents that are unknown
+        or labels that cannot be taken, LimitExceeded.
         """
         base = self.get(id)
+        if name is not None:
+            base = base.model_copy(update={"name": check_name("dataset", name)})
         folder = self._store.staging()
         try:
             dataset, file = relabeled(base, self.open(id), labels, self._limits, folder)
