@@ -43,10 +43,9 @@ DOCUMENTS: dict[str, Any] = {
 }
 _EXAMPLE = {"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}
 
+ENCODING: dict[str, Any] = {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}}
 DOCUMENT_BODY: dict[str, Any] = {
-    "parameters": [
-        {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}},
-    ],
+    "parameters": [ENCODING],
     "requestBody": {
         "required": True,
         "content": {

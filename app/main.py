@@ -40,6 +40,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
         separate_input_output_schemas=False,
     )
     for router in (predictions.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies, health.router):

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_dataset, read_json
-from app.documented import DOCUMENT_BODY, LABELS, CheckedRoute, PlainRoute, json_body, path_parameter, refusals
+from app.documented import DOCUMENT_BODY, ENCODING, LABELS, CheckedRoute, PlainRoute, json_body, path_parameter, refusals
 from app.routes.paging import Cursor, Limit
 from app.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.services import Has, services_of
@@ -25,7 +25,7 @@ _NAME = {
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
 _LABELS: dict[str, Any] = {
     **json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}}, labels=LABELS),
-    "parameters": [path_parameter("id", "Of the dataset."), _NAME],
+    "parameters": [path_parameter("id", "Of the dataset."), _NAME, ENCODING],
 }
 _LOCATION = {"Location": {"description": "Where the dataset is shown.", "schema": {"type": "string"}}}
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Made and durable", "headers": _LOCATION}}
@@ -51,7 +51,7 @@ def show_dataset(services: Has, id: str) -> DatasetOut:
     return DatasetOut.of(services.datasets.get(id))
 
 
-@router.delete("/{id}", status_code=204, responses=refusals(404, 409, 422, 503))
+@router.delete("/{id}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
 def delete_dataset(services: Has, id: str) -> None:
     """Delete a dataset that no unfinished job needs."""
     services.datasets.delete(id)

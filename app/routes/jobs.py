@@ -10,12 +10,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.bodies import in_thread, read_json
-from app.documented import DOCUMENTS, CheckedRoute, PlainRoute, json_body, refusals
+from app.documented import DOCUMENTS, ENCODING, CheckedRoute, PlainRoute, json_body, refusals
 from app.events import events_of
 from app.routes.paging import Cursor, Limit
 from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
 from app.services import Has, services_of
 from app.training import submit
+from core.registry import ALGORITHMS
 from workers.contract import JobState
 from workers.errors import Conflict, LiveUnavailable
 from workers.watch import job_now
@@ -31,7 +32,16 @@ _KEY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "tsvm", "options": {"lambda": 0.001, "lambda_u": 1.0}, "seed": 0}
-_SUBMIT: dict[str, Any] = {**json_body(JobBody, _EXAMPLE, documents=DOCUMENTS["properties"]["documents"]), "parameters": [_KEY]}
+_ALGORITHM = {"type": "string", "enum": list(ALGORITHMS), "description": "; ".join(f"{each.name}: {each.title}" for each in ALGORITHMS.values())}
+_OPTIONS = {
+    "description": "By algorithm; all may be left out.",
+    "anyOf": [each.options.model_json_schema() | {"title": each.name} for each in ALGORITHMS.values()],
+    "default": {},
+}
+_SUBMIT: dict[str, Any] = {
+    **json_body(JobBody, _EXAMPLE, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS),
+    "parameters": [_KEY, ENCODING],
+}
 _LOCATION = {"Location": {"description": "Where the job is shown.", "schema": {"type": "string"}}}
 _ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _LOCATION}}
 _STREAM: dict[int | str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_json
-from app.documented import CheckedRoute, PlainRoute, json_body, path_parameter, refusals
+from app.documented import ENCODING, CheckedRoute, PlainRoute, json_body, path_parameter, refusals
 from app.routes.paging import Cursor, Limit
 from app.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
 from app.services import Has, Services, services_of
@@ -17,7 +17,7 @@ bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=PlainRoute)
 VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 _ALIAS: dict[str, Any] = {
     **json_body(AliasBody, {"version": 3}),
-    "parameters": [path_parameter("name", "Of the model."), path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.")],
+    "parameters": [path_parameter("name", "Of the model."), path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'."), ENCODING],
 }
 
 
@@ -35,7 +35,7 @@ def show_model(services: Has, name: str) -> ModelOut:
     return ModelOut.of(services.models.registry, name)
 
 
-@router.delete("/{name}", status_code=204, responses=refusals(404, 422, 503))
+@router.delete("/{name}", status_code=204, response_class=Response, responses=refusals(404, 422, 503))
 def delete_model(services: Has, name: str) -> None:
     """Delete all versions and aliases of a model; its numbers are not used again."""
     services.models.registry.delete(name)
@@ -48,7 +48,7 @@ def show_version(services: Has, name: str, number: VersionNumber) -> VersionOut:
     return VersionOut.of(services.models.registry.version(name, number))
 
 
-@router.delete("/{name}/versions/{number}", status_code=204, responses=refusals(404, 409, 422, 503))
+@router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
 def delete_version(services: Has, name: str, number: VersionNumber) -> None:
     """Delete a version to which no alias points; its number is not used again."""
     services.models.registry.delete_version(name, number)
@@ -65,7 +65,7 @@ async def set_alias(request: Request) -> Response:
     return Response(made.model_dump_json(), media_type="application/json")
 
 
-@router.delete("/{name}/aliases/{alias}", status_code=204, responses=refusals(404, 422, 503))
+@router.delete("/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=refusals(404, 422, 503))
 def delete_alias(services: Has, name: str, alias: str) -> None:
     """Remove an alias; the version stays."""
     services.models.registry.delete_alias(name, alias)

@@ -79,6 +79,27 @@ def test_every_reference_of_the_contract_leads_somewhere() -> None:
     assert names <= set(document["components"]["schemas"])
 
 
+def test_the_contract_tells_what_a_job_may_be_asked() -> None:
+    found = {operation["operationId"]: operation for _, _, operation in operations()}
+    assert len(found) == len(operations())
+    assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in found)
+    schema = found["create_job"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    assert schema["algorithm"]["enum"] == ["svm", "tsvm", "da"]
+    options = {each["title"]: each["properties"] for each in schema["options"]["anyOf"]}
+    assert "lambda" in options["svm"]
+    assert "max_switches" in options["tsvm"]
+    assert "cooling" in options["da"]
+    for operation in found.values():
+        if "requestBody" in operation:
+            assert "Content-Encoding" in [each["name"] for each in operation["parameters"]]
+
+
+def test_an_answer_without_content_has_no_type(gateway: Gateway) -> None:
+    answer = gateway.client.delete(f"/v1/datasets/{gateway.upload(TWO_CLASSES)['id']}")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert "content-type" not in answer.headers
+
+
 def test_unknown_paths_and_methods(gateway: Gateway) -> None:
     assert problem_of(gateway.client.get("/v1/nothing"), 404)["detail"] == "nothing is at /v1/nothing"
     problem_of(gateway.client.get("/v1/datasets/"), 404)
