@@ -22,6 +22,8 @@ from workers.datasets import DatasetBuilder
 from workers.storage import Store
 
 T = TypeVar("T")
+_WORTH_PARSING = 32 << 10
+"""bytes; less is joined with what follows, more is not worth a copy"""
 
 
 async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
@@ -35,7 +37,7 @@ async def in_thread(executor: Executor, function: Callable[..., T], *arguments: 
 
 
 async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
-    """The whole body as sent, in blocks that are large but need not be copied to be used one by one; raises LimitExceeded."""
+    """The whole body as sent, in blocks of at least _WORTH_PARSING bytes but for the last; raises LimitExceeded."""
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
@@ -46,7 +48,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
         pending.append(chunk)
         size += len(chunk)
         check_size(size, bounds)
-        if size - start >= BLOCK_BYTES:
+        if size - start >= _WORTH_PARSING:
             blocks.append(b"".join(pending))
             pending.clear()
             start = size

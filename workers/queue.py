@@ -3,15 +3,17 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
-import rq
 from redis import Redis
 from redis.exceptions import RedisError
-from rq.serializers import JSONSerializer
 
 from workers.errors import LiveUnavailable, QueueUnavailable
 from workers.live import Live
+
+if TYPE_CHECKING:
+    import rq
 
 TASK = "workers.tasks.train"
 _RESULT_SECONDS = 60
@@ -23,9 +25,17 @@ class Queue:
 
     def __init__(self, redis: Redis, name: str, job_seconds: float = 86_400.0) -> None:
         self._redis = redis
-        self._queue = rq.Queue(name, connection=redis, serializer=JSONSerializer)
+        self._name = name
         self._live = Live(redis, name)
         self._timeout = int(job_seconds) + _MARGIN_SECONDS
+
+    @cached_property
+    def _queue(self) -> "rq.Queue":
+        # loaded by the first look for lost jobs, a second after a gateway has started, so that its readiness does not wait for it
+        import rq
+        from rq.serializers import JSONSerializer
+
+        return rq.Queue(self._name, connection=self._redis, serializer=JSONSerializer)
 
     def enqueue(self, job_id: str) -> None:
         """Hand a job to the next free worker. Sent twice, it is run once: a worker drops what is done or being done."""
