@@ -32,6 +32,7 @@ from workers.contract import (
 from workers.errors import IdempotencyConflict, JobNotCancellable, NotFound
 from workers.models import Models
 from workers.names import born_before, check_name, is_id, new_id
+from workers.problems import problem_of
 from workers.storage import KeyMissing, Store
 
 _ABANDONED_SECONDS = 3600
@@ -78,13 +79,36 @@ class Jobs:
             id = self._claim_key(idempotency_key, _Idempotency(job=id, fingerprint=fingerprint))
             if self._store.exists(f"jobs/{id}/request.json"):
                 return self.get(id), False
-        if not self._store.exists(f"datasets/{dataset}/manifest.json"):
-            raise NotFound("dataset", dataset)
         now = datetime.now(UTC)
         request = JobRequest(id=id, dataset=dataset, model=model, algorithm=algorithm, options=dict(options), seed=seed, start=start, created_at=now)
+        try:
+            return self._store_request(request)
+        except NotFound:
+            if idempotency_key is not None:
+                self._store.delete(_key_path(idempotency_key))
+            raise
+
+    def _store_request(self, request: JobRequest) -> tuple[Job, bool]:
+        """The job, and whether it is new; raises NotFound for the dataset, also if its deletion comes between.
+
+        A deletion leaves its mark and then looks for jobs; this stores the job and then looks for marks: so one of them sees the other.
+        """
+        id, missing = request.id, NotFound("dataset", request.dataset)
+        if not self._usable(request.dataset):
+            raise missing
         self._store.create(f"open/{id}", b"")
-        created = records.create(self._store, f"jobs/{id}/request.json", request)
-        return (Job(request=request, state=JobState.QUEUED), True) if created else (self.get(id), False)
+        if not records.create(self._store, f"jobs/{id}/request.json", request):
+            return self.get(id), False
+        if not self._usable(request.dataset):
+            self.finish(id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
+            self.close(id)
+            raise missing
+        return Job(request=request, state=JobState.QUEUED), True
+
+    def _usable(self, dataset: str) -> bool:
+        """Whether a dataset exists and nobody is about to delete it; the mark of a deletion that was cut short does not count for long."""
+        marks = self._store.children(f"datasets/{dataset}/deleting")
+        return all(born_before(mark, _ABANDONED_SECONDS) for mark in marks) and self._store.exists(f"datasets/{dataset}/manifest.json")
 
     def get(self, id: str) -> Job:
         """The job as its records tell it now; raises NotFound. Its progress is that of a job which has told none."""
@@ -220,13 +244,17 @@ class Jobs:
 
     def _claim_key(self, key: str, claim: _Idempotency) -> str:
         """The id of the job that this key stands for; raises IdempotencyConflict."""
-        path = f"idempotency/{hashlib.sha256(key.encode()).hexdigest()}.json"
+        path = _key_path(key)
         if records.create(self._store, path, claim):
             return claim.job
         first = records.read(self._store, path, _Idempotency)
         if first.fingerprint != claim.fingerprint:
             raise IdempotencyConflict(key)
         return first.job
+
+
+def _key_path(key: str) -> str:
+    return f"idempotency/{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
 def _state(outcome: Outcome | None, published: Publication | None, attempt: Attempt | None, cancelled: bool) -> JobState:

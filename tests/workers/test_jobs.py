@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.workers.conftest import make_dataset, submit, success
-from workers.contract import JobState, Outcome, Version
-from workers.errors import IdempotencyConflict, InvalidName, JobNotCancellable, NotFound
+from workers.contract import Dataset, Job, JobState, Outcome, Version
+from workers.datasets import Datasets
+from workers.errors import Conflict, IdempotencyConflict, InvalidName, JobNotCancellable, NotFound
 from workers.jobs import Jobs
 from workers.models import Models
 from workers.names import new_id
@@ -114,6 +115,62 @@ def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(store
     id, created = post()
     assert created
     assert [job.request.id for job in Jobs(store).unfinished()] == [id]
+
+
+def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:
+    with pytest.raises(NotFound):
+        Jobs(store).submit(
+            dataset="ds-000000000000000000000000", model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="first"
+        )
+    assert store.children("idempotency") == []
+    dataset = make_dataset(store).id
+    _, created = Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="second")
+    assert created
+
+
+@pytest.mark.parametrize("moment", ["before the job's records", "after the job's records"])
+def test_a_job_never_loses_its_dataset_to_a_deletion(store: Store, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    dataset = make_dataset(store).id
+    create = type(store).create
+
+    def overtaken(self: Store, key: str, data: bytes) -> bool:
+        if not key.endswith("request.json"):
+            return create(self, key, data)
+        monkeypatch.setattr(type(store), "create", create)
+        if moment.startswith("before"):
+            Datasets(store).delete(dataset)
+        created = create(self, key, data)
+        if moment.startswith("after"):
+            with pytest.raises(Conflict):
+                Datasets(store).delete(dataset)
+        return created
+
+    monkeypatch.setattr(type(store), "create", overtaken)
+    if moment.startswith("before"):
+        with pytest.raises(NotFound, match="dataset"):
+            submit(store, dataset=dataset)
+        (id,) = store.children("jobs")
+        assert state(store, id) is JobState.FAILED
+    else:
+        assert state(store, submit(store, dataset=dataset)) is JobState.QUEUED
+        assert Datasets(store).get(dataset).id == dataset
+    assert store.children("open") == ([] if moment.startswith("before") else store.children("jobs"))
+
+
+def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = make_dataset(store).id
+    using = Jobs.using
+
+    def looked(self: Jobs, wanted: Dataset) -> Job | None:
+        found = using(self, wanted)
+        with pytest.raises(NotFound, match="dataset"):
+            submit(store, dataset=dataset)
+        return found
+
+    monkeypatch.setattr(Jobs, "using", looked)
+    Datasets(store).delete(dataset)
+    assert store.children("open") == []
+    assert store.children("datasets") == []
 
 
 def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 datasets/{id}/manifest.json    the dataset exists
 datasets/{id}/*.npy, *.ndjson  its arrays and ids, or its labels alone if it shares the documents of another
+datasets/{id}/deleting/{mark}  somebody is about to delete the dataset unless a job needs it: new jobs are refused
 datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept here; made before its manifest, removed after it
 """
 
@@ -16,7 +17,7 @@ from workers.datasets.documents import Documents, open_documents
 from workers.datasets.relabel import relabeled
 from workers.errors import Conflict, NotFound
 from workers.jobs import Jobs
-from workers.names import born_before, check_name, is_id
+from workers.names import born_before, check_name, is_id, new_id
 from workers.settings import Limits
 from workers.storage import KeyMissing, Store
 
@@ -97,10 +98,16 @@ class Datasets:
     def delete(self, id: str) -> None:
         """Delete a dataset; its documents go with the last dataset that shares them. Raises NotFound, Conflict while a job needs it."""
         dataset = self.get(id)
-        job = Jobs(self._store).using(dataset)
-        if job is not None:
-            raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
-        self._store.delete(_manifest(id))
+        mark = f"datasets/{id}/deleting/{new_id('deletion')}"
+        # a job that is stored after the mark sees it and is refused; one that was stored before is seen here
+        self._store.create(mark, b"")
+        try:
+            job = Jobs(self._store).using(dataset)
+            if job is not None:
+                raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
+            self._store.delete(_manifest(id))
+        finally:
+            self._store.delete(mark)
         self._store.delete(f"datasets/{dataset.documents}/shared/{id}")
         self._drop(id)
         self._drop(dataset.documents)
