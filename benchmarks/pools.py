@@ -18,7 +18,7 @@ from benchmarks.data import FOLDER, load, tfidf
 from core.training import train
 
 _LABELS = (100, 1000)
-_PATIENCE = 30
+_PATIENCE = 8
 """seconds that scikit-learn is given"""
 
 

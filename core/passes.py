@@ -18,6 +18,7 @@ SLICE = 1 << 24
 """Most nonzeros times right-hand sides between two looks at the observer: about 20 ms on one current core."""
 _CHUNKS = 4
 _SERIAL = 1 << 15
+_CACHE = 1 << 20
 
 
 class Product(NamedTuple):
@@ -79,7 +80,12 @@ class Passes:
         return self._accumulate(kernels.product_rows, *request)
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """The same of several, up to blocks.WIDTH to a pass: a row and its column indices are read once for all of them."""
+        """The same of several: where it pays, up to blocks.WIDTH to a pass, so that a row and its column indices are read once for all of them.
+
+        It pays while a block stays in a core's own cache (measured: three times as fast at 500 columns, slower than one by one at 76,000).
+        """
+        if (self._rows.n_features + 1) * blocks.LINE > _CACHE:
+            return [self.product(request) for request in requests]
         answers: list[Vector] = []
         for first in range(0, len(requests), blocks.WIDTH):
             together = requests[first : first + blocks.WIDTH]
