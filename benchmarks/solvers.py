@@ -95,7 +95,7 @@ def roofline() -> str:
         )
     heads = ["threads", "fused pass", "must move", "moves", f"of streaming ({moved / 1e9:.1f} GB/s a core)", "ns a nonzero"]
     return table(heads, lines) + (
-        "\nThe rows stream from memory once a pass; what bounds the kernel is not they but two random accesses a nonzero (a gather from the "
+        "\nThe rows stream from memory once a pass; what bounds the loop is not they but two random accesses a nonzero (a gather from the "
         "direction and an update of the accumulator, both in the second-level cache), each a few cycles.\n"
     )
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr, rel_entr
 
-from core.kernels import compiled
+from core.loops import compiled
 from core.options import SemiSupervisedOptions
 from core.problem import Problem
 from core.sweeps import Vector

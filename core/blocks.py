@@ -1,4 +1,4 @@
-"""The product kernel for several right-hand sides at once, and the change of layout around it.
+"""The product for several right-hand sides at once, and the change of layout around it.
 
 A block holds WIDTH vectors side by side: element j of all of them is one cache line, so that a nonzero costs one line instead of as many
 as there are vectors, and the WIDTH products are one vector instruction. Blocks with fewer vectors are padded with columns of no weight.
@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from core.kernels import compiled
+from core.loops import compiled
 
 WIDTH = 8
 
@@ -93,7 +93,7 @@ def product_rows(
     scores: Block,
     out: Block,
 ) -> None:
-    """core.kernels.product_rows for WIDTH right-hand sides, over the rows that have a weight in any of them."""
+    """core.loops.product_rows for WIDTH right-hand sides, over the rows that have a weight in any of them."""
     bias, none, three = np.uintp(len(vectors) - 1), np.uintp(0), np.uintp(3)
     sums = np.zeros((4, WIDTH))  # four of them, so that a sum need not wait for the last one
     for i in range(start, stop):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.kernels import count_columns, gather_rows
+from core.loops import count_columns, gather_rows
 from core.rows import SparseRows
 
 _DENSE_SHARE = 8

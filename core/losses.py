@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.kernels import compiled
+from core.loops import compiled
 
 
 class Costs(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from core import blocks, kernels
+from core import blocks, loops
 from core.rows import SparseRows
 
 Vector = NDArray[np.float64]
@@ -69,15 +69,15 @@ class Passes:
 
     def scores(self, request: Scores) -> None:
         """``X p`` on some rows."""
-        self._over_rows(self._slices, lambda start, stop, _: kernels.score_rows(*self._rows[:3], start, stop, *request))
+        self._over_rows(self._slices, lambda start, stop, _: loops.score_rows(*self._rows[:3], start, stop, *request))
 
     def adjoint(self, request: Adjoint) -> Vector:
         """``Xᵀ weights``."""
-        return self._accumulate(kernels.adjoint_rows, *request)
+        return self._accumulate(loops.adjoint_rows, *request)
 
     def product(self, request: Product) -> Vector:
         """``Xᵀ(weights ∘ X p)`` of one right-hand side."""
-        return self._accumulate(kernels.product_rows, *request)
+        return self._accumulate(loops.product_rows, *request)
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
         """The same of several: where it pays, up to blocks.WIDTH to a pass, so that a row and its column indices are read once for all of them.
@@ -109,9 +109,9 @@ class Passes:
         blocks.unpack_sum(parts, answers)
         return list(answers[: len(requests)])
 
-    def _accumulate(self, kernel: Any, *arguments: Vector) -> Vector:
+    def _accumulate(self, loop: Any, *arguments: Vector) -> Vector:
         self._partial[:] = 0.0
-        self._over_rows(self._slices, lambda start, stop, thread: kernel(*self._rows[:3], start, stop, *arguments, self._partial[thread]))
+        self._over_rows(self._slices, lambda start, stop, thread: loop(*self._rows[:3], start, stop, *arguments, self._partial[thread]))
         return np.asarray(self._partial.sum(axis=0))
 
     def _over_rows(self, slices: Sequence[Sequence[int]], work: Callable[[int, int, int], None]) -> None:

@@ -1,6 +1,6 @@
 """Fused updates of dense vectors, compiled: each reads its vectors once where NumPy would make a pass and a temporary for every operator."""
 
-from core.kernels import compiled
+from core.loops import compiled
 from core.passes import Vector
 
 

@@ -9,7 +9,7 @@ import pytest
 from importlinter.application.use_cases import create_report, read_user_options
 from importlinter.cli import lint_imports
 
-HEAVY = {"numba", "llvmlite", "scipy", "sklearn", "core.kernels", "core.sweeps", "core.training", "workers.tasks", "workers.run"}
+HEAVY = {"numba", "llvmlite", "scipy", "sklearn", "core.loops", "core.sweeps", "core.training", "workers.tasks", "workers.run"}
 
 
 def loaded_by(module: str) -> set[str]:

@@ -46,6 +46,6 @@ def test_nothing_names_the_machine_it_was_made_on(repository: Path) -> None:
     assert not named
 
 
-@pytest.mark.parametrize("text", ["cd /work/main", "see /root/x", "open('/home/me')"])
-def test_the_pattern_finds_machine_paths(text: str) -> None:
-    assert FORBIDDEN.search(text)
+@pytest.mark.parametrize("folder", ["work", "root", "home"])
+def test_the_pattern_finds_machine_paths(folder: str) -> None:
+    assert FORBIDDEN.search(f"see /{folder}/project")

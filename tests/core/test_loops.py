@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import kernels, passes
+from core import loops, passes
 from core.columns import compact
 from core.passes import Adjoint, Passes, Product, Scores
 from core.rows import SparseRows
@@ -29,7 +29,7 @@ def test_product_is_two_dense_products(whole: SparseRows, start: int, stop: int)
     vector, weights = rng.standard_normal(10), rng.random(30) * (rng.random(30) < 0.7)
     scores, out = np.full(30, np.nan), rng.standard_normal(10)
     before = out.copy()
-    kernels.product_rows(*whole[:3], start, stop, vector, weights, scores, out)
+    loops.product_rows(*whole[:3], start, stop, vector, weights, scores, out)
     X = with_bias(dense_of(whole))
     read = (np.arange(30) >= start) & (np.arange(30) < stop) & (weights != 0)
     np.testing.assert_allclose(scores[read], (X @ vector)[read], rtol=1e-13)
@@ -41,7 +41,7 @@ def test_product_is_two_dense_products(whole: SparseRows, start: int, stop: int)
 def test_scores_are_a_dense_product_where_not_skipped(whole: SparseRows, start: int, stop: int) -> None:
     rng = np.random.default_rng(2)
     vector, skipped, scores = rng.standard_normal(10), (rng.random(30) < 0.4).astype(float), np.full(30, np.nan)
-    kernels.score_rows(*whole[:3], start, stop, vector, skipped, scores)
+    loops.score_rows(*whole[:3], start, stop, vector, skipped, scores)
     read = (np.arange(30) >= start) & (np.arange(30) < stop) & (skipped == 0)
     np.testing.assert_allclose(scores[read], (with_bias(dense_of(whole)) @ vector)[read], rtol=1e-13)
     assert np.isnan(scores[~read]).all()
@@ -52,19 +52,19 @@ def test_adjoint_adds_a_dense_product(whole: SparseRows, start: int, stop: int) 
     rng = np.random.default_rng(3)
     weights, out = rng.standard_normal(30) * (rng.random(30) < 0.7), rng.standard_normal(10)
     before = out.copy()
-    kernels.adjoint_rows(*whole[:3], start, stop, weights, out)
+    loops.adjoint_rows(*whole[:3], start, stop, weights, out)
     read = (np.arange(30) >= start) & (np.arange(30) < stop)
     np.testing.assert_allclose(out, before + with_bias(dense_of(whole)).T @ np.where(read, weights, 0), rtol=1e-12, atol=1e-13)
 
 
 def test_the_largest_column_is_read_as_an_unsigned_number() -> None:
-    """Where a signed 32-bit index would wrap around, only the kernels that take no vector of that length can be tried: gathering and counting."""
+    """Where a signed 32-bit index would wrap around, only the loops that take no vector of that length can be tried: gathering and counting."""
     top = np.array([2**32 - 1], np.uint32)
     out = np.zeros(1, np.uint32)
     column_of = np.arange(3, dtype=np.uint32)
     column_of[2] = top[0]
     indptr, value = np.array([0, 1]), np.ones(1, np.float32)
-    kernels.gather_rows(indptr, np.array([2], np.uint32), value, np.zeros(1, np.int64), column_of, 0, 1, indptr, out, value.copy())
+    loops.gather_rows(indptr, np.array([2], np.uint32), value, np.zeros(1, np.int64), column_of, 0, 1, indptr, out, value.copy())
     assert out[0] == 2**32 - 1
 
 
@@ -170,7 +170,7 @@ def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole:
         if arguments[-1].ctypes.data != main[0].ctypes.data:
             raise ZeroDivisionError
 
-    monkeypatch.setattr(kernels, "adjoint_rows", broken)
+    monkeypatch.setattr(loops, "adjoint_rows", broken)
     with closing(Passes(whole, 2, lambda: None)) as made:
         main = made._partial
         with pytest.raises(ZeroDivisionError):
