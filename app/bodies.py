@@ -20,6 +20,7 @@ from app.services import Services
 from workers.contract import Dataset
 from workers.datasets import DatasetBuilder
 from workers.storage import Store
+from workers.storage.trouble import disk
 
 T = TypeVar("T")
 _WORTH_PARSING = 32 << 10
@@ -97,18 +98,21 @@ def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
         raise InvalidRequest(error.field, error.detail) from None
 
 
+@disk("write", "the upload")
 def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[Body, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
     body = body_of(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(_spool(services.store)))
     return body, builder
 
 
+@disk("write", "the upload")
 def _take(body: Body, builder: DatasetBuilder, data: bytes) -> None:
     for piece in pieces(data):
         for batch in body.feed(piece):
             builder.add(batch)
 
 
+@disk("write", "the upload")
 def _end(body: Body, builder: DatasetBuilder, data: bytes) -> Dataset:
     _take(body, builder, data)
     for batch in body.finish():

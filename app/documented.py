@@ -20,6 +20,7 @@ _MEANINGS = {
     415: "The body is of a type or encoding that is not read",
     422: "The request or its documents are not valid",
     503: "A part of the service does not answer; try again",
+    507: "The store has no room left",
 }
 
 LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}

@@ -50,6 +50,7 @@ KINDS: dict[type[HalfmoonError], Kind] = {
     shared.LimitExceeded: Kind(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "limit-exceeded", "More than this installation takes"),
     shared.NotFound: Kind(HTTPStatus.NOT_FOUND, "not-found", "Not found"),
     shared.Conflict: Kind(HTTPStatus.CONFLICT, "conflict", "The present state forbids it"),
+    shared.StoreFull: Kind(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage", "The store has no room left"),
     shared.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "A part of the service does not answer"),
     HalfmoonError: Kind(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", "The service failed"),
 }

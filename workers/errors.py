@@ -9,6 +9,7 @@ HalfmoonError
 ├── LimitExceeded        more documents, features, … than configured
 └── Unavailable          a part of the service does not answer; trying again later may help
     ├── StoreUnavailable
+    │   └── StoreFull        there is no room for what was to be stored
     ├── QueueUnavailable
     └── LiveUnavailable
 """
@@ -70,6 +71,10 @@ class Unavailable(HalfmoonError):
 
 class StoreUnavailable(Unavailable):
     """The store cannot be read or written."""
+
+
+class StoreFull(StoreUnavailable):
+    """The store has no room for what was to be written."""
 
 
 class QueueUnavailable(Unavailable):

@@ -3,18 +3,23 @@
 import json
 import math
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from core.result import Status
 from workers.contract import File
 from workers.datasets import Documents
+from workers.errors import StoreUnavailable
 from workers.heart import trace_row
 from workers.storage import Store
+from workers.storage.trouble import disk
 
 if TYPE_CHECKING:
     from core.training import Training
@@ -24,17 +29,17 @@ _ROWS = 10_000
 
 def usable(training: "Training") -> bool:
     """Whether every number of a training is one, so that the model may be published; overflow anywhere makes it worthless."""
-    model = training.model
-    finite = (np.isfinite(array).all() for array in (model.coefficients, model.intercepts, training.scores))
-    return training.status is not Status.NUMERICAL_ERROR and math.isfinite(training.objective) and all(finite)
+    finite = training.model.finite and bool(np.isfinite(training.scores).all())
+    return training.status is not Status.NUMERICAL_ERROR and math.isfinite(training.objective) and finite
 
 
+@disk("write", "the results of a training")
 def store_results(store: Store, training: "Training", documents: Documents, prefix: str) -> dict[str, File]:
-    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``."""
+    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``. Raises StoreUnavailable."""
     folder = store.staging()
     try:
         arrays, meta = training.model.to_arrays()
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / "model.safetensors")
+        _write_model(folder / "model.safetensors", arrays)
         (folder / "model.json").write_text(json.dumps(meta))
         (folder / "trace.json").write_text(json.dumps([trace_row(point) for point in training.trace]))
         _write_labels(folder / "labels.ndjson", training, documents)
@@ -42,6 +47,13 @@ def store_results(store: Store, training: "Training", documents: Documents, pref
         return {kind: store.upload(f"{prefix}/{name}", folder / name) for kind, name in names.items()}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_model(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    except SafetensorError as error:
+        raise StoreUnavailable(f"cannot write a model: {error}") from error
 
 
 def _write_labels(path: Path, training: "Training", documents: Documents) -> None:

@@ -55,7 +55,7 @@ _LINES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@bodies.post("", status_code=202, responses={**_ACCEPTED, **refusals(404, 413, 415, 422, 503)}, openapi_extra=_SUBMIT)
+@bodies.post("", status_code=202, responses={**_ACCEPTED, **refusals(404, 413, 415, 422, 503, 507)}, openapi_extra=_SUBMIT)
 async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
@@ -87,7 +87,7 @@ def show_job(services: Has, id: str) -> JobOut:
     return JobOut.of(job_now(services.jobs, services.live, id))
 
 
-@router.post("/{id}/cancel", status_code=202, responses=refusals(404, 409, 422, 503))
+@router.post("/{id}/cancel", status_code=202, responses=refusals(404, 409, 422, 503, 507))
 def cancel_job(services: Has, id: str) -> JobOut:
     """Ask a job to stop; `cancelling` says that it was asked, `cancelled` that it has stopped."""
     job = services.jobs.cancel(id)

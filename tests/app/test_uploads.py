@@ -15,6 +15,7 @@ import scipy.sparse
 
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, problem_of
 from tests.app.encodings import ENCODERS, as_ndjson, npz
+from tests.workers.conftest import no_file_beyond
 
 NUMBERED: list[dict[str, Any]] = [
     {"indices": [0, 7, 3], "values": [0.5, -2.0, 1.25], "label": 2},
@@ -218,3 +219,24 @@ def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("media_type", ENCODERS)
+@pytest.mark.parametrize("room", [0, 100, 1000, 100_000])
+def test_a_full_disk_is_told_and_nothing_is_kept(gateway: Gateway, media_type: str, room: int) -> None:
+    documents = [{"id": f"document {number}", "indices": [0, number % 50 + 1], "values": [1.0, 0.5]} for number in range(20_000)]
+    body, headers = ENCODERS[media_type](documents), {"content-type": media_type}
+    before = gateway.kept()
+    with no_file_beyond(room):
+        problem = problem_of(gateway.client.post("/v1/datasets", content=body, headers=headers), 507)
+    assert problem["type"] == "/problems/insufficient-storage"
+    assert gateway.kept() == before
+    assert gateway.client.post("/v1/datasets", content=body, headers=headers).status_code == 201
+
+
+def test_labels_that_a_full_disk_does_not_take(gateway: Gateway) -> None:
+    path = f"/v1/datasets/{gateway.upload(TWO_CLASSES)['id']}/labels"
+    before = gateway.kept()
+    with no_file_beyond(0):
+        problem_of(gateway.client.put(path, json={"labels": {"c": "yes"}}), 507)
+    assert gateway.kept() == before

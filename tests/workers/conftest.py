@@ -1,10 +1,12 @@
 """A real Valkey server for the tests of this folder, and stores and datasets to work on."""
 
 import os
+import resource
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -151,3 +153,14 @@ def success(store: Store, attempt: int = 1) -> Outcome:
         path.write_bytes(content)
         files[kind] = store.upload(f"files/{new_id('x')}", path)
     return Outcome(state=JobState.SUCCEEDED, attempt=attempt, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, files=files)
+
+
+@contextmanager
+def no_file_beyond(size: int) -> Iterator[None]:
+    """What a full disk is to a process: writing any file beyond so many bytes fails."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +15,11 @@ from redis.exceptions import ConnectionError as NoConnection
 
 import core.training
 from core.errors import InvalidDocuments
-from core.model import Model
+from core.linear_model import LinearModel
 from core.progress import Observer, TracePoint
 from core.result import Status
 from core.training import Training
-from tests.workers.conftest import make_dataset, rows, submit, two_clouds
+from tests.workers.conftest import make_dataset, no_file_beyond, rows, submit, two_clouds
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState, Publication
 from workers.datasets import Batch, Datasets
@@ -54,7 +55,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> list[Faked]:
 
 
 def trained(status: Status = Status.CONVERGED) -> Training:
-    model = Model(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.zeros(1))
+    model = LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.zeros(1))
     unlabeled = np.arange(6, 60)
     point = TracePoint("mfn", 1, 0.5, float("nan"), 1.0, 0.1)
     return Training(model, unlabeled, np.linspace(-1, 1, len(unlabeled))[:, None], None, 0.5, status, ["a warning"], [point], 1.0)
@@ -245,10 +246,10 @@ OUT_OF_RANGE: dict[str, Callable[[Training], Training]] = {
     "objective": lambda training: replace(training, objective=float("inf")),
     "scores": lambda training: replace(training, scores=np.full_like(training.scores, np.nan)),
     "coefficients": lambda training: replace(
-        training, model=Model(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.full((21, 1), np.inf), np.zeros(1))
+        training, model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.full((21, 1), np.inf), np.zeros(1))
     ),
     "intercept": lambda training: replace(
-        training, model=Model(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.array([np.nan]))
+        training, model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.array([np.nan]))
     ),
 }
 
@@ -280,6 +281,25 @@ def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, part
     Attempts(parts).run(id)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
+
+
+@pytest.mark.parametrize("room", [250, 1500, 3000])
+def test_a_disk_without_room_for_the_results_leaves_the_job_to_another_attempt(store: Store, parts: Parts, fake: list[Faked], room: int) -> None:
+    dataset = make_dataset(store, [two_clouds(400)])
+    id = submit(store, dataset=dataset.id)
+
+    def train(observer: Observer) -> Training:
+        stack.enter_context(no_file_beyond(room))
+        return replace(trained(), unlabeled=np.arange(12, 400), scores=np.zeros((388, 1)))
+
+    fake.append(train)
+    with ExitStack() as stack, pytest.raises(StoreUnavailable):
+        Attempts(parts).run(id)
+    assert Jobs(store).get(id).state is JobState.RUNNING
+    assert list(store.staging().parent.glob("*/*")) == []
+    fake.append(lambda _: trained())
+    Attempts(parts).run(id)
+    assert Jobs(store).get(id).state is JobState.SUCCEEDED
 
 
 def test_a_deleted_dataset_fails_the_job(store: Store, parts: Parts) -> None:

@@ -1,5 +1,6 @@
 """The promises of a store, kept by a folder and by S3 (a real HTTP server that speaks it)."""
 
+import errno
 import hashlib
 import os
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workers.contract import File
-from workers.errors import StoreUnavailable
+from workers.errors import StoreFull, StoreUnavailable
 from workers.storage import KeyMissing, Store, open_store
 from workers.storage.folder import FolderStore
 from workers.storage.objects import ObjectStore
@@ -164,6 +165,29 @@ def test_a_folder_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
     assert not store.writable()
     with pytest.raises(StoreUnavailable):
         store.create("a", b"x")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_has_an_error_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def full(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    store = FolderStore(tmp_path)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreFull, match=os.strerror(number)):
+        store.create("a", b"x")
+    assert not store.writable()
+
+
+def test_what_may_not_be_looked_at_is_not_taken_for_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    store = FolderStore(tmp_path)
+    store.create("a", b"x")
+    monkeypatch.setattr(os, "stat", refuse)
+    with pytest.raises(StoreUnavailable, match="cannot read a: no"):
+        store.exists("a")
 
 
 def test_nothing_temporary_remains(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """One-dimensional .npy files that grow on disk, so that memory stays flat however long they become."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Self
@@ -37,8 +38,9 @@ class ArrayFile:
         return self._path
 
     def close(self) -> None:
-        """Close without finishing; harmless after ``finish``."""
-        self._file.close()
+        """Close without finishing, whatever of it can still be written; harmless after ``finish``."""
+        with suppress(OSError):
+            self._file.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,6 +1,7 @@
 """Building a dataset from batches, with memory that does not grow with the number of documents."""
 
 import shutil
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -16,10 +17,11 @@ from workers.datasets.batch import Batch
 from workers.datasets.ids import IdWriter, id_fault
 from workers.datasets.labels import Classes
 from workers.datasets.manifest import class_warnings, content_digest, document_warnings
-from workers.errors import LimitExceeded
+from workers.errors import LimitExceeded, StoreUnavailable
 from workers.names import new_id
 from workers.settings import Limits
 from workers.storage import Store
+from workers.storage.trouble import disk
 
 MAX_FAULTS = 20
 SEEN_FEATURES = 1 << 24
@@ -27,7 +29,7 @@ SEEN_FEATURES = 1 << 24
 
 
 class DatasetBuilder:
-    """Takes batches and seals them as one dataset. A context manager: whoever leaves it without sealing leaves nothing behind.
+    """Takes batches and seals them as one dataset. A context manager, of use once entered: whoever leaves it without sealing leaves nothing behind.
 
     Values that are stored though they are zero are dropped, so that the same documents give the same bytes however they were sent.
     """
@@ -38,31 +40,34 @@ class DatasetBuilder:
         self._limits = limits
         self._name = name
         self._id = new_id("ds")
-        self._folder = store.staging()
-        self._indptr = ArrayFile(self._folder / "indptr.npy", "<i8")
-        self._indices = ArrayFile(self._folder / "indices.npy", "<u4")
-        self._values = ArrayFile(self._folder / "values.npy", "<f4")
-        self._labels = ArrayFile(self._folder / "codes.npy", "<i4")
-        self._ids = IdWriter(self._folder)
         self._classes = Classes(limits.classes)
         self._n_features = 0
         self._n_empty = 0
         self._seen = np.zeros(0, bool)
-        self._indptr.append(np.zeros(1, np.int64))
 
+    @disk("write", "a dataset")
     def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._folder = self._store.staging()
+            stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            self._indptr = stack.enter_context(ArrayFile(self._folder / "indptr.npy", "<i8"))
+            self._indices = stack.enter_context(ArrayFile(self._folder / "indices.npy", "<u4"))
+            self._values = stack.enter_context(ArrayFile(self._folder / "values.npy", "<f4"))
+            self._labels = stack.enter_context(ArrayFile(self._folder / "codes.npy", "<i4"))
+            self._ids = stack.enter_context(closing(IdWriter(self._folder)))
+            self._indptr.append(np.zeros(1, np.int64))
+            self._held = stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for part in (self._indptr, self._indices, self._values, self._labels, self._ids):
-            part.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
+    @disk("write", "a dataset")
     def add(self, batch: Batch) -> None:
         """Check a batch and append it.
 
-        Raises InvalidDocuments with at most 20 faults, each naming the document by its id (or position) and the field, and LimitExceeded.
-        After either, the builder can only be left.
+        Raises InvalidDocuments with at most MAX_FAULTS faults, each naming the document by its id (or position) and the field, LimitExceeded,
+        and StoreUnavailable. After any of them the builder can only be left.
         """
         self._check_shape(batch)
         rows = sorted_rows(batch.rows)
@@ -77,8 +82,12 @@ class DatasetBuilder:
         self._values.append(rows.values[start:stop])
         self._note(rows)
 
+    @disk("write", "a dataset")
     def seal(self) -> Dataset:
-        """Make everything durable, the manifest last, and return it. Raises InvalidDocuments for ids used twice or if there is no document."""
+        """Make everything durable, the manifest last, and return it; or leave nothing.
+
+        Raises InvalidDocuments for ids used twice or if there is no document, and StoreUnavailable.
+        """
         if not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
         ids = self._ids.seal()
@@ -88,9 +97,15 @@ class DatasetBuilder:
             paths["ids"] = ids
         labels, classes = self._final_labels()
         paths["labels"] = labels.finish()
-        files = {name: self._store.upload(f"datasets/{self._id}/{path.name}", path) for name, path in paths.items()}
-        dataset = self._manifest(classes, n_nonzeros, files)
-        records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
+        try:
+            files = {name: self._store.upload(f"datasets/{self._id}/{path.name}", path) for name, path in paths.items()}
+            dataset = self._manifest(classes, n_nonzeros, files)
+            records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
+        except BaseException:
+            # what cannot be removed either is collected a day later
+            with suppress(StoreUnavailable):
+                self._store.delete(f"datasets/{self._id}")
+            raise
         return dataset
 
     def _manifest(self, classes: list[tuple[Label, int]], n_nonzeros: int, files: dict[str, File]) -> Dataset:

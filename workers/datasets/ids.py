@@ -1,6 +1,7 @@
 """Document ids: a line of JSON each, in a file that exists only if some id is not its document's position."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,10 +48,11 @@ class IdWriter:
         return path
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close what is open, whatever of it can still be written."""
         for file in (self._file, self._hashes):
             if file is not None:
-                file.close()
+                with suppress(OSError):
+                    file.close()
 
     def _begin(self) -> None:
         """Start the file, with the positions of the documents before the first whose id is another."""

@@ -20,6 +20,7 @@ from workers.jobs import Jobs
 from workers.names import born_before, check_name, is_id, new_id
 from workers.settings import Limits
 from workers.storage import KeyMissing, Store
+from workers.storage.trouble import disk
 
 _UNFINISHED_SECONDS = 86_400
 """An upload or relabeling that takes longer than this may be taken for abandoned."""
@@ -64,6 +65,7 @@ class Datasets:
         except KeyMissing:
             raise NotFound("dataset", id) from None
 
+    @disk("write", "the labels of a dataset")
     def relabel(self, id: str, labels: Mapping[str, Label | None], name: str | None = None) -> Dataset:
         """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
 

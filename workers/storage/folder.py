@@ -11,26 +11,28 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISREG
 
 from workers.contract import File
 from workers.errors import StoreUnavailable
 from workers.storage.digest import sha256_of
 from workers.storage.keys import KeyMissing, check_key
-from workers.storage.staging import Staging
+from workers.storage.staging import Staged, Staging
+from workers.storage.trouble import disk
 
 
-class FolderStore:
+class FolderStore(Staged):
     """A Store below ``root``; its staging area is the hidden folder ``.staging`` there."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
-        self._staging = Staging(self._root / ".staging")
+        super().__init__(Staging(self._root / ".staging"))
         self._verified: set[tuple[str, str]] = set()
 
     def create(self, key: str, data: bytes) -> bool:
         """See Store."""
         path = self._path(key)
-        with _trouble("write", key), self._written(data) as temporary:
+        with disk("write", key), self._written(data) as temporary:
             self._make_folder(path.parent)
             try:
                 os.link(temporary, path)
@@ -44,12 +46,12 @@ class FolderStore:
     def replace(self, key: str, data: bytes) -> None:
         """See Store."""
         path = self._path(key)
-        with _trouble("write", key), self._written(data) as temporary:
+        with disk("write", key), self._written(data) as temporary:
             self._rename(temporary, path)
 
     def read(self, key: str) -> bytes:
         """See Store."""
-        with _trouble("read", key):
+        with disk("read", key):
             try:
                 return self._path(key).read_bytes()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -57,11 +59,15 @@ class FolderStore:
 
     def exists(self, key: str) -> bool:
         """See Store."""
-        return self._path(key).is_file()
+        with disk("read", key):
+            try:
+                return S_ISREG(self._path(key).stat().st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
 
     def children(self, prefix: str) -> list[str]:
         """See Store."""
-        with _trouble("list", prefix):
+        with disk("list", prefix):
             try:
                 return sorted(name for name in os.listdir(self._path(prefix)) if not name.startswith("."))
             except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +76,7 @@ class FolderStore:
     def delete(self, prefix: str) -> None:
         """See Store. A folder vanishes in one step: it is moved aside, then removed."""
         path = self._path(prefix)
-        with _trouble("delete", prefix):
+        with disk("delete", prefix):
             aside = self._staging.folder() / secrets.token_hex(8)
             try:
                 os.rename(path, aside)
@@ -85,7 +91,7 @@ class FolderStore:
     def upload(self, key: str, path: Path) -> File:
         """See Store. A file of the staging area is moved, not copied."""
         target = self._path(key)
-        with _trouble("write", key):
+        with disk("write", key):
             digest, size = sha256_of(path)
             with path.open("rb") as opened:
                 os.fsync(opened.fileno())
@@ -97,7 +103,7 @@ class FolderStore:
         """See Store. The file itself, its checksum verified once by each process."""
         path = self._path(file.key)
         if (file.key, file.sha256) not in self._verified:
-            with _trouble("read", file.key):
+            with disk("read", file.key):
                 try:
                     digest, size = sha256_of(path)
                 except FileNotFoundError:
@@ -105,26 +111,16 @@ class FolderStore:
             if (digest, size) != (file.sha256, file.bytes):
                 raise StoreUnavailable(f"{file.key} is damaged: its checksum is not the recorded one")
             self._verified.add((file.key, file.sha256))
-        elif not path.is_file():
+        elif not self.exists(file.key):
             raise KeyMissing(file.key)
         return path
-
-    def staging(self) -> Path:
-        """See Store."""
-        with _trouble("write", "staging"):
-            return self._staging.fresh()
-
-    def sweep(self) -> None:
-        """See Store."""
-        with _trouble("write", "staging"):
-            self._staging.sweep()
 
     def writable(self) -> bool:
         """See Store."""
         try:
-            with self._written(b"?"):
+            with disk("write", "a probe"), self._written(b"?"):
                 return True
-        except OSError:
+        except StoreUnavailable:
             return False
 
     def _path(self, key: str) -> Path:
@@ -174,12 +170,3 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _trouble(verb: str, key: str) -> Iterator[None]:
-    """What the operating system refuses becomes StoreUnavailable."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreUnavailable(f"cannot {verb} {key}: {error.strerror or error}") from error

@@ -17,7 +17,8 @@ from workers.errors import StoreUnavailable
 from workers.storage.cache import FileCache
 from workers.storage.digest import sha256_of
 from workers.storage.keys import KeyMissing, check_key
-from workers.storage.staging import Staging
+from workers.storage.staging import Staged, Staging
+from workers.storage.trouble import disk
 
 _PROBE = "probe"
 _CONNECT = timedelta(seconds=3)
@@ -37,12 +38,12 @@ def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str
     return ObjectStore(client, cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
 
 
-class ObjectStore:
+class ObjectStore(Staged):
     """A Store over an obstore client whose ``create`` is conditional (S3: ``If-None-Match: *``)."""
 
     def __init__(self, client: Client, cache: Path, cache_bytes: int) -> None:
         self._client = client
-        self._staging = Staging(cache / "staging")
+        super().__init__(Staging(cache / "staging"))
         self._cache = FileCache(cache / "files", cache_bytes, self._staging)
 
     def create(self, key: str, data: bytes) -> bool:
@@ -93,24 +94,14 @@ class ObjectStore:
         with _trouble("write", key):
             digest, size = sha256_of(path)
             obstore.put(self._client, check_key(key), path)
-        file = File(key=key, sha256=digest, bytes=size)
-        self._cache.adopt(file, path)
+            file = File(key=key, sha256=digest, bytes=size)
+            self._cache.adopt(file, path)
         return file
 
     def local(self, file: File) -> Path:
         """See Store. Fetched at most once while it stays in the cache."""
         with _trouble("read", file.key):
             return self._cache.path(file, self._fetch)
-
-    def staging(self) -> Path:
-        """See Store."""
-        with _trouble("write", "staging"):
-            return self._staging.fresh()
-
-    def sweep(self) -> None:
-        """See Store."""
-        with _trouble("write", "staging"):
-            self._staging.sweep()
 
     def writable(self) -> bool:
         """See Store."""
@@ -134,10 +125,11 @@ class ObjectStore:
 
 @contextmanager
 def _trouble(verb: str, key: str) -> Iterator[None]:
-    """What the service refuses becomes KeyMissing or StoreUnavailable."""
-    try:
-        yield
-    except (NotFoundError, FileNotFoundError):
-        raise KeyMissing(key) from None
-    except (BaseError, OSError) as error:
-        raise StoreUnavailable(f"cannot {verb} {key}: {error}") from error
+    """What the service or the local disk refuses becomes KeyMissing or StoreUnavailable."""
+    with disk(verb, key):
+        try:
+            yield
+        except (NotFoundError, FileNotFoundError):
+            raise KeyMissing(key) from None
+        except BaseError as error:
+            raise StoreUnavailable(f"cannot {verb} {key}: {error}") from error

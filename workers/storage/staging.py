@@ -12,9 +12,11 @@ import tempfile
 import threading
 from pathlib import Path
 
+from workers.storage.trouble import disk
+
 
 class Staging:
-    """The staging area below ``root``, shared by any number of processes on one machine."""
+    """The staging area below ``root``, shared by any number of processes on one machine. Its methods raise StoreUnavailable."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -23,6 +25,7 @@ class Staging:
         self._lock = -1
         self._folder = root
 
+    @disk("write", "the staging area")
     def folder(self) -> Path:
         """This process's own folder; a forked child gets a new one."""
         with self._guard:
@@ -31,10 +34,12 @@ class Staging:
                 self._owner = os.getpid()
             return self._folder
 
+    @disk("write", "the staging area")
     def fresh(self) -> Path:
         """A new, empty folder within this process's own."""
         return Path(tempfile.mkdtemp(dir=self.folder()))
 
+    @disk("write", "the staging area")
     def sweep(self) -> None:
         """Remove the folders of processes that have died."""
         if not self._root.is_dir():
@@ -42,6 +47,21 @@ class Staging:
         names = {entry.name.removesuffix(".lock") for entry in os.scandir(self._root)}
         for name in names:
             _remove_if_abandoned(self._root, name)
+
+
+class Staged:
+    """The part of a Store that is the same for all of them."""
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+
+    def staging(self) -> Path:
+        """See Store."""
+        return self._staging.fresh()
+
+    def sweep(self) -> None:
+        """See Store."""
+        self._staging.sweep()
 
 
 def _claim(root: Path) -> tuple[int, Path]:
