@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import entr, rel_entr
 
 from core.loops import compiled
-from core.options import SemiSupervisedOptions
+from core.options import BalancedOptions
 from core.problem import Problem
 from core.sweeps import Vector
 
@@ -16,7 +16,7 @@ _MAX_STEPS = 500
 _LARGEST_POWER = 700.0
 
 
-def positive_fraction(problem: Problem, options: SemiSupervisedOptions) -> float:
+def positive_fraction(problem: Problem, options: BalancedOptions) -> float:
     """The fraction asked for, or that of the labeled rows."""
     return problem.labeled_fraction() if options.positive_fraction is None else options.positive_fraction
 

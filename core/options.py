@@ -16,9 +16,32 @@ Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Options(BaseModel):
-    """What every algorithm takes."""
+    """What the options of all algorithms have in common: how they are read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> Self:
+        """Options from JSON; raises InvalidOption that names the first wrong field."""
+        try:
+            return cls.model_validate(dict(given), by_alias=True, by_name=False)
+        except ValidationError as error:
+            raise _invalid(cls, error) from None
+
+
+class BalancedOptions(Options):
+    """What every algorithm takes that needs to know how the unlabeled documents are shared among the classes."""
+
+    positive_fraction: Fraction | None = Field(
+        default=None, description="Fraction of the unlabeled documents in the positive class (of two); by default that of the labeled documents."
+    )
+    class_fractions: dict[str, Fraction] | None = Field(
+        default=None, description="Fraction of the unlabeled documents in each class, for more than two; by default those of the labeled documents."
+    )
+
+
+class LinearOptions(Options):
+    """What every algorithm of the linear family takes."""
 
     lambda_: Weight = Field(
         default=1e-3,
@@ -30,28 +53,14 @@ class Options(BaseModel):
     )
     max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most Newton steps of one solve; reaching it is told in the status.")
 
-    @classmethod
-    def parse(cls, given: Mapping[str, Any]) -> Self:
-        """Options from JSON; raises InvalidOption that names the first wrong field."""
-        try:
-            return cls.model_validate(dict(given), by_alias=True, by_name=False)
-        except ValidationError as error:
-            raise _invalid(cls, error) from None
 
-
-class SemiSupervisedOptions(Options):
-    """What every algorithm that learns from unlabeled documents takes."""
+class SemiSupervisedOptions(LinearOptions, BalancedOptions):
+    """What the linear algorithms take that learn from unlabeled documents."""
 
     lambda_u: Weight = Field(default=1.0, description="Weight λ' of the mean loss of the unlabeled documents, against 1 for the labeled.")
-    positive_fraction: Fraction | None = Field(
-        default=None, description="Fraction of the unlabeled documents in the positive class (of two); by default that of the labeled documents."
-    )
-    class_fractions: dict[str, Fraction] | None = Field(
-        default=None, description="Fraction of the unlabeled documents in each class, for more than two; by default those of the labeled documents."
-    )
 
 
-class SvmOptions(Options):
+class SvmOptions(LinearOptions):
     """Options of the supervised L2-SVM."""
 
 

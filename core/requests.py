@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.errors import InvalidDocuments, InvalidOption
-from core.options import Options, SemiSupervisedOptions
+from core.options import BalancedOptions, Options
 from core.registry import algorithm as find_algorithm
 
 
@@ -17,7 +17,7 @@ def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[
     if len(classes) < 2:
         found = f"all labeled documents are of class {classes[0]!r}" if classes else "no document is labeled"
         raise InvalidDocuments(f"training needs labeled documents of at least two classes; {found}")
-    if isinstance(parsed, SemiSupervisedOptions):
+    if isinstance(parsed, BalancedOptions):
         _check_fractions(parsed, [str(label) for label in classes])
     return parsed
 
@@ -25,14 +25,14 @@ def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[
 def positive_fractions(options: Options, classes: Sequence[str | int]) -> list[float | None]:
     """For each two-class problem of a training (one for two classes, one a class for more) the fraction asked for, or None."""
     positives = classes[1:] if len(classes) == 2 else classes
-    if not isinstance(options, SemiSupervisedOptions):
+    if not isinstance(options, BalancedOptions):
         return [None] * len(positives)
     if options.class_fractions is not None:
         return [options.class_fractions[str(label)] for label in positives]
     return [options.positive_fraction] * len(positives)
 
 
-def _check_fractions(options: SemiSupervisedOptions, classes: Sequence[str]) -> None:
+def _check_fractions(options: BalancedOptions, classes: Sequence[str]) -> None:
     given = options.class_fractions
     if options.positive_fraction is not None and given is not None:
         raise InvalidOption("class_fractions", "give positive_fraction or class_fractions, not both")

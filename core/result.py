@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.kernel.function import Kernel
 from core.progress import TracePoint
 
 
@@ -23,17 +25,37 @@ class Status(StrEnum):
         return max(self, other, key=order.index)
 
 
-@dataclass(frozen=True)
-class Result:
-    """A two-class solution: a row ``x`` scores ``coefficients @ x + intercept``, positive for the class +1."""
+class Linear(NamedTuple):
+    """A row ``x`` scores ``coefficients @ x + intercept``."""
 
     coefficients: NDArray[np.float64]
     """shape (n_features,)"""
     intercept: float
+
+
+class Expansion(NamedTuple):
+    """A row ``x`` scores ``Σ_k weights[k] · kernel(row rows[k] of the problem, x) + intercept``."""
+
+    rows: NDArray[np.int64]
+    """shape (n_support,), ascending: positions in ``problem.rows``"""
+    weights: NDArray[np.float64]
+    """shape (n_support,)"""
+    intercept: float
+    kernel: Kernel
+
+
+Decision = Linear | Expansion
+
+
+@dataclass(frozen=True)
+class Result:
+    """A two-class solution: rows with a score above 0 are of class +1."""
+
+    decision: Decision
     unlabeled_scores: NDArray[np.float64]
     """shape (n_unlabeled,)"""
     objective: float
-    """the objective in the solver's docstring, at the returned coefficients"""
+    """the objective in the solver's docstring, at the returned decision"""
     status: Status
     trace: tuple[TracePoint, ...] = ()
     passes: float = 0.0

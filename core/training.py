@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.assembly import model_of
 from core.columns import Compact, compact
+from core.linear_model import LinearModel
 from core.model import Model
-from core.options import Options, SemiSupervisedOptions
+from core.options import BalancedOptions, Options
 from core.problem import Problem
 from core.progress import Observer, TracePoint
 from core.registry import ALGORITHMS
@@ -73,9 +75,9 @@ def train(
     except Stopped:
         return _nothing(rows.n_features, classes, unlabeled)
     with Sweeper(documents.rows, threads=threads, observer=observer) as sweeper:
-        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, start))
+        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, start if isinstance(start, LinearModel) else None))
     return Training(
-        model=_model(documents, rows.n_features, classes, results),
+        model=model_of(documents, rows.n_features, classes, [result.decision for result in results]),
         unlabeled=unlabeled,
         scores=np.column_stack([result.unlabeled_scores for result in results]),
         probabilities=None,
@@ -90,12 +92,12 @@ def train(
 def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[np.int64]) -> Training:
     """What there is when training is stopped before it has begun: coefficients of no feature."""
     n_columns = 1 if len(classes) == 2 else len(classes)
-    model = Model(list(classes), n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
+    model = LinearModel(list(classes), n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
     return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
 
 
 def _one_vs_rest(
-    documents: Compact, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], algorithm: str, options: Options, start: Model | None
+    documents: Compact, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], algorithm: str, options: Options, start: LinearModel | None
 ) -> dict[str, Callable[[], Steps]]:
     """The solvers of all two-class problems, each made when its turn comes, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()
@@ -112,7 +114,7 @@ def _one_vs_rest(
     }
 
 
-def _starting_point(start: Model, features: NDArray[np.uint32], classes: Sequence[str | int], positive: int) -> Vector | None:
+def _starting_point(start: LinearModel, features: NDArray[np.uint32], classes: Sequence[str | int], positive: int) -> Vector | None:
     """The coefficients that ``start`` has for one two-class problem, shape (n_columns + 1,), or None where it had no such problem."""
     if len(classes) == 2 or len(start.classes) == 2:
         column = 0 if list(start.classes) == list(classes) else None
@@ -127,14 +129,9 @@ def _starting_point(start: Model, features: NDArray[np.uint32], classes: Sequenc
     return init
 
 
-def _model(documents: Compact, n_features: int, classes: Sequence[str | int], results: Sequence[Result]) -> Model:
-    coefficients = np.column_stack([result.coefficients for result in results])
-    return Model(list(classes), n_features, documents.features, coefficients, np.array([result.intercept for result in results]))
-
-
 def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result]) -> list[str]:
     warnings = []
-    if isinstance(options, SemiSupervisedOptions) and n_unlabeled == 0:
+    if isinstance(options, BalancedOptions) and n_unlabeled == 0:
         warnings.append("there are no unlabeled documents: the model is the supervised one")
     short = sum(result.status is Status.ITERATION_LIMIT for result in results)
     if short:

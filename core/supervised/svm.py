@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from core.losses import Costs
-from core.options import Options
+from core.options import LinearOptions
 from core.problem import Problem
-from core.result import Result, Status
+from core.result import Linear, Result, Status
 from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.sweeps import Report, Request, Scores, Steps, Stopped, Vector
 
@@ -22,7 +22,7 @@ def labeled_costs(problem: Problem) -> Costs:
     return Costs(positive, negative)
 
 
-def fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
+def fit_labeled(iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
     """Move ``iterate`` to the supervised solution, from ``init`` if given; on return it knows the scores of all rows.
 
     Stopped before, it does not know those of the unlabeled ones: they are NaN.
@@ -34,7 +34,7 @@ def fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vect
         raise
 
 
-def _fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
+def _fit_labeled(iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:
     labeled = (np.arange(problem.rows.n_rows) < problem.n_labeled).astype(np.float64)
     if init is not None:
         yield from start_at(iterate, init, 1.0 - labeled)
@@ -48,10 +48,10 @@ def _fit_labeled(iterate: Iterate, problem: Problem, options: Options, init: Vec
 
 def result_of(iterate: Iterate, problem: Problem, objective: float, status: Status) -> Result:
     """A Result at an iterate."""
-    return Result(iterate.coefficients[:-1], float(iterate.coefficients[-1]), iterate.scores[problem.n_labeled :], objective, status)
+    return Result(Linear(iterate.coefficients[:-1], float(iterate.coefficients[-1])), iterate.scores[problem.n_labeled :], objective, status)
 
 
-def svm(problem: Problem, options: Options, init: Vector | None = None, /) -> Steps:
+def svm(problem: Problem, options: LinearOptions, init: Vector | None = None, /) -> Steps:
     """Supervised L2-SVM on the labeled rows; the unlabeled ones are only scored (NaN if stopped before).
 
     Objective: ``λ/2 |w|² + 1/2 Σ_i weight_i max(0, 1 − y_i o_i)²``, weights summing to 1 (Eqn. 1 of Sindhwani & Keerthi 2006 with a mean), the bias

@@ -7,10 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from core.linear_model import LinearModel
 from core.problem import Problem
-from core.result import Result, Status
+from core.result import Linear, Result, Status
 from core.rows import SparseRows
 from core.sweeps import Request
+from core.training import Training
 
 Array = NDArray[np.float64]
 
@@ -79,10 +81,17 @@ def small(seed: int, n: int = 40, d: int = 6, labeled: int = 8, gap: float = 0.8
 
 def weights_of(result: Result) -> Array:
     """Coefficients with the bias last."""
-    return np.append(result.coefficients, result.intercept)
+    assert isinstance(result.decision, Linear)
+    return np.append(result.decision.coefficients, result.decision.intercept)
 
 
 def as_steps(work: Generator[Request, Any, Any], answers: list[Any]) -> Generator[Request, Any, Result]:
     """Let a Sweeper run a part of a solver; its return value is appended to ``answers``."""
     answers.append((yield from work))
-    return Result(np.zeros(0), 0.0, np.zeros(0), 0.0, Status.CONVERGED)
+    return Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+
+
+def linear(training: Training) -> LinearModel:
+    """The model of a training by an algorithm of the linear family."""
+    assert isinstance(training.model, LinearModel)
+    return training.model

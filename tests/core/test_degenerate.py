@@ -12,7 +12,7 @@ from core.registry import ALGORITHMS
 from core.result import Status
 from core.rows import SparseRows
 from core.training import Training, train
-from tests.core.problems import Array, dense_of, rows_of, small, with_bias
+from tests.core.problems import Array, dense_of, linear, rows_of, small, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
 
@@ -25,8 +25,8 @@ def run(rows: SparseRows, codes: list[int] | NDArray[np.int32], name: str, **opt
     """Train on two classes and check what must hold for whatever input."""
     codes = np.array(codes, np.int32)
     training = train(rows, codes, ["no", "yes"], name, {"lambda": 1e-2, **options})
-    assert np.isfinite(training.model.coefficients).all()
-    assert np.isfinite(training.model.intercepts).all()
+    assert np.isfinite(linear(training).coefficients).all()
+    assert np.isfinite(linear(training).intercepts).all()
     assert np.isfinite(training.objective)
     np.testing.assert_array_equal(training.unlabeled, np.flatnonzero(codes < 0))
     np.testing.assert_allclose(training.model.scores(rows)[training.unlabeled], training.scores, rtol=1e-6, atol=1e-6)
@@ -64,7 +64,7 @@ def test_empty_rows_score_the_intercept(name: str) -> None:
     dense[[1, 5, 20, 39]] = 0.0
     training = run(rows_of(dense), data.codes, name)
     assert training.status is Status.CONVERGED
-    np.testing.assert_allclose(training.model.scores(rows_of(dense))[[1, 5, 20, 39], 0], training.model.intercepts[0])
+    np.testing.assert_allclose(training.model.scores(rows_of(dense))[[1, 5, 20, 39], 0], linear(training).intercepts[0])
 
 
 @every
@@ -72,10 +72,10 @@ def test_empty_rows_score_the_intercept(name: str) -> None:
 def test_all_zero_data_is_decided_by_the_intercept(name: str, n_features: int) -> None:
     rows = SparseRows(np.zeros(11, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
     training = run(rows, [1, 1, 1, 0] + [-1] * 6, name)
-    assert training.model.coefficients.shape == (0, 1)
+    assert linear(training).coefficients.shape == (0, 1)
     assert np.ptp(training.model.scores(rows)) == 0
     other = SparseRows(np.array([0, 2]), np.array([0, n_features - 1], np.uint32), np.ones(2, np.float32), n_features)
-    np.testing.assert_array_equal(training.model.scores(other)[0], training.model.intercepts)
+    np.testing.assert_array_equal(training.model.scores(other)[0], linear(training).intercepts)
     assert training.model.unseen(other) == 2
     if name == "svm":
         np.testing.assert_allclose(training.model.scores(rows)[:, 0], supervised(rows._replace(n_features=3), [1, 1, 1, 0] + [-1] * 6), atol=1e-3)
@@ -85,7 +85,7 @@ def test_all_zero_data_is_decided_by_the_intercept(name: str, n_features: int) -
 def test_stored_zeros_are_as_none(name: str) -> None:
     rows = SparseRows(np.array([0, 2, 4, 6]), np.array([0, 1] * 3, np.uint32), np.array([1, 0, -1, 0, 2, 0], np.float32), 2)
     training = run(rows, [1, 0, -1], name, **({} if name == "svm" else {"positive_fraction": 1.0}))
-    np.testing.assert_array_equal(training.model.coefficients[1], 0)
+    np.testing.assert_array_equal(linear(training).coefficients[1], 0)
     assert training.model.labels_of(training.model.scores(rows)).tolist() == [1, 0, 1]
 
 
@@ -97,9 +97,9 @@ def test_a_feature_in_no_labeled_row(name: str) -> None:
     dense = np.column_stack([truth * (np.arange(40) < 20), truth * (np.arange(40) >= 4), rng.random(40)])
     training = run(rows_of(dense), np.where(np.arange(40) < 4, truth > 0, -1).astype(np.int32), name)
     if name == "svm":
-        assert training.model.coefficients[1, 0] == 0
+        assert linear(training).coefficients[1, 0] == 0
     else:
-        assert abs(training.model.coefficients[1, 0]) > 0.1
+        assert abs(linear(training).coefficients[1, 0]) > 0.1
     if name == "tsvm":
         np.testing.assert_array_equal(training.model.labels_of(training.scores)[:16], truth[4:20] > 0)
 
@@ -148,7 +148,7 @@ def test_fractions_at_their_ends_push_all_rows_to_one_side(name: str, fraction: 
 def test_extreme_regularisers(name: str, ridge: float) -> None:
     data = small(4, n=30, labeled=6)
     training = run(data.rows, data.codes, name, **{"lambda": ridge})
-    largest = np.abs(training.model.coefficients).max()
+    largest = np.abs(linear(training).coefficients).max()
     if ridge > 1:
         assert largest < 1e-5
         assert training.objective == pytest.approx(0.5 if name == "svm" else 1.0, rel=1e-4)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.rows import SparseRows
 from core.training import Training, train
+from tests.core.problems import linear
 
 FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -53,12 +54,12 @@ def error(training: Training, scores: NDArray[np.float64], y: NDArray[np.int32])
 def plain_J(data: Data, training: Training, train_rows: NDArray[np.int64], labeled: NDArray[np.int64]) -> float:
     """Eqn. 18 from the stored model, by SciPy."""
     w = np.zeros(data.X.shape[1])
-    w[training.model.features] = training.model.coefficients[:, 0]
-    scores = data.X[train_rows].astype(np.float64) @ w + training.model.intercepts[0]
+    w[training.model.features] = linear(training).coefficients[:, 0]
+    scores = data.X[train_rows].astype(np.float64) @ w + linear(training).intercepts[0]
     y = np.where(data.y[train_rows][labeled] == training.model.classes[1], 1.0, -1.0)
     unlabeled = np.delete(scores, labeled)
     return float(
-        0.5e-3 * (w @ w + training.model.intercepts[0] ** 2)
+        0.5e-3 * (w @ w + linear(training).intercepts[0] ** 2)
         + 0.5 * np.mean(np.maximum(0, 1 - y * scores[labeled]) ** 2)
         + 0.5 * np.mean(np.maximum(0, 1 - np.abs(unlabeled)) ** 2)
     )

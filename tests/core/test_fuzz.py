@@ -14,7 +14,7 @@ from core.registry import ALGORITHMS
 from core.requests import check_options
 from core.result import Status
 from core.training import train
-from tests.core.problems import rows_of
+from tests.core.problems import linear, rows_of
 
 POSITIVE = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 1e-300, 1e300, 5e-324])
 ENTRY = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 1e-3, 100.0]) | st.floats(-10, 10, width=32)
@@ -83,7 +83,7 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
         return
     training = train(rows, codes, classes, problem.algorithm, problem.options)
     scores = training.model.scores(rows)
-    assert scores.shape == (len(codes), len(training.model.intercepts))
+    assert scores.shape == (len(codes), len(linear(training).intercepts))
     assert training.scores.shape == (int((codes < 0).sum()), scores.shape[1])
     assert np.isfinite(scores).all()
     assert np.isfinite(training.scores).all()

@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import model as module
+from core import linear_model as module
+from core.linear_model import LinearModel
 from core.model import Model
 from core.rows import SparseRows
 from tests.core.problems import dense_of, random_rows, rows_of
 
 
-def made(n_features: int = 12, columns: int = 1, seed: int = 0) -> Model:
+def made(n_features: int = 12, columns: int = 1, seed: int = 0) -> LinearModel:
     rng = np.random.default_rng(seed)
     features = np.sort(rng.choice(12, 7, replace=False)).astype(np.uint32) + np.uint32(n_features - 12)
     classes = ["a", "b"] if columns == 1 else [f"c{k}" for k in range(columns)]
-    return Model(classes, n_features, features, rng.standard_normal((7, columns)), rng.standard_normal(columns))
+    return LinearModel(classes, n_features, features, rng.standard_normal((7, columns)), rng.standard_normal(columns))
 
 
-def dense_scores(model: Model, rows: SparseRows) -> NDArray[np.float64]:
+def dense_scores(model: LinearModel, rows: SparseRows) -> NDArray[np.float64]:
     """For models whose features end at 12."""
     full = np.zeros((rows.n_features, model.coefficients.shape[1]))
     kept = model.features < rows.n_features
@@ -88,7 +89,7 @@ def test_arrays_carry_all_of_it(columns: int) -> None:
 
 @pytest.mark.parametrize("classes", [["x", "y"], [0, 1], [-5, 3]])
 def test_labels_keep_their_type(classes: list[Any]) -> None:
-    model = Model(classes, 1, np.zeros(1, np.uint32), np.ones((1, 1)), np.zeros(1))
+    model = LinearModel(classes, 1, np.zeros(1, np.uint32), np.ones((1, 1)), np.zeros(1))
     meta = json.loads(json.dumps(model.to_arrays()[1]))
     assert Model.from_arrays(model.to_arrays()[0], meta).classes == classes
 

@@ -14,7 +14,7 @@ from core.result import Status
 from core.rows import SparseRows
 from core.solver import solve
 from core.training import train
-from tests.core.problems import Array, dense_of, rows_of, weights_of, with_bias
+from tests.core.problems import Array, dense_of, linear, rows_of, weights_of, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
 
@@ -53,8 +53,8 @@ def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: st
     total = 0.0
     for k in range(K):
         w, objective = alone(rows, codes, k, name, ALGORITHMS[name].options.parse(given))
-        np.testing.assert_allclose(training.model.coefficients[:, k], w[:-1], atol=1e-6)
-        assert training.model.intercepts[k] == pytest.approx(w[-1], abs=1e-6)
+        np.testing.assert_allclose(linear(training).coefficients[:, k], w[:-1], atol=1e-6)
+        assert linear(training).intercepts[k] == pytest.approx(w[-1], abs=1e-6)
         total += objective
     assert training.objective == pytest.approx(total, rel=1e-9)
     assert {point.phase.split("/")[0] for point in training.trace} == {f"class={label}" for label in "abcd"}
@@ -85,7 +85,7 @@ def test_class_fractions_go_to_their_classes(name: str) -> None:
     training = train(rows, codes, classes, name, {**given, "class_fractions": fractions})
     for k, label in enumerate(classes):
         options = ALGORITHMS[name].options.parse({**given, "positive_fraction": fractions[str(label)]})
-        np.testing.assert_allclose(training.model.coefficients[:, k], alone(rows, codes, k, name, options)[0][:-1], atol=1e-6)
+        np.testing.assert_allclose(linear(training).coefficients[:, k], alone(rows, codes, k, name, options)[0][:-1], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["tsvm", "da"])
@@ -129,7 +129,7 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
     rows, codes, _ = clusters(6, n=400)
     codes = np.where(codes >= 0, codes % n_classes, -1).astype(np.int32)
     one, other = (train(rows, codes, list(range(n_classes)), name, {}, threads=2, seed=seed) for seed in (0, 1))
-    np.testing.assert_array_equal(one.model.coefficients, other.model.coefficients)
+    np.testing.assert_array_equal(linear(one).coefficients, linear(other).coefficients)
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.objective == other.objective
     for ones, others in zip(one.trace, other.trace, strict=True):

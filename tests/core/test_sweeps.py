@@ -8,11 +8,11 @@ import pytest
 from core import watch
 from core.blocks import WIDTH
 from core.options import SvmOptions
-from core.result import Result, Status
+from core.result import Linear, Result, Status
 from core.rows import SparseRows
 from core.solver import solve
 from core.sweeps import Product, Report, Steps, Stopped, Sweeper
-from tests.core.problems import small
+from tests.core.problems import small, weights_of
 
 ROWS = SparseRows(np.array([0, 1, 2]), np.array([0, 1], np.uint32), np.array([2, 3], np.float32), 2)
 
@@ -38,7 +38,7 @@ class Crowd:
         except Stopped:
             status = Status.CANCELLED
         self.alive -= 1
-        return Result(image[:2], float(image[2]), scores, float(number), status)
+        return Result(Linear(image[:2], float(image[2])), scores, float(number), status)
 
 
 def test_solvers_take_turns_and_each_gets_its_own_answers() -> None:
@@ -50,7 +50,7 @@ def test_solvers_take_turns_and_each_gets_its_own_answers() -> None:
     for number, result in enumerate(results):
         scores = np.array([2.0 + number, 3.0 + number])
         assert np.array_equal(result.unlabeled_scores, scores)
-        assert np.array_equal([*result.coefficients, result.intercept], [2 * scores[0], 3 * scores[1], scores.sum()])
+        assert np.array_equal(weights_of(result), [2 * scores[0], 3 * scores[1], scores.sum()])
 
 
 def test_a_stop_reaches_the_solvers_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:

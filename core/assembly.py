@@ -1,0 +1,52 @@
+"""From the solutions of two-class problems to one model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.columns import Compact
+from core.kernel_model import KernelModel
+from core.linear_model import LinearModel
+from core.loops import adjoint_rows
+from core.model import Model
+from core.result import Decision, Expansion, Linear
+from core.rows import SparseRows
+
+
+def model_of(documents: Compact, n_features: int, classes: Sequence[str | int], decisions: Sequence[Decision]) -> Model:
+    """The model of solutions over the same rows, one for two classes, one a class for more; ``n_features`` as the documents came."""
+    linear = [collapsed(decision, documents.rows) for decision in decisions]
+    intercepts = np.array([decision.intercept for decision in decisions])
+    if all(isinstance(decision, Linear) for decision in linear):
+        coefficients = np.column_stack([decision.coefficients for decision in linear if isinstance(decision, Linear)])
+        return LinearModel(list(classes), n_features, documents.features, coefficients, intercepts)
+    expansions = [decision for decision in decisions if isinstance(decision, Expansion)]
+    kept = support(expansions)
+    weights = np.zeros((len(kept), len(expansions)))
+    for column, expansion in enumerate(expansions):
+        weights[np.searchsorted(kept, expansion.rows), column] = expansion.weights
+    return KernelModel(list(classes), n_features, documents.features, taken(documents.rows, kept), weights, intercepts, expansions[0].kernel)
+
+
+def collapsed(decision: Decision, rows: SparseRows) -> Decision:
+    """An expansion in the linear kernel as the coefficients that it is; any other decision as it is."""
+    if isinstance(decision, Linear) or decision.kernel.name != "linear":
+        return decision
+    weights, sums = np.zeros(rows.n_rows), np.zeros(rows.n_features + 1)
+    weights[decision.rows] = decision.weights
+    adjoint_rows(rows.indptr, rows.indices, rows.values, 0, rows.n_rows, weights, sums)
+    return Linear(sums[:-1], decision.intercept)
+
+
+def support(expansions: Sequence[Expansion]) -> NDArray[np.int64]:
+    """The rows that at least one of them keeps, ascending."""
+    return np.unique(np.concatenate([expansion.rows for expansion in expansions]))
+
+
+def taken(rows: SparseRows, kept: NDArray[np.int64]) -> SparseRows:
+    """Some of the rows, in that order, as a copy."""
+    lengths = rows.indptr[kept + 1] - rows.indptr[kept]
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    where = np.repeat(rows.indptr[kept] - indptr[:-1], lengths) + np.arange(indptr[-1])
+    return SparseRows(indptr, rows.indices[where], rows.values[where], rows.n_features)
