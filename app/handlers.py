@@ -9,8 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from app.errors import KINDS, InvalidRequest, Kind, answer, problem
+from app.errors import KINDS, InvalidRequest, answer, problem
 from core.errors import HalfmoonError
+from workers.problems import Kind
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _CLIENT_GONE = 499

@@ -11,6 +11,9 @@ They are domain words: what HTTP status each becomes is the gateway's business.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+MAX_FAULTS = 20
+"""How many faults are told at most."""
+
 
 class Fault(NamedTuple):
     """One thing that is wrong with one document.

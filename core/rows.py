@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import Fault
+from core.errors import MAX_FAULTS, Fault
 
 MAX_FEATURES = 2**31
 """Indices lie below this bound, so that every reader of the wire formats can hold them."""
@@ -69,7 +69,7 @@ def without_zeros(rows: SparseRows) -> SparseRows:
     return SparseRows(before[rows.indptr - start], rows.indices[start:stop][kept], rows.values[start:stop][kept], rows.n_features)
 
 
-def find_faults(rows: SparseRows, limit: int = 20) -> list[Fault]:
+def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
     """At most ``limit`` things that are wrong with rows, in order of the rows; ``Fault.document`` is the row as a string.
 
     Checked: that the arrays fit each other (nothing else is, if they do not), that indices ascend in a row without repetition and lie below

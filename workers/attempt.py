@@ -16,7 +16,7 @@ from workers.heart import Heart, Reason
 from workers.jobs import Jobs
 from workers.live import Live
 from workers.models import Models
-from workers.problems import problem, problem_of
+from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.queue import Queue
 from workers.results import store_results, usable
 from workers.storage import Store
@@ -103,7 +103,7 @@ class Attempts:
             if training.status is Status.CANCELLED:
                 return _stopped(attempt, heart.reason, self._parts.job_seconds)
             if not usable(training):
-                return _ended(attempt, JobState.FAILED, error=problem("numerical-error", "The numbers ran out of range", 422, _OUT_OF_RANGE))
+                return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE))
             files = store_results(self._parts.store, training, documents, _files_of(request.id, attempt.number))
         except Unavailable:
             raise
@@ -153,7 +153,7 @@ def _stopped(attempt: Attempt, reason: Reason | None, job_seconds: float) -> Out
         return None
     if reason is Reason.TIMED_OUT:
         detail = f"the job ran for more than the {job_seconds:g} seconds that a job may take here"
-        return _ended(attempt, JobState.FAILED, error=problem("timed-out", "The job took too long", 504, detail))
+        return _ended(attempt, JobState.FAILED, error=problem(TIMED_OUT, detail))
     return _ended(attempt, JobState.CANCELLED)
 
 

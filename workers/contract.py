@@ -14,6 +14,9 @@ from core.result import Status
 Label = str | int
 """A class as its owner wrote it. Within a dataset all labels are strings or all are integers."""
 
+MAX_TEXT = 256
+"""Longest label and longest id of a document, in characters."""
+
 
 class Record(BaseModel):
     """Something written to the store as JSON."""

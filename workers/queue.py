@@ -55,10 +55,6 @@ class Queue:
             entries = cast("list[bytes]", self._redis.lrange(self._queue.key, 0, -1))
             return {entry.decode().rpartition("_")[0] for entry in entries}
 
-    def contains(self, job_id: str) -> bool:
-        """Whether the job waits for a worker."""
-        return job_id in self.waiting()
-
     def depth(self) -> int:
         """How many jobs wait for a worker."""
         with _answering():

@@ -11,7 +11,7 @@ import structlog
 from workers.contract import Job, JobState, Outcome
 from workers.jobs import Jobs
 from workers.live import Live
-from workers.problems import problem
+from workers.problems import WORKER_DIED, problem
 from workers.queue import Queue
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -93,7 +93,7 @@ class Reconciler:
         deaths = self._jobs.deaths(id)
         if deaths >= self._max_attempts:
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
-            error = problem("worker-died", "The worker died", 500, detail)
+            error = problem(WORKER_DIED, detail)
             self._end(job, Outcome(state=JobState.FAILED, attempt=job.attempt, finished_at=datetime.now(UTC), error=error))
             return False
         self._queue.enqueue(id)

@@ -4,16 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from workers.datasets import Batch, builder
-from workers.datasets.labels import MAX_LABEL_CHARACTERS
+from core import errors
+from workers import contract
+from workers.datasets import Batch
 
 BLOCK_BYTES = 256 << 10
 """How much is parsed at once: few enough bytes that a parse in a thread never keeps the event loop from the interpreter for long."""
 
-MAX_FAULTS = builder.MAX_FAULTS
+MAX_FAULTS = errors.MAX_FAULTS
 """How many faults an answer names at most."""
 
-MAX_TEXT = MAX_LABEL_CHARACTERS
+MAX_TEXT = contract.MAX_TEXT
 """Longest id or label, in characters."""
 
 

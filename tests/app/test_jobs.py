@@ -48,14 +48,14 @@ def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue
     assert (job["state"], job["algorithm"], job["options"], job["dataset"], job["seed"]) == ("queued", "tsvm", options, dataset, 7)
     assert (job["model"], job["model_name"], job["error"], job["finished_at"]) == (None, "news", None, None)
     assert job["progress"] == {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None}
-    assert queue.contains(job["id"])
+    assert job["id"] in queue.waiting()
     assert gateway.client.get(f"/v1/jobs/{job['id']}").json() == job
 
 
 def test_documents_in_the_job(gateway: Gateway, queue: Queue) -> None:
     job = gateway.job(documents=TWO_CLASSES).json()
     assert gateway.client.get(f"/v1/datasets/{job['dataset']}").json()["n_documents"] == 3
-    assert queue.contains(job["id"])
+    assert job["id"] in queue.waiting()
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
@@ -304,8 +304,8 @@ def test_a_lost_queue_is_filled_again(start: Start, valkey: Valkey, queue: Queue
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with connect(valkey.url, 1.0) as redis:
         redis.flushall()
-    assert not queue.contains(id)
+    assert id not in queue.waiting()
     deadline = time.monotonic() + 5
-    while not queue.contains(id):
+    while id not in queue.waiting():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from core.errors import Fault, InvalidDocuments
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.rows import SparseRows, find_faults, misfit, sorted_rows, without_zeros
 from workers import records
 from workers.contract import Dataset, File, Label
@@ -23,7 +23,6 @@ from workers.settings import Limits
 from workers.storage import Store
 from workers.storage.trouble import disk
 
-MAX_FAULTS = 20
 SEEN_FEATURES = 1 << 24
 """Features are told as never seen up to this many; beyond, they are hashes, of which most are never seen."""
 

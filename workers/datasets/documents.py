@@ -22,11 +22,6 @@ class Documents(NamedTuple):
     classes: list[Label]
     ids: Ids
 
-    def id_of(self, position: int) -> str:
-        """The id of the document at a position."""
-        found: str = self.ids[position]
-        return found
-
 
 def open_documents(store: Store, dataset: Dataset) -> Documents:
     """The documents of a dataset; raises KeyMissing when its files are gone, StoreUnavailable when they are damaged."""

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import Fault, InvalidDocuments
-from workers.datasets.arrays import ArrayFile, chunks, open_array
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from workers.contract import MAX_TEXT
+from workers.datasets.arrays import ArrayFile, open_array
 
-MAX_ID_CHARACTERS = 512
 _BLOCK = 10_000
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(str).decode
@@ -73,8 +73,8 @@ def id_fault(id: Any, position: int) -> Fault | None:
     """What is wrong with a given id."""
     if not isinstance(id, str):
         return Fault(str(position), "id", "must be a string")
-    if not 1 <= len(id) <= MAX_ID_CHARACTERS:
-        return Fault(str(position), "id", f"must have 1 to {MAX_ID_CHARACTERS} characters")
+    if not 1 <= len(id) <= MAX_TEXT:
+        return Fault(str(position), "id", f"must have 1 to {MAX_TEXT} characters")
     if not id.isascii() and not _encodable(id):
         return Fault(str(position), "id", "is not valid Unicode")
     return None
@@ -88,14 +88,12 @@ def _encodable(text: str) -> bool:
     return True
 
 
-class Ids(Sequence[str]):
-    """Ids by position; iterating reads the file in order and holds one line at a time."""
+class Ids:
+    """The ids in order of their documents; iterating reads the file and holds one line at a time."""
 
     def __init__(self, path: Path | None, count: int) -> None:
         self._path = path
         self._count = count
-        self._starts: NDArray[np.int64] | None = None
-        self._bytes: NDArray[np.uint8] | None = None
 
     @property
     def positional(self) -> bool:
@@ -111,23 +109,6 @@ class Ids(Sequence[str]):
             return
         with self._path.open("rb") as file:
             yield from map(_decode, file)
-
-    def __getitem__(self, position: Any) -> Any:
-        """The id at one position."""
-        if not 0 <= position < self._count:
-            raise IndexError(position)
-        if self._path is None:
-            return str(position)
-        if self._bytes is None or self._starts is None:
-            self._bytes = np.memmap(self._path, np.uint8, "r")
-            self._starts = np.concatenate([[0], _ends_of_lines(self._bytes)])
-        return _decode(self._bytes[self._starts[position] : self._starts[position + 1]].tobytes())
-
-
-def _ends_of_lines(data: NDArray[np.uint8], block: int = 1 << 24) -> NDArray[np.int64]:
-    """Positions after each newline."""
-    parts = [np.flatnonzero(part == ord("\n")) + start + 1 for start, part in zip(range(0, len(data), block), chunks(data, block), strict=True)]
-    return np.concatenate(parts)
 
 
 def _positions(start: int, stop: int) -> list[str]:
@@ -151,7 +132,7 @@ def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
         following = next(wanted, None)
         if id in seen:
             faults.append(Fault(id, "id", f"is used twice, again by the document at position {position}"))
-            if len(faults) == 20:
+            if len(faults) == MAX_FAULTS:
                 break
         seen.add(id)
     if faults:

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.contract import Label
+from workers.contract import MAX_TEXT, Label
 from workers.errors import LimitExceeded
 
-MAX_LABEL_CHARACTERS = 256
 UNLABELED = -1
 _INTEGERS = range(-(2**63), 2**63)
 
@@ -74,8 +73,8 @@ def label_detail(label: Any, kind: type | None) -> str | None:
         return "labels must be all strings or all integers"
     if isinstance(label, int):
         return None if label in _INTEGERS else "must fit 64 bits"
-    if not 1 <= len(label) <= MAX_LABEL_CHARACTERS:
-        return f"must have 1 to {MAX_LABEL_CHARACTERS} characters"
+    if not 1 <= len(label) <= MAX_TEXT:
+        return f"must have 1 to {MAX_TEXT} characters"
     try:
         label.encode()
     except UnicodeEncodeError:

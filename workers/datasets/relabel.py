@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import Fault, InvalidDocuments
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import Dataset, File, Label
 from workers.datasets.arrays import ArrayFile
 from workers.datasets.documents import Documents
@@ -20,8 +20,6 @@ from workers.errors import LimitExceeded
 from workers.names import new_id
 from workers.settings import Limits
 from workers.storage.digest import sha256_of
-
-_MAX_FAULTS = 20
 
 
 def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | None], limits: Limits, folder: Path) -> tuple[Dataset, Path]:
@@ -95,4 +93,4 @@ def _positions(ids: Ids, labels: Mapping[str, Label | None]) -> dict[str, int]:
 def _refuse(faults: list[Fault]) -> None:
     if faults:
         first = faults[0]
-        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", faults[:_MAX_FAULTS])
+        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", faults[:MAX_FAULTS])
