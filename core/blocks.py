@@ -1,9 +1,10 @@
 """The product for several right-hand sides at once, and the change of layout around it.
 
 A block holds WIDTH vectors side by side: element j of all of them is one cache line, so that a nonzero costs one line instead of as many
-as there are vectors, and the WIDTH products are one vector instruction. Blocks with fewer vectors are padded with columns of no weight.
+as there are vectors, and the WIDTH products are one vector instruction. Blocks of fewer vectors are padded with columns of no weight.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ WIDTH = 8
 
 Block = NDArray[np.float64]
 """shape (length, WIDTH), each row one cache line"""
+
+Columns = tuple[NDArray[np.float64], ...]
+"""WIDTH vectors of one length, or empty"""
 
 LINE = 64
 """bytes of a cache line: a row of a block"""
@@ -54,19 +58,24 @@ def _add_scaled_intrinsic(_context: Any, target: Any, row: Any, source: Any, col
 _add_scaled: Any = intrinsic(_add_scaled_intrinsic)
 
 
-@compiled
-def pack(vectors: tuple[NDArray[np.float64], ...], block: Block) -> None:
-    """Write WIDTH vectors of one length to the columns of a block."""
-    for j in range(len(block)):
-        for c in range(WIDTH):
-            block[j, c] = vectors[c][j]
+def padded(vectors: Sequence[NDArray[np.float64]]) -> Columns:
+    """At most WIDTH vectors, and empty ones for the columns that are left."""
+    return (*vectors, *[np.zeros(0)] * (WIDTH - len(vectors)))
 
 
 @compiled
-def unpack_sum(parts: tuple[Block, ...], vectors: NDArray[np.float64]) -> None:
-    """The columns of the sum of some blocks, written to ``vectors`` of shape (WIDTH, length)."""
-    for j in range(vectors.shape[1]):
+def pack(vectors: Columns, start: int, stop: int, block: Block) -> None:
+    """Write elements ``start`` to ``stop`` of vectors to the columns of a block; those of an empty vector are zero."""
+    for j in range(start, stop):
         for c in range(WIDTH):
+            block[j, c] = vectors[c][j] if len(vectors[c]) else 0.0
+
+
+@compiled
+def unpack_sum(parts: tuple[Block, ...], start: int, stop: int, vectors: NDArray[np.float64]) -> None:
+    """Elements of the columns of the sum of some blocks, written to ``vectors`` of shape (at most WIDTH, length)."""
+    for j in range(start, stop):
+        for c in range(len(vectors)):
             total = 0.0
             for part in parts:
                 total += part[j, c]
@@ -74,11 +83,12 @@ def unpack_sum(parts: tuple[Block, ...], vectors: NDArray[np.float64]) -> None:
 
 
 @compiled
-def unpack_scores(block: Block, weights: Block, column: int, scores: NDArray[np.float64]) -> None:
-    """One column of a block of scores, on the rows with a weight."""
-    for i in range(len(scores)):
-        if weights[i, column] != 0.0:
-            scores[i] = block[i, column]
+def unpack_scores(block: Block, weights: Block, start: int, stop: int, scores: Columns) -> None:
+    """The columns of a block of scores, on the rows with a weight."""
+    for i in range(start, stop):
+        for c in range(WIDTH):
+            if weights[i, c] != 0.0:
+                scores[c][i] = block[i, c]
 
 
 @compiled

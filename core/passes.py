@@ -1,16 +1,15 @@
 """Passes over the rows: in slices, shared among threads, one right-hand side or several at a time."""
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from core import blocks, loops
 from core.rows import SparseRows
+from core.threads import Threads
 
 Vector = NDArray[np.float64]
 
@@ -18,7 +17,6 @@ SLICE = 1 << 24
 """Most nonzeros times right-hand sides between two looks at the observer: about 20 ms on one current core."""
 _CHUNKS = 4
 _SERIAL = 1 << 15
-_CACHE = 1 << 20
 
 
 class Product(NamedTuple):
@@ -43,6 +41,21 @@ class Adjoint(NamedTuple):
     weights: Vector
 
 
+class _Workspace(NamedTuple):
+    """The blocks of a pass of several right-hand sides, kept from pass to pass: new pages would cost as much as the pass."""
+
+    vectors: blocks.Block
+    weights: blocks.Block
+    scores: blocks.Block
+    sums: tuple[blocks.Block, ...]
+    """one a thread"""
+
+    @classmethod
+    def of(cls, n_rows: int, length: int, threads: int) -> Self:
+        sums = tuple(blocks.aligned(length) for _ in range(threads))
+        return cls(blocks.aligned(length), blocks.aligned(n_rows), blocks.aligned(n_rows), sums)
+
+
 class Passes:
     """The passes over one matrix, with the threads that make them.
 
@@ -52,20 +65,15 @@ class Passes:
 
     def __init__(self, rows: SparseRows, threads: int | None, between: Callable[[], None]) -> None:
         self._rows, self._between = rows, between
-        small = rows.n_nonzeros + rows.n_rows < _SERIAL
-        self._threads = 1 if small else threads or len(os.sched_getaffinity(0))
-        self._executor = ThreadPoolExecutor(self._threads - 1) if self._threads > 1 else None
-        # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured, twice the time.
-        self._blas = threadpool_limits(1, "blas") if self._threads > 1 else None
+        self._threads = Threads(1 if rows.n_nonzeros + rows.n_rows < _SERIAL else threads)
+        self.n_threads, self.side_by_side = self._threads.count, self._threads.side_by_side
         self._slices = self._cut(SLICE)
-        self._partial = np.zeros((self._threads, rows.n_features + 1))
+        self._partial = np.zeros((self.n_threads, rows.n_features + 1))
+        self._workspace: _Workspace | None = None
 
     def close(self) -> None:
         """End the threads."""
-        if self._executor:
-            self._executor.shutdown()
-        if self._blas:
-            self._blas.restore_original_limits()
+        self._threads.close()
 
     def scores(self, request: Scores) -> None:
         """``X p`` on some rows."""
@@ -80,12 +88,7 @@ class Passes:
         return self._accumulate(loops.product_rows, *request)
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """The same of several: where it pays, up to blocks.WIDTH to a pass, so that a row and its column indices are read once for all of them.
-
-        It pays while a block stays in a core's own cache (measured: three times as fast at 500 columns, slower than one by one at 76,000).
-        """
-        if (self._rows.n_features + 1) * blocks.LINE > _CACHE:
-            return [self.product(request) for request in requests]
+        """The same of several, up to blocks.WIDTH to a pass: a row and its column indices are read once for all of them."""
         answers: list[Vector] = []
         for first in range(0, len(requests), blocks.WIDTH):
             together = requests[first : first + blocks.WIDTH]
@@ -93,21 +96,28 @@ class Passes:
         return answers
 
     def _block(self, requests: Sequence[Product]) -> list[Vector]:
-        silent = requests[0]._replace(weights=np.zeros(self._rows.n_rows))
-        padded = [*requests, *[silent] * (blocks.WIDTH - len(requests))]
-        vectors, weights, scores = (blocks.aligned(length) for length in (self._rows.n_features + 1, self._rows.n_rows, self._rows.n_rows))
-        blocks.pack(tuple(request.vector for request in padded), vectors)
-        blocks.pack(tuple(request.weights for request in padded), weights)
-        parts = tuple(blocks.aligned(len(vectors)) for _ in range(self._threads))
+        rows, length = self._rows, self._rows.n_features + 1
+        space = self._workspace = self._workspace or _Workspace.of(rows.n_rows, length, self.n_threads)
+        vectors, weights, scores = (blocks.padded(columns) for columns in zip(*requests, strict=True))
+        self.side_by_side(
+            [partial(blocks.pack, vectors, *part, space.vectors) for part in self._parts(length)]
+            + [partial(blocks.pack, weights, *part, space.weights) for part in self._parts(rows.n_rows)]
+            + [partial(sums.fill, 0.0) for sums in space.sums]
+        )
         self._over_rows(
             self._cut(SLICE // blocks.WIDTH),
-            lambda start, stop, thread: blocks.product_rows(*self._rows[:3], start, stop, vectors, weights, scores, parts[thread]),
+            lambda start, stop, thread: blocks.product_rows(*rows[:3], start, stop, space.vectors, space.weights, space.scores, space.sums[thread]),
         )
-        for position, request in enumerate(requests):
-            blocks.unpack_scores(scores, weights, position, request.scores)
-        answers = np.empty((blocks.WIDTH, len(vectors)))
-        blocks.unpack_sum(parts, answers)
-        return list(answers[: len(requests)])
+        answers = np.empty((len(requests), length))
+        self.side_by_side(
+            [partial(blocks.unpack_sum, space.sums, *part, answers) for part in self._parts(length)]
+            + [partial(blocks.unpack_scores, space.scores, space.weights, *part, scores) for part in self._parts(rows.n_rows)]
+        )
+        return list(answers)
+
+    def _parts(self, length: int) -> list[tuple[int, int]]:
+        """A range in as many parts as there are threads."""
+        return [(length * part // self.n_threads, length * (part + 1) // self.n_threads) for part in range(self.n_threads)]
 
     def _accumulate(self, loop: Any, *arguments: Vector) -> Vector:
         self._partial[:] = 0.0
@@ -117,19 +127,13 @@ class Passes:
     def _over_rows(self, slices: Sequence[Sequence[int]], work: Callable[[int, int, int], None]) -> None:
         """``work(start, stop, thread)`` over all rows, slice by slice."""
         for bounds in slices:
-            if self._executor is None:
-                self._share(work, bounds, 0)
-            else:
-                others = [self._executor.submit(self._share, work, bounds, thread) for thread in range(1, self._threads)]
-                self._share(work, bounds, 0)
-                for other in others:
-                    other.result()
+            self.side_by_side([partial(self._share, work, bounds, thread) for thread in range(self.n_threads)])
             if len(slices) > 1:
                 self._between()
 
     def _share(self, work: Callable[[int, int, int], None], bounds: Sequence[int], thread: int) -> None:
         """One thread's rows of a slice: every so-many-th chunk, so that rows without weight are shared fairly."""
-        for chunk in range(thread, len(bounds) - 1, self._threads):
+        for chunk in range(thread, len(bounds) - 1, self.n_threads):
             if bounds[chunk] < bounds[chunk + 1]:
                 work(bounds[chunk], bounds[chunk + 1], thread)
 
@@ -137,7 +141,7 @@ class Passes:
         """Row bounds of the chunks of each slice, with about the same number of nonzeros each (a row weighs at least one)."""
         weight = self._rows.indptr - self._rows.indptr[0] + np.arange(len(self._rows.indptr))
         n_slices = max(1, -(-int(weight[-1]) // nonzeros))
-        per_slice = self._threads * _CHUNKS if self._threads > 1 else 1
+        per_slice = self.n_threads * _CHUNKS if self.n_threads > 1 else 1
         bounds = np.searchsorted(weight, np.linspace(0, weight[-1], n_slices * per_slice + 1).round())
         bounds[-1] = self._rows.n_rows
         return [bounds[k * per_slice : (k + 1) * per_slice + 1].tolist() for k in range(n_slices)]

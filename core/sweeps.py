@@ -10,19 +10,22 @@ Results do not depend on timing: which thread adds up which rows is fixed.
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from core.blocks import WIDTH
+from core.kernel.requests import Keep, KernelRange, KernelRequest, KernelRows, KernelSubset, KernelSums
+from core.kernel.service import KernelService
 from core.passes import Adjoint, Passes, Product, Scores, Vector
 from core.progress import Observer, TracePoint
 from core.result import Result
 from core.rows import SparseRows
 from core.watch import Stopped, Watch
 
-__all__ = ["Adjoint", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector"]
+__all__ = ["Adjoint", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector"]
 
 _SIDE_BY_SIDE = WIDTH
 
@@ -40,7 +43,11 @@ class Report(NamedTuple):
     """how much of the whole work this phase is, for who can tell how far within it things are"""
 
 
-Request = Product | Scores | Adjoint | Report
+class Pause(NamedTuple):
+    """Nothing but a moment for other solvers to go on and for the observer to be asked."""
+
+
+Request = Product | Scores | Adjoint | KernelRequest | Report | Pause
 Steps = Generator[Request, Any, Result]
 
 
@@ -57,13 +64,34 @@ class _Run:
     request: Request | None = None
     result: Result | None = None
 
+    def start(self) -> None:
+        """Come to the first request, if that has not been done."""
+        if self.steps is None and self.result is None:
+            self.steps = self.begin()
+            self.resume(None)
+
+    def resume(self, answer: Any) -> None:
+        """Go on to the next request or the end."""
+        assert self.steps is not None
+        try:
+            self.request = self.steps.send(answer)
+        except StopIteration as end:
+            self.end(end.value)
+
+    def end(self, result: Result) -> None:
+        """Keep the result and nothing else of the solver."""
+        self.result, self.fraction, self.request, self.steps = result, 1.0, None, None
+
 
 class Sweeper:
     """The solvers over one matrix; a context manager."""
 
-    def __init__(self, rows: SparseRows, *, threads: int | None = None, observer: Observer | None = None) -> None:
+    def __init__(
+        self, rows: SparseRows, *, threads: int | None = None, observer: Observer | None = None, most_model_bytes: int | None = None
+    ) -> None:
         self._watch = Watch(observer)
         self._passes = Passes(rows, threads, self._watch)
+        self._kernels = KernelService(rows, self._passes, self._watch, most_model_bytes)
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +108,7 @@ class Sweeper:
         try:
             while active := [run for run in runs if run.result is None][:_SIDE_BY_SIDE]:
                 for run in active:
-                    self._begin(run)
+                    run.start()
                 self._round([run for run in active if run.result is None])
                 self._watch.latest = self._watch.latest._replace(fraction=sum(run.fraction for run in runs) / len(runs))
         except Stopped as stop:
@@ -89,36 +117,22 @@ class Sweeper:
         return [self._finished(run) for run in runs]
 
     def _round(self, runs: list[_Run]) -> None:
-        """Answer every solver's request; products go through the data together."""
-        together = [run for run in runs if isinstance(run.request, Product)]
-        for run in runs:
-            if run not in together:
-                self._resume(run, self._answer(run))
-                self._watch()
-        answers = self._passes.products([run.request for run in together if isinstance(run.request, Product)])
-        for run, answer in zip(together, answers, strict=True):
-            assert isinstance(run.request, Product)
-            run.passes += _share(run.request.weights)
-            self._resume(run, answer)
-        self._watch()
+        """Answer all requests but products; when all want a product, the products go through the data together."""
+        products = [run.request for run in runs if isinstance(run.request, Product)]
+        if len(products) == len(runs):
+            for run, product in zip(runs, products, strict=True):
+                run.passes += _share(product.weights)
+            self._resume(runs, self._passes.products(products))
+        else:
+            others = [run for run in runs if not isinstance(run.request, Product)]
+            self._resume(others, [self._answer(run) for run in others])
 
-    def _begin(self, run: _Run) -> None:
-        """Let a solver come to its first request, if it has not."""
-        if run.steps is None:
-            run.steps = run.begin()
-            self._resume(run, None)
-
-    def _resume(self, run: _Run, answer: Any) -> None:
-        """Let a solver go on to its next request or its end."""
-        assert run.steps is not None
-        try:
-            run.request = run.steps.send(answer)
-        except StopIteration as end:
-            self._end(run, end.value)
-
-    def _end(self, run: _Run, result: Result) -> None:
-        """Keep a solver's result and nothing else of it."""
-        run.result, run.fraction, run.request, run.steps = result, 1.0, None, None
+    def _resume(self, runs: list[_Run], answers: list[Any]) -> None:
+        """Let solvers go on to their next requests, as many at once as there are threads."""
+        works = [partial(run.resume, answer) for run, answer in zip(runs, answers, strict=True)]
+        for first in range(0, len(works), self._passes.n_threads):
+            self._passes.side_by_side(works[first : first + self._passes.n_threads])
+            self._watch()
 
     def _answer(self, run: _Run) -> Any:
         match run.request:
@@ -130,11 +144,13 @@ class Sweeper:
             case Scores(_, skipped):
                 run.passes += (1 - _share(skipped)) / 2
                 self._passes.scores(run.request)
+            case KernelRange() | KernelSubset() | KernelRows() | KernelSums() | Keep():
+                return self._kernels.answer(run.request, run.prefix)
         return None
 
     def _stop(self, run: _Run, stop: Stopped) -> None:
         """Let the solver return its best iterate; what it still tells is kept, what it still wants computed is refused."""
-        self._begin(run)
+        run.start()
         while run.steps is not None:
             try:
                 request = run.steps.throw(stop)
@@ -142,7 +158,7 @@ class Sweeper:
                     self._tell(run, request)
                     request = run.steps.send(None)
             except StopIteration as end:
-                self._end(run, end.value)
+                run.end(end.value)
 
     def _finished(self, run: _Run) -> Result:
         assert run.result is not None

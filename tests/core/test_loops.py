@@ -105,7 +105,7 @@ def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
     vector, weights, skipped = normal(rng, 10), rng.random(57) * (rng.random(57) < 0.6), (rng.random(57) < 0.5).astype(float)
     fused, plain, scores = np.zeros(57), np.zeros(57), X @ vector
     with closing(Passes(rows, threads, lambda: None)) as made:
-        assert made._threads == threads, "too small for threads: the test would not test them"
+        assert made.n_threads == threads, "too small for threads: the test would not test them"
         for _ in range(2):  # accumulators start anew
             np.testing.assert_allclose(made.product(Product(vector, weights, fused)), X.T @ (weights * scores), rtol=1e-11, atol=1e-12)
             np.testing.assert_allclose(made.adjoint(Adjoint(weights)), X.T @ weights, rtol=1e-11, atol=1e-12)

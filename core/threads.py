@@ -1,0 +1,49 @@
+"""The threads of one training: calls of compiled, GIL-free loops side by side."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from threadpoolctl import threadpool_limits
+
+Work = Callable[[], None]
+
+
+class Threads:
+    """``count`` threads, the calling one among them; to be closed."""
+
+    def __init__(self, count: int | None) -> None:
+        self.count = count or len(os.sched_getaffinity(0))
+        self._executor = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
+        # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured, twice the time.
+        self._blas = threadpool_limits(1, "blas") if self.count > 1 else None
+
+    def close(self) -> None:
+        """End them."""
+        if self._executor:
+            self._executor.shutdown()
+        if self._blas:
+            self._blas.restore_original_limits()
+
+    def side_by_side(self, works: Iterable[Work]) -> None:
+        """Call all of these, as many at once as there are threads; an error of one is raised when the others under way have ended."""
+        waiting = deque(works)
+        others = [self._executor.submit(_drain, waiting) for _ in range(min(self.count, len(waiting)) - 1)] if self._executor else []
+        try:
+            _drain(waiting)
+        finally:
+            waiting.clear()
+            errors = [other.exception() for other in others]
+        for error in errors:
+            if error:
+                raise error
+
+
+def _drain(waiting: deque[Work]) -> None:
+    while waiting:
+        try:
+            work = waiting.popleft()
+        except IndexError:  # another thread was faster
+            return
+        work()
