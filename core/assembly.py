@@ -26,7 +26,7 @@ def model_of(documents: Compact, n_features: int, classes: Sequence[str | int], 
     weights = np.zeros((len(kept), len(expansions)))
     for column, expansion in enumerate(expansions):
         weights[np.searchsorted(kept, expansion.rows), column] = expansion.weights
-    return KernelModel(list(classes), n_features, documents.features, taken(documents.rows, kept), weights, intercepts, expansions[0].kernel)
+    return KernelModel(list(classes), n_features, documents.features, documents.rows.taken(kept), weights, intercepts, expansions[0].kernel)
 
 
 def collapsed(decision: Decision, rows: SparseRows) -> Decision:
@@ -42,11 +42,3 @@ def collapsed(decision: Decision, rows: SparseRows) -> Decision:
 def support(expansions: Sequence[Expansion]) -> NDArray[np.int64]:
     """The rows that at least one of them keeps, ascending."""
     return np.unique(np.concatenate([expansion.rows for expansion in expansions]))
-
-
-def taken(rows: SparseRows, kept: NDArray[np.int64]) -> SparseRows:
-    """Some of the rows, in that order, as a copy."""
-    lengths = rows.indptr[kept + 1] - rows.indptr[kept]
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    where = np.repeat(rows.indptr[kept] - indptr[:-1], lengths) + np.arange(indptr[-1])
-    return SparseRows(indptr, rows.indices[where], rows.values[where], rows.n_features)

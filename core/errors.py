@@ -3,6 +3,7 @@
 HalfmoonError
 ├── InvalidDocuments   rows or labels that cannot be trained on or predicted; carries the faults
 ├── InvalidOption      an option that an algorithm cannot take; names the field
+├── ModelTooLarge      a model that would take more room than it may; carries the sizes
 └── UnknownAlgorithm   no such algorithm; carries the known names
 
 They are domain words: what HTTP status each becomes is the gateway's business.
@@ -47,6 +48,19 @@ class InvalidOption(HalfmoonError):
         super().__init__(f"{field}: {detail}")
         self.field = field
         self.detail = detail
+
+
+class ModelTooLarge(HalfmoonError):
+    """The model that training is about to end with would be larger than models may be here."""
+
+    def __init__(self, n_support: int, n_bytes: int, limit: int) -> None:
+        super().__init__(
+            f"the model would keep {n_support} documents and take {n_bytes} bytes, more than the {limit} that a model may take here; "
+            "train on fewer documents, with another kernel width or C, or with an algorithm that keeps fewer (ramp_svm) or none (svm, tsvm, da)"
+        )
+        self.n_support = n_support
+        self.n_bytes = n_bytes
+        self.limit = limit
 
 
 class UnknownAlgorithm(HalfmoonError):

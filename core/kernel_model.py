@@ -34,7 +34,7 @@ class KernelModel(Model):
     def nbytes(self) -> int:
         """Memory that the loaded model takes, with its support rows as they are kept to predict by."""
         kept = self._dense.nbytes if self._is_dense else self.support.n_nonzeros * 8 + 8 * len(self.features)
-        return stored_bytes(self.support, self.weights.shape[1]) + kept + sum(table.nbytes for table in self._table)
+        return self._bytes_worth_a_table + kept + sum(table.nbytes for table in self._table)
 
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
         """Block by block, so that memory does not grow with the number of documents."""
@@ -70,7 +70,7 @@ class KernelModel(Model):
 
     @property
     def _bytes_worth_a_table(self) -> int:
-        return stored_bytes(self.support, self.weights.shape[1])
+        return stored_bytes(self.support.n_rows, self.support.n_nonzeros, self.weights.shape[1])
 
     @property
     def _is_dense(self) -> bool:
@@ -113,7 +113,7 @@ class KernelModel(Model):
 
     def _dense_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         dense = _filled(rows._replace(n_features=len(self.features)), positions) - self._centre
-        return dense @ self._dense.T, _squares(dense)
+        return np.asarray(dense @ self._dense.T, np.float32), _squares(dense)
 
     def _sparse_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         from scipy.sparse import csr_array
@@ -126,9 +126,9 @@ class KernelModel(Model):
         return (matrix @ self._columns).toarray(), norms.astype(np.float32)
 
 
-def stored_bytes(support: SparseRows, n_columns: int) -> int:
+def stored_bytes(n_support: int, n_nonzeros: int, n_columns: int) -> int:
     """Bytes of a model's support rows and weights, without its table of features."""
-    return support.n_nonzeros * 8 + support.n_rows * (8 + 8 * n_columns)
+    return n_nonzeros * 8 + n_support * (8 + 8 * n_columns)
 
 
 def _filled(rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float32]:

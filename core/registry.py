@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from core.errors import UnknownAlgorithm
+from core.kernel_options import CccpOptions, KernelOptions, RampOptions
 from core.options import AnnealingOptions, Options, SvmOptions, TsvmOptions
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ ALGORITHMS = {
         Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.supervised.svm:svm"),
         Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.semisup.tsvm:tsvm"),
         Algorithm("da", "deterministic (mean-field) annealing", AnnealingOptions, "core.semisup.annealing:annealing"),
+        Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.supervised.kernel_svm:kernel_svm"),
+        Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.supervised.ramp:ramp_svm"),
+        Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.semisup.cccp:cccp_tsvm"),
     )
 }
 
