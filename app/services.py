@@ -23,6 +23,8 @@ from workers.reconcile import Reconciler
 from workers.storage import Store, open_store
 from workers.watch import Watch, job_now
 
+TIDY_SECONDS = 600.0
+
 
 @dataclass(frozen=True)
 class Services:
@@ -54,12 +56,9 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
         datasets = Datasets(store, settings.limits)
 
-        def tidy() -> None:
-            store.sweep()
-            datasets.collect()
-
-        reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts, tidy=tidy)
-        stack.enter_context(Rounds(reconciler, settings.reconcile_seconds))
+        reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
+        stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
+        stack.enter_context(Rounds("tidy", [store.sweep, datasets.collect], TIDY_SECONDS))
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
         yield Services(
             settings=settings,

@@ -24,6 +24,9 @@ def submit(services: Services, body: JobBody, key: str | None) -> Job:
     LimitExceeded, IdempotencyConflict; after each of them nothing is kept.
     """
     _check(body, key)
+    known = services.jobs.made_by(key, _fingerprint(body)) if key is not None else None
+    if known is not None:
+        return known
     services.queue.ping()
     if body.dataset is not None:
         return _submit(services, body, key, services.datasets.get(body.dataset))[0]
@@ -38,12 +41,12 @@ def submit(services: Services, body: JobBody, key: str | None) -> Job:
 
 
 def _submit(services: Services, body: JobBody, key: str | None, dataset: Dataset) -> tuple[Job, bool]:
-    check_options(body.algorithm, body.options, [label for label, _ in dataset.classes])
+    options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes])
     job, created = services.jobs.submit(
         dataset=dataset.id,
         model=body.model,
         algorithm=body.algorithm,
-        options=body.options,
+        options=options.model_dump(mode="json", by_alias=True),
         seed=body.seed,
         start=_start(services, body),
         idempotency_key=key,

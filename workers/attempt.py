@@ -11,7 +11,7 @@ from core.errors import HalfmoonError
 from core.result import Status
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
 from workers.datasets import Datasets, Documents
-from workers.errors import LiveUnavailable, QueueUnavailable, Unavailable
+from workers.errors import LiveUnavailable, NotFound, QueueUnavailable, Unavailable
 from workers.heart import Heart, Reason
 from workers.jobs import Jobs
 from workers.live import Live
@@ -65,10 +65,11 @@ class Attempts:
         try:
             with heart:
                 outcome = self._outcome(self._jobs.get(job_id).request, attempt, heart)
-                if outcome is None:
-                    self._hand_back(job_id, attempt)
-                else:
-                    self._conclude(job_id, attempt, outcome)
+                if outcome is not None:
+                    self._conclude(job_id, attempt, self._with_course(outcome, job_id, heart))
+            # not before the heart has stopped renewing the lease
+            if outcome is None:
+                self._let_go(job_id, attempt, heart.reason)
         finally:
             self._heart = None
             with suppress(LiveUnavailable):
@@ -81,7 +82,12 @@ class Attempts:
 
     def _claim(self, job_id: str) -> Attempt | None:
         """The next attempt, with its lease held; None if there is nothing to do."""
-        parts, last = self._parts, self._jobs.get(job_id).attempt
+        parts = self._parts
+        try:
+            last = self._jobs.get(job_id).attempt
+        except NotFound:
+            # it was over, and was deleted while this message waited
+            return None
         if self._jobs.over(job_id) or (last and parts.live.held(job_id, last)):
             return None
         if not parts.live.acquire(job_id, last + 1, parts.worker, parts.lease_seconds):
@@ -94,7 +100,7 @@ class Attempts:
         return attempt
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heart: Heart) -> Outcome | None:
-        """How the attempt ends; None if it was handed back."""
+        """How the attempt ends; None if it was handed back or overtaken."""
         if self._jobs.cancel_requested(request.id):
             return _ended(attempt, JobState.CANCELLED)
         try:
@@ -138,8 +144,19 @@ class Attempts:
             self._jobs.close(job_id)
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
-    def _hand_back(self, job_id: str, attempt: Attempt) -> None:
+    def _with_course(self, outcome: Outcome, job_id: str, heart: Heart) -> Outcome:
+        """The outcome with the progress and trace that were told on the way, which Redis forgets."""
+        files = dict(outcome.files)
+        if "trace" not in files and heart.trace:
+            files["trace"] = self._jobs.store_trace(f"{_files_of(job_id, outcome.attempt)}/trace.json", heart.trace)
+        return outcome.model_copy(update={"progress": heart.progress, "files": files})
+
+    def _let_go(self, job_id: str, attempt: Attempt, reason: Reason | None) -> None:
+        """Record that this attempt was no death; unless another has taken over, give the job to the next worker."""
         self._jobs.hand_back(job_id, attempt.number)
+        if reason is Reason.SUPERSEDED:
+            _log.warning("attempt was overtaken", job=job_id, attempt=attempt.number)
+            return
         # without Redis, whoever reconciles finds the job unheld and does the rest
         with suppress(LiveUnavailable, QueueUnavailable):
             self._parts.live.release(job_id, attempt.number)
@@ -149,7 +166,7 @@ class Attempts:
 
 def _stopped(attempt: Attempt, reason: Reason | None, job_seconds: float) -> Outcome | None:
     """The end of an attempt whose solver was asked to stop."""
-    if reason is Reason.HANDED_BACK:
+    if reason in (Reason.HANDED_BACK, Reason.SUPERSEDED):
         return None
     if reason is Reason.TIMED_OUT:
         detail = f"the job ran for more than the {job_seconds:g} seconds that a job may take here"

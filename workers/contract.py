@@ -87,10 +87,12 @@ class JobRequest(Record):
     model: str
     algorithm: str
     options: dict[str, Any]
-    """as given by the client, already validated"""
+    """all of them, those left out by the client with the defaults of the day, so that a version tells what it was trained with"""
     seed: int
     start: "Publication | None" = None
     """the model to start from"""
+    key: str | None = None
+    """digest of the idempotency key that made the job"""
     created_at: AwareDatetime
 
 
@@ -108,6 +110,15 @@ class Cancellation(Record):
     requested_at: AwareDatetime
 
 
+class Progress(BaseModel):
+    """Where a job is. While it runs this lives in Redis only and may be lost; the last goes into the outcome."""
+
+    fraction: float = 0.0
+    phase: str = ""
+    iteration: int = 0
+    objective: float | None = None
+
+
 class Outcome(Record):
     """How a job ended: ``jobs/{id}/outcome.json``. The first to be created wins; every other attempt's work is thrown away."""
 
@@ -118,8 +129,11 @@ class Outcome(Record):
     objective: float | None = None
     warnings: list[str] = []
     error: Problem | None = None
+    progress: Progress | None = None
+    """the last that was told"""
     files: dict[str, File] = {}
-    """of a success: ``model`` (safetensors), ``model_meta`` (JSON), ``trace`` (JSON), ``labels`` (NDJSON of the documents that were unlabeled)"""
+    """``trace`` (JSON) of whatever has begun; of a success ``model`` (safetensors), ``model_meta`` (JSON), ``labels`` (NDJSON of the documents that
+    were unlabeled)"""
 
 
 class Version(Record):
@@ -151,15 +165,6 @@ class Publication(Record):
 
     name: str
     version: int
-
-
-class Progress(BaseModel):
-    """Where a running job is; lives in Redis only and may be lost."""
-
-    fraction: float = 0.0
-    phase: str = ""
-    iteration: int = 0
-    objective: float | None = None
 
 
 class Job(BaseModel):

@@ -4,6 +4,7 @@ import math
 import os
 import threading
 import time
+from collections import deque
 from enum import StrEnum
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ from core.progress import TracePoint
 from workers.contract import Progress
 from workers.errors import LiveUnavailable
 from workers.jobs import Jobs
-from workers.live import Live, TraceRow
+from workers.live import TRACE_POINTS, Live, TraceRow
 
 _BEAT_SECONDS = 0.1
 _REPEAT_SECONDS = 0.4
@@ -53,6 +54,7 @@ class Heart:
         self._parent = os.getppid()
         self._latest: TracePoint | None = None
         self._points: list[TraceRow] = []
+        self._trace: deque[TraceRow] = deque(maxlen=TRACE_POINTS)
         self._guard = threading.Lock()
         self._done = threading.Event()
         self._due = dict.fromkeys(("lease", "progress", "store"), 0.0)
@@ -73,10 +75,24 @@ class Heart:
             before = self._latest
             self._latest = point
             if before is None or (before.phase, before.iteration) != (point.phase, point.iteration):
-                self._points = [*self._points[-_MOST_POINTS:], trace_row(point)]
+                row = trace_row(point)
+                self._trace.append(row)
+                self._points = [*self._points[-_MOST_POINTS:], row]
         if self.reason is None and time.monotonic() > self._deadline:
             self.stop(Reason.TIMED_OUT)
         return self.reason is not None
+
+    @property
+    def progress(self) -> Progress | None:
+        """Where the solver was when it last told."""
+        with self._guard:
+            return None if self._latest is None else progress_of(self._latest)
+
+    @property
+    def trace(self) -> list[TraceRow]:
+        """The newest points of the solver's trace, oldest first."""
+        with self._guard:
+            return list(self._trace)
 
     def stop(self, reason: Reason) -> None:
         """Ask the solver to stop; the first reason counts."""
@@ -127,7 +143,7 @@ class Heart:
         if self.reason is not None or now < self._due["store"]:
             return
         self._due["store"] = now + (_STORE_SECONDS_ALONE if self._alone else _STORE_SECONDS)
-        if self._jobs.over(self._job_id):
+        if self._jobs.over(self._job_id) or self._jobs.last_attempt(self._job_id) != self._attempt:
             self.stop(Reason.SUPERSEDED)
         elif self._jobs.cancel_requested(self._job_id):
             self.stop(Reason.CANCELLED)

@@ -7,11 +7,11 @@ jobs/{id}/cancel.json                it should stop
 jobs/{id}/outcome.json               how it ended; the first wins
 jobs/{id}/published.json             under which version
 open/{id}                            not known to be over: what ``unfinished`` lists; made first, removed last
-idempotency/{sha256 of the key}.json the job that the key made
 """
 
-import hashlib
+import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any
@@ -21,32 +21,31 @@ from workers.contract import (
     Attempt,
     Cancellation,
     Dataset,
+    File,
     Job,
     JobRequest,
     JobState,
     Outcome,
+    Progress,
     Publication,
     Record,
     Version,
 )
-from workers.errors import IdempotencyConflict, JobNotCancellable, NotFound
+from workers.deletions import Deletions
+from workers.errors import JobNotCancellable, NotFound
+from workers.idempotency import Keys, digest_of
+from workers.live import TraceRow
 from workers.models import Models
-from workers.names import born_before, check_name, is_id, new_id
+from workers.names import check_name, is_id, new_id
 from workers.problems import problem_of
 from workers.storage import KeyMissing, Store
+from workers.storage.trouble import disk
 
-_ABANDONED_SECONDS = 3600
-
-
-class _Idempotency(Record):
-    """Which job an idempotency key made, and of which request."""
-
-    job: str
-    fingerprint: str
+ABANDONED_SECONDS = 3600
 
 
 class _Return(Record):
-    """An attempt was handed back unfinished: a worker was told to stop, nobody died."""
+    """An attempt ended unfinished and nobody died: its worker was told to stop, or taken for dead and overtaken."""
 
     returned_at: datetime
 
@@ -56,6 +55,7 @@ class Jobs:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._keys = Keys(store)
 
     def submit(
         self,
@@ -76,17 +76,34 @@ class Jobs:
         check_name("model", model)
         id = new_id("job")
         if idempotency_key is not None:
-            id = self._claim_key(idempotency_key, _Idempotency(job=id, fingerprint=fingerprint))
+            id = self._keys.claim(idempotency_key, id, fingerprint)
             if self._store.exists(f"jobs/{id}/request.json"):
                 return self.get(id), False
-        now = datetime.now(UTC)
-        request = JobRequest(id=id, dataset=dataset, model=model, algorithm=algorithm, options=dict(options), seed=seed, start=start, created_at=now)
+        request = JobRequest(
+            id=id,
+            dataset=dataset,
+            model=model,
+            algorithm=algorithm,
+            options=dict(options),
+            seed=seed,
+            start=start,
+            key=None if idempotency_key is None else digest_of(idempotency_key),
+            created_at=datetime.now(UTC),
+        )
         try:
             return self._store_request(request)
         except NotFound:
-            if idempotency_key is not None:
-                self._store.delete(_key_path(idempotency_key))
+            if request.key is not None:
+                self._keys.forget(request.key)
             raise
+
+    def made_by(self, key: str, fingerprint: str) -> Job | None:
+        """The job that an idempotency key made, whatever became of its dataset; None if it made none. Raises IdempotencyConflict."""
+        id = self._keys.find(key, fingerprint)
+        try:
+            return None if id is None else self.get(id)
+        except NotFound:
+            return None
 
     def _store_request(self, request: JobRequest) -> tuple[Job, bool]:
         """The job, and whether it is new; raises NotFound for the dataset, also if its deletion comes between.
@@ -106,16 +123,15 @@ class Jobs:
         return Job(request=request, state=JobState.QUEUED), True
 
     def _usable(self, dataset: str) -> bool:
-        """Whether a dataset exists and nobody is about to delete it; the mark of a deletion that was cut short does not count for long."""
-        marks = self._store.children(f"datasets/{dataset}/deleting")
-        return all(born_before(mark, _ABANDONED_SECONDS) for mark in marks) and self._store.exists(f"datasets/{dataset}/manifest.json")
+        """Whether a dataset exists and nobody is about to delete it."""
+        return not Deletions(self._store).pending(dataset) and self._store.exists(f"datasets/{dataset}/manifest.json")
 
     def get(self, id: str) -> Job:
-        """The job as its records tell it now; raises NotFound. Its progress is that of a job which has told none."""
+        """The job as its records tell it now; raises NotFound. Until it is over its progress is that of a job which has told none."""
         request = self._request(id)
         outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
         published = records.find(self._store, f"jobs/{id}/published.json", Publication) if outcome else None
-        number = self._last_attempt(id)
+        number = self.last_attempt(id)
         attempt = records.find(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
         cancelled = outcome is None and self.cancel_requested(id)
         job = Job(
@@ -125,6 +141,7 @@ class Jobs:
             started_at=attempt.started_at if attempt else None,
             outcome=outcome,
             version=published.version if published else None,
+            progress=(outcome.progress if outcome and outcome.progress else Progress()).model_copy(),
         )
         if job.state is JobState.SUCCEEDED:
             job.progress.fraction = 1.0
@@ -157,7 +174,7 @@ class Jobs:
         if not records.create(self._store, f"jobs/{id}/cancel.json", Cancellation(requested_at=datetime.now(UTC))):
             raise JobNotCancellable(id, self.get(id).state.value)
         # a worker that claims an attempt after this line sees the wish; one that did so before is listed now
-        if self._last_attempt(id) == 0:
+        if self.last_attempt(id) == 0:
             self.finish(id, Outcome(state=JobState.CANCELLED, attempt=0, finished_at=datetime.now(UTC)))
             self.close(id)
         return self.get(id)
@@ -168,14 +185,29 @@ class Jobs:
 
     def begin(self, id: str, worker: str, number: int | None = None) -> Attempt | None:
         """Claim the next attempt (which must be ``number``, if given); None if the job is over or another worker claimed it first."""
-        last = self._last_attempt(id)
+        last = self.last_attempt(id)
         if self.over(id) or number not in (None, last + 1):
             return None
         attempt = Attempt(number=last + 1, worker=worker, started_at=datetime.now(UTC))
         return attempt if records.create(self._store, f"jobs/{id}/attempts/{attempt.number}.json", attempt) else None
 
+    def last_attempt(self, id: str) -> int:
+        """Number of the newest attempt; 0 if there is none."""
+        numbers = (re.fullmatch(r"(\d+)\.json", name) for name in self._store.children(f"jobs/{id}/attempts"))
+        return max((int(match[1]) for match in numbers if match), default=0)
+
+    @disk("write", "a trace")
+    def store_trace(self, key: str, points: Sequence[TraceRow]) -> File:
+        """Store a trace under a key; raises StoreUnavailable."""
+        folder = self._store.staging()
+        try:
+            (folder / "trace.json").write_text(json.dumps(list(points)))
+            return self._store.upload(key, folder / "trace.json")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def hand_back(self, id: str, number: int) -> None:
-        """Record that an attempt ended unfinished because its worker was told to stop."""
+        """Record that an attempt ended unfinished though its worker lives: it was told to stop, or overtaken."""
         records.create(self._store, f"jobs/{id}/attempts/{number}.returned.json", _Return(returned_at=datetime.now(UTC)))
 
     def deaths(self, id: str) -> int:
@@ -209,22 +241,19 @@ class Jobs:
         """Ids of the jobs that are not known to be over, oldest first."""
         return self._store.children("open")
 
-    def unfinished(self, but: Set[str] = frozenset()) -> Iterator[Job]:
-        """The jobs that are not over (or not yet published), oldest first, without looking at those named in ``but``."""
+    def opened(self, but: Set[str] = frozenset()) -> Iterator[tuple[str, Job | None]]:
+        """The jobs that are not known to be over, oldest first, but those named in ``but``; None for one whose request was never stored."""
         for id in self.unfinished_ids():
             if id in but:
                 continue
             try:
-                job = self.get(id)
+                yield id, self.get(id)
             except NotFound:
-                # whoever made this mark died before it stored the request, so the job was never accepted
-                if born_before(id, _ABANDONED_SECONDS):
-                    self.close(id)
-                continue
-            if job.state.final:
-                self.close(id)
-            else:
-                yield job
+                yield id, None
+
+    def unfinished(self) -> Iterator[Job]:
+        """The jobs that are not over (or not yet published), oldest first."""
+        return (job for _, job in self.opened() if job is not None and not job.state.final)
 
     def using(self, dataset: Dataset) -> Job | None:
         """An unfinished job of this dataset, if there is one."""
@@ -237,24 +266,6 @@ class Jobs:
             return records.read(self._store, f"jobs/{id}/request.json", JobRequest)
         except KeyMissing:
             raise NotFound("job", id) from None
-
-    def _last_attempt(self, id: str) -> int:
-        numbers = (re.fullmatch(r"(\d+)\.json", name) for name in self._store.children(f"jobs/{id}/attempts"))
-        return max((int(match[1]) for match in numbers if match), default=0)
-
-    def _claim_key(self, key: str, claim: _Idempotency) -> str:
-        """The id of the job that this key stands for; raises IdempotencyConflict."""
-        path = _key_path(key)
-        if records.create(self._store, path, claim):
-            return claim.job
-        first = records.read(self._store, path, _Idempotency)
-        if first.fingerprint != claim.fingerprint:
-            raise IdempotencyConflict(key)
-        return first.job
-
-
-def _key_path(key: str) -> str:
-    return f"idempotency/{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
 def _state(outcome: Outcome | None, published: Publication | None, attempt: Attempt | None, cancelled: bool) -> JobState:

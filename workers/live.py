@@ -15,7 +15,8 @@ from workers.contract import Progress
 from workers.errors import LiveUnavailable
 
 _KEPT_SECONDS = 3600
-_TRACE_POINTS = 10_000
+TRACE_POINTS = 10_000
+"""How many points of a running job's trace are kept, the newest."""
 
 TraceRow = dict[str, Any]
 """A point of a trace as JSON: ``phase``, ``iteration``, ``stage_objective``, ``objective``, ``fraction``, ``seconds``."""
@@ -35,7 +36,7 @@ class Live:
             if points:
                 trace = self._key("trace", job_id)
                 pipe.rpush(trace, *(json.dumps(point) for point in points))
-                pipe.ltrim(trace, -_TRACE_POINTS, -1)
+                pipe.ltrim(trace, -TRACE_POINTS, -1)
                 pipe.expire(trace, _KEPT_SECONDS)
             pipe.execute()
 

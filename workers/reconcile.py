@@ -1,21 +1,24 @@
 """Repairs what a crash or a lost Redis has left: jobs that nobody runs, successes that were not published."""
 
-import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import structlog
 
-from workers.contract import Job, JobState, Outcome
-from workers.jobs import Jobs
+from workers.contract import Job, JobState, Outcome, Problem
+from workers.errors import LiveUnavailable
+from workers.jobs import ABANDONED_SECONDS, Jobs
 from workers.live import Live
+from workers.names import born_before, new_id
 from workers.problems import WORKER_DIED, problem
 from workers.queue import Queue
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-_TIDY_SECONDS = 600.0
+_PATIENCE = 5
+"""How many times longer than else a job is given before it fails for a lost lease, since an outcome cannot be taken back."""
 
 
 class Repairs(NamedTuple):
@@ -31,54 +34,41 @@ class Reconciler:
     """Looks at all unfinished jobs again and again; any number may run, in any processes.
 
     A job counts as abandoned when it has been seen without a lease and outside the queue for longer than a lease lasts, Redis answering all the
-    while: after Redis was emptied, a running attempt has its lease back by then. ``tidy`` is called in the first round, then every ten minutes.
+    while: after Redis was emptied, a running attempt has its lease back by then.
     """
 
     def __init__(
-        self,
-        jobs: Jobs,
-        live: Live,
-        queue: Queue,
-        *,
-        lease_seconds: float,
-        max_attempts: int = 3,
-        tidy: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
+        self, jobs: Jobs, live: Live, queue: Queue, *, lease_seconds: float, max_attempts: int = 3, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._jobs = jobs
         self._live = live
         self._queue = queue
         self._lease_seconds = lease_seconds
         self._max_attempts = max_attempts
-        self._tidy = tidy
-        self._tidied = -math.inf
         self._clock = clock
         self._missing: dict[str, tuple[int, float]] = {}
 
     def round(self) -> Repairs:
         """Look at every unfinished job once. Raises QueueUnavailable, LiveUnavailable or StoreUnavailable; then nothing was wrongly done."""
-        if self._clock() - self._tidied > _TIDY_SECONDS:
-            self._tidied = self._clock()
-            self._tidy()
         repairs = Repairs([], [], [])
-        missing: dict[str, tuple[int, float]] = {}
         before, self._missing = self._missing, {}
-        waiting = self._queue.waiting()
-        for job in self._jobs.unfinished(but=waiting):
-            id = job.request.id
-            if job.attempt and self._live.held(id, job.attempt):
+        missing: dict[str, tuple[int, float]] = {}
+        for id, job in self._jobs.opened(but=self._queue.waiting()):
+            if job is None or job.state.final:
+                self._close(id, job)
+            elif job.attempt and self._live.held(id, job.attempt):
                 continue
-            if job.outcome is not None:
+            elif job.outcome is not None:
                 self._jobs.publish(id)
                 repairs.published.append(id)
-                continue
-            attempt, since = before.get(id, (job.attempt, self._clock()))
-            if attempt != job.attempt:
-                since = self._clock()
-            if self._clock() - since <= self._lease_seconds:
-                missing[id] = (job.attempt, since)
-            elif id not in self._queue.waiting():
-                (repairs.enqueued if self.recover(job) else repairs.ended).append(id)
+            else:
+                attempt, since = before.get(id, (job.attempt, self._clock()))
+                if attempt != job.attempt:
+                    since = self._clock()
+                if self._clock() - since <= self._lease_seconds * (_PATIENCE if self._hopeless(id) else 1):
+                    missing[id] = (job.attempt, since)
+                else:
+                    (repairs.enqueued if self.recover(job) else repairs.ended).append(id)
         self._missing = missing
         if any(repairs):
             _log.warning("jobs repaired", **repairs._asdict())
@@ -88,18 +78,35 @@ class Reconciler:
         """Give an abandoned job another chance, and true; or end it: as cancelled if that was asked for, as failed after too many deaths."""
         id = job.request.id
         if self._jobs.cancel_requested(id):
-            self._end(job, Outcome(state=JobState.CANCELLED, attempt=job.attempt, finished_at=datetime.now(UTC)))
+            self._end(job, JobState.CANCELLED)
             return False
-        deaths = self._jobs.deaths(id)
-        if deaths >= self._max_attempts:
+        if self._hopeless(id):
+            deaths = self._jobs.deaths(id)
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
-            error = problem(WORKER_DIED, detail)
-            self._end(job, Outcome(state=JobState.FAILED, attempt=job.attempt, finished_at=datetime.now(UTC), error=error))
+            self._end(job, JobState.FAILED, problem(WORKER_DIED, detail))
             return False
         self._queue.enqueue(id)
         return True
 
-    def _end(self, job: Job, outcome: Outcome) -> None:
-        self._jobs.finish(job.request.id, outcome)
-        if self._jobs.publish(job.request.id) is None:
-            self._jobs.close(job.request.id)
+    def _hopeless(self, id: str) -> bool:
+        return self._jobs.deaths(id) >= self._max_attempts
+
+    def _close(self, id: str, job: Job | None) -> None:
+        """Take a job off the list of the unfinished that is over, or whose maker died before it stored the request, so that it was never accepted."""
+        if job is not None or born_before(id, ABANDONED_SECONDS):
+            self._jobs.close(id)
+
+    def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:
+        """Record an outcome in the place of the worker, with what Redis still knows of the last attempt."""
+        id, files = job.request.id, {}
+        progress, points = None, []
+        with suppress(LiveUnavailable):
+            progress, points = self._live.progress(id), self._live.trace(id)
+        if points:
+            files["trace"] = self._jobs.store_trace(f"jobs/{id}/attempts/{new_id('trace')}/trace.json", points)
+        outcome = Outcome.model_validate(
+            {"state": state, "attempt": job.attempt, "finished_at": datetime.now(UTC), "error": error, "progress": progress, "files": files}
+        )
+        self._jobs.finish(id, outcome)
+        if self._jobs.publish(id) is None:
+            self._jobs.close(id)

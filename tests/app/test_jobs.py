@@ -4,12 +4,15 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from app.settings import GatewaySettings
+from core.options import TsvmOptions
+from core.registry import ALGORITHMS, Algorithm
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.workers.conftest import Valkey
 from workers.connect import connect
@@ -45,7 +48,9 @@ def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue
     assert answer.status_code == 202
     job = answer.json()
     assert answer.headers["location"] == f"/v1/jobs/{job['id']}"
-    assert (job["state"], job["algorithm"], job["options"], job["dataset"], job["seed"]) == ("queued", "tsvm", options, dataset, 7)
+    assert (job["state"], job["algorithm"], job["dataset"], job["seed"]) == ("queued", "tsvm", dataset, 7)
+    assert job["options"] == TsvmOptions.parse(options).model_dump(by_alias=True), "what was left out is told, so that it outlasts the defaults"
+    assert job["options"].items() > options.items()
     assert (job["model"], job["model_name"], job["error"], job["finished_at"]) == (None, "news", None, None)
     assert job["progress"] == {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None}
     assert job["id"] in queue.waiting()
@@ -158,6 +163,27 @@ def test_idempotency(gateway: Gateway, dataset: str, queue: Queue) -> None:
     problem = problem_of(gateway.client.post("/v1/jobs", json=body | {"seed": 1}, headers=headers), 422)
     assert problem["type"] == "/problems/idempotency-conflict"
     assert len(gateway.client.get("/v1/jobs").json()["jobs"]) == 1
+
+
+def test_a_replay_gives_the_same_job_when_its_dataset_is_gone_and_redis_too(start: Start, tmp_path: Path) -> None:
+    gateway = start()
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    body, headers = {"dataset": dataset, "model": "news", "algorithm": "svm"}, {"idempotency-key": "k"}
+    first = gateway.client.post("/v1/jobs", json=body, headers=headers).json()
+    gateway.client.post(f"/v1/jobs/{first['id']}/cancel")
+    assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
+    for client in (gateway.client, start(redis_url=f"unix://{tmp_path}/nowhere.sock").client):
+        again = client.post("/v1/jobs", json=body, headers=headers)
+        assert again.status_code == 202, again.text
+        assert again.json()["id"] == first["id"]
+    assert gateway.client.get("/v1/datasets").json()["datasets"] == []
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
+def test_options_as_they_are_stored_are_taken_again(algorithm: Algorithm) -> None:
+    options = algorithm.options.parse({"lambda": 0.25} if "lambda_" in algorithm.options.model_fields else {})
+    stored = json.loads(json.dumps(options.model_dump(mode="json", by_alias=True)))
+    assert algorithm.options.parse(stored) == options
 
 
 def test_idempotency_of_documents_keeps_one_dataset(gateway: Gateway) -> None:

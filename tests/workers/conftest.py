@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,6 +24,12 @@ from workers.datasets import Batch, Datasets
 from workers.jobs import Jobs
 from workers.names import new_id
 from workers.storage import Store, open_store
+
+if TYPE_CHECKING:
+    from core.progress import Observer
+    from core.training import Training
+    from tests.workers.attempts import Faked
+    from workers.attempt import Parts
 
 
 def valkey_binary() -> str:
@@ -164,3 +170,26 @@ def no_file_beyond(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def parts(store: Store, redis: Redis) -> "Parts":
+    """What a worker works with."""
+    from tests.workers.attempts import make_parts
+
+    return make_parts(store, redis)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> "list[Faked]":
+    """What stands in for training; the last in the list is used."""
+    import core.training
+    from tests.workers.attempts import trained
+
+    chosen: list[Faked] = [lambda observer: trained()]
+
+    def train(*_: Any, observer: "Observer", **__: Any) -> "Training":
+        return chosen[-1](observer)
+
+    monkeypatch.setattr(core.training, "train", train)
+    return chosen

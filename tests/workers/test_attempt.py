@@ -1,7 +1,6 @@
 """One attempt, in this process: with the real training, and with a fake one that can be made to wait, fail or be overtaken."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -13,78 +12,20 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
 
-import core.training
 from core.errors import InvalidDocuments
 from core.linear_model import LinearModel
 from core.progress import Observer, TracePoint
 from core.result import Status
 from core.training import Training
+from tests.workers.attempts import Faked, eventually, in_thread, make_parts, trained, work_until_stopped
 from tests.workers.conftest import make_dataset, no_file_beyond, rows, submit, two_clouds
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState, Publication
 from workers.datasets import Batch, Datasets
 from workers.errors import StoreUnavailable
 from workers.jobs import Jobs
-from workers.live import Live
 from workers.models import Models
-from workers.queue import Queue
 from workers.storage import Store
-
-Faked = Callable[[Observer], Training]
-
-
-def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 60) -> Parts:
-    return Parts(store, Live(redis, "q"), Queue(redis, "q"), worker, threads=1, lease_seconds=1.0, job_seconds=job_seconds)
-
-
-@pytest.fixture
-def parts(store: Store, redis: Redis) -> Parts:
-    return make_parts(store, redis)
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> list[Faked]:
-    """What stands in for training; the last in the list is used."""
-    chosen: list[Faked] = [lambda observer: trained()]
-
-    def train(*_: Any, observer: Observer, **__: Any) -> Training:
-        return chosen[-1](observer)
-
-    monkeypatch.setattr(core.training, "train", train)
-    return chosen
-
-
-def trained(status: Status = Status.CONVERGED) -> Training:
-    model = LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.zeros(1))
-    unlabeled = np.arange(6, 60)
-    point = TracePoint("mfn", 1, 0.5, float("nan"), 1.0, 0.1)
-    return Training(model, unlabeled, np.linspace(-1, 1, len(unlabeled))[:, None], None, 0.5, status, ["a warning"], [point], 1.0)
-
-
-def work_until_stopped(observer: Observer, seconds: float = 10) -> Training:
-    """A solver that reports every 20 ms."""
-    start = time.monotonic()
-    iteration = 0
-    while time.monotonic() - start < seconds:
-        iteration += 1
-        if observer(TracePoint("mfn", iteration, 0.5, 0.5, 0.3, time.monotonic() - start)):
-            return trained(Status.CANCELLED)
-        time.sleep(0.02)
-    return trained()
-
-
-def eventually(condition: Callable[[], Any], seconds: float = 5) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.01)
-    return found
-
-
-def in_thread(act: Callable[[], Any]) -> threading.Thread:
-    thread = threading.Thread(target=act)
-    thread.start()
-    return thread
 
 
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da"])
@@ -312,82 +253,42 @@ def test_a_deleted_dataset_fails_the_job(store: Store, parts: Parts) -> None:
     assert outcome.error.type == "/problems/not-found"
 
 
-def test_an_attempt_is_handed_back(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    attempts = Attempts(parts)
-    attempts.hand_back()
-    thread = in_thread(lambda: attempts.run(id))
-    eventually(lambda: parts.live.progress(id))
-    attempts.hand_back()
-    thread.join(2)
-    assert Jobs(store).get(id).state is JobState.RUNNING
-    assert Jobs(store).deaths(id) == 0
-    assert parts.queue.waiting() == {id}
-    assert not parts.live.held(id, 1)
-    fake.append(lambda _: trained())
-    Attempts(parts).run(id)
-    assert Jobs(store).get(id).state is JobState.SUCCEEDED
-
-
-def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
-    fake.append(lambda observer: work_until_stopped(observer, 0.4))
-    id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: Jobs(store).get(id).attempt)
-    Attempts(make_parts(store, redis, "other")).run(id)
-    assert Jobs(store).get(id).attempt == 1
-    thread.join()
-    Attempts(parts).run(id)
+    eventually(lambda: len(parts.live.trace(id)) > 3)
+    Jobs(store).cancel(id)
+    thread.join(5)
+    redis.flushall()
     job = Jobs(store).get(id)
-    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
+    assert job.outcome is not None
+    assert (job.state, job.progress.phase, job.progress.fraction) == (JobState.CANCELLED, "mfn", 0.3)
+    points = json.loads(store.local(job.outcome.files["trace"]).read_bytes())
+    assert [point["iteration"] for point in points] == list(range(1, job.progress.iteration + 1))
 
 
-def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: Redis, fake: list[Faked]) -> None:
-    id = submit(store)
-    together = threading.Barrier(2)
-
+def test_progress_and_trace_of_a_failed_job_outlast_redis(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
     def train(observer: Observer) -> Training:
-        together.wait(5)
-        return trained()
+        observer(TracePoint("mfn", 7, 0.5, 0.5, 0.3, 0.1))
+        raise MemoryError
 
     fake.append(train)
-    first = in_thread(lambda: Attempts(make_parts(store, redis, "w1")).run(id))
-    eventually(lambda: Jobs(store).get(id).attempt == 1)
-    # the first worker is stopped past its lease: another takes the job, then both go on
-    original = Live.held
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Live, "held", lambda *_: False)
-        second = in_thread(lambda: Attempts(make_parts(store, redis, "w2")).run(id))
-        first.join(5)
-        second.join(5)
-    assert Live.held is original
-    job = Jobs(store).get(id)
-    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
-    assert [version.number for version in Models(store).versions("news")] == [1]
-    winner = job.outcome.attempt if job.outcome else 0
-    loser = {1: 2, 2: 1}[winner]
-    assert store.children(f"jobs/{id}/attempts/{loser}") == []
-    assert len(store.children(f"jobs/{id}/attempts/{winner}")) == 4
-
-
-def test_an_overtaken_attempt_stops(store: Store, parts: Parts, fake: list[Faked]) -> None:
-    fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: parts.live.progress(id))
-    Jobs(store).finish(id, Jobs(store).get(id).outcome or _failed())
-    thread.join(3)
-    assert not thread.is_alive()
-    assert Jobs(store).get(id).state is JobState.FAILED
+    Attempts(parts).run(id)
+    redis.flushall()
+    job = Jobs(store).get(id)
+    assert job.outcome is not None
+    assert (job.state, job.progress.iteration) == (JobState.FAILED, 7)
+    assert [point["iteration"] for point in json.loads(store.local(job.outcome.files["trace"]).read_bytes())] == [7]
 
 
-def _failed() -> Any:
-    from datetime import UTC, datetime
-
-    from workers.contract import Outcome
-
-    return Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC))
+def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    fake.append(lambda observer: work_until_stopped(observer, 0.05))
+    id = submit(store)
+    Attempts(parts).run(id)
+    progress = Jobs(store).get(id).progress
+    assert (progress.phase, progress.fraction) == ("mfn", 1.0)
 
 
 def test_nothing_is_left_in_the_staging_area(store: Store, parts: Parts) -> None:

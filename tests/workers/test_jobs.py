@@ -117,6 +117,19 @@ def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(store
     assert [job.request.id for job in Jobs(store).unfinished()] == [id]
 
 
+def test_a_key_stands_for_its_job_when_the_dataset_is_gone(store: Store) -> None:
+    dataset, jobs = make_dataset(store).id, Jobs(store)
+    assert jobs.made_by("k", "f") is None
+    job, _ = jobs.submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")
+    jobs.cancel(job.request.id)
+    Datasets(store).delete(dataset)
+    again = jobs.made_by("k", "f")
+    assert again is not None
+    assert again.request == job.request
+    with pytest.raises(IdempotencyConflict):
+        jobs.made_by("k", "other")
+
+
 def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:
     with pytest.raises(NotFound):
         Jobs(store).submit(
@@ -299,17 +312,6 @@ def test_listing(store: Store) -> None:
     assert listed(state=JobState.CANCELLED) == [ids[1]]
     assert listed(state=JobState.RUNNING, model="a") == [ids[2]]
     assert listed(state=JobState.RUNNING, model="b") == []
-
-
-def test_a_mark_without_a_request_is_forgotten_when_it_is_old(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    fresh = new_id("job")
-    with monkeypatch.context() as patch:
-        patch.setattr("workers.names.time.time_ns", lambda: 1_700_000_000 * 10**9)
-        old = new_id("job")
-    for id in (fresh, old):
-        store.create(f"open/{id}", b"")
-    assert list(Jobs(store).unfinished()) == []
-    assert store.children("open") == [fresh]
 
 
 def test_identifiers_sort_by_age() -> None:

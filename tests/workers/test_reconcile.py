@@ -1,14 +1,18 @@
 """Repairs: what a lost Redis or a dead worker has left is put right, and nothing that lives is disturbed."""
 
+import json
+from datetime import UTC, datetime
+
 import pytest
 from redis import Redis
 
 from tests.workers.conftest import submit, success
-from workers.contract import JobState
+from workers.contract import JobState, Outcome, Progress
 from workers.errors import Unavailable
 from workers.jobs import Jobs
 from workers.live import Live
 from workers.models import Models
+from workers.names import new_id
 from workers.queue import Queue
 from workers.reconcile import Reconciler, Repairs
 from workers.storage import Store
@@ -96,7 +100,8 @@ def test_the_third_death_fails_the_job(store: Store, world: World) -> None:
     for _ in range(3):
         world.jobs.begin(id, "w")
     world.later()
-    assert world.later() == Repairs([], [], [id])
+    assert world.later() == NOTHING, "the last attempt may only be cut off: failing cannot be taken back"
+    assert world.later(4 * LEASE) == Repairs([], [], [id])
     job = world.jobs.get(id)
     assert job.state is JobState.FAILED
     assert job.outcome is not None
@@ -145,15 +150,6 @@ def test_two_reconcilers_send_one_message(store: Store, redis: Redis) -> None:
     assert [world.later().enqueued for world in worlds] == [[id], []]
 
 
-def test_tidying_comes_first_and_then_now_and_then(store: Store, redis: Redis) -> None:
-    tidied: list[float] = []
-    clock = Clock()
-    reconciler = Reconciler(Jobs(store), Live(redis, "q"), Queue(redis, "q"), lease_seconds=LEASE, tidy=lambda: tidied.append(clock.now), clock=clock)
-    for clock.now in (0.0, 1.0, 599.0, 601.0, 1200.0, 1202.0):
-        reconciler.round()
-    assert tidied == [0.0, 601.0, 1202.0]
-
-
 def test_without_redis_nothing_is_concluded(store: Store, no_redis: Redis, redis: Redis) -> None:
     id = submit(store)
     world, away = World(store, redis), World(store, no_redis)
@@ -165,3 +161,50 @@ def test_without_redis_nothing_is_concluded(store: Store, no_redis: Redis, redis
     world.reconciler._queue = world.queue
     assert world.later() == NOTHING, "the time during which Redis was away does not count"
     assert world.later().enqueued == [id]
+
+
+def test_a_round_asks_for_the_queue_once(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [submit(store) for _ in range(4)]
+    world.later()
+    asked: list[int] = []
+    waiting = Queue.waiting
+
+    def counted(queue: Queue) -> set[str]:
+        asked.append(1)
+        return waiting(queue)
+
+    monkeypatch.setattr(Queue, "waiting", counted)
+    assert world.later().enqueued == ids
+    assert len(asked) == 1
+
+
+def test_the_marks_of_jobs_that_are_over_or_were_never_stored_go(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    over, fresh = submit(store), new_id("job")
+    world.jobs.finish(over, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC)))
+    with monkeypatch.context() as patch:
+        patch.setattr("workers.names.time.time_ns", lambda: 1_700_000_000 * 10**9)
+        old = new_id("job")
+    for id in (fresh, old):
+        store.create(f"open/{id}", b"")
+    assert list(world.jobs.unfinished()) == []
+    assert set(store.children("open")) == {over, fresh, old}, "looking changes nothing"
+    world.later()
+    assert store.children("open") == [fresh]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_what_was_told_of_a_job_that_is_given_up_is_kept(store: Store, world: World, redis: Redis, cancelled: bool) -> None:
+    id = submit(store)
+    for _ in range(3):
+        world.jobs.begin(id, "w")
+    if cancelled:
+        world.jobs.cancel(id)
+    row = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 0.4, "seconds": 0.1}
+    world.live.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=1), [row])
+    world.later()
+    assert world.later(5 * LEASE + 0.1).ended == [id]
+    redis.flushall()
+    job = world.jobs.get(id)
+    assert job.outcome is not None
+    assert (job.state, job.progress.fraction, job.progress.phase) == (JobState.CANCELLED if cancelled else JobState.FAILED, 0.4, "mfn")
+    assert json.loads(store.local(job.outcome.files["trace"]).read_bytes()) == [row]

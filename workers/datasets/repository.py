@@ -2,7 +2,6 @@
 
 datasets/{id}/manifest.json    the dataset exists
 datasets/{id}/*.npy, *.ndjson  its arrays and ids, or its labels alone if it shares the documents of another
-datasets/{id}/deleting/{mark}  somebody is about to delete the dataset unless a job needs it: new jobs are refused
 datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept here; made before its manifest, removed after it
 """
 
@@ -15,9 +14,10 @@ from workers.contract import Dataset, Label
 from workers.datasets.builder import DatasetBuilder
 from workers.datasets.documents import Documents, open_documents
 from workers.datasets.relabel import relabeled
+from workers.deletions import Deletions
 from workers.errors import Conflict, NotFound
 from workers.jobs import Jobs
-from workers.names import born_before, check_name, is_id, new_id
+from workers.names import born_before, check_name, is_id
 from workers.settings import Limits
 from workers.storage import KeyMissing, Store
 from workers.storage.trouble import disk
@@ -32,6 +32,7 @@ class Datasets:
     def __init__(self, store: Store, limits: Limits | None = None) -> None:
         self._store = store
         self._limits = limits or Limits()
+        self._deletions = Deletions(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
         """A new dataset to be filled; raises InvalidName."""
@@ -100,25 +101,45 @@ class Datasets:
     def delete(self, id: str) -> None:
         """Delete a dataset; its documents go with the last dataset that shares them. Raises NotFound, Conflict while a job needs it."""
         dataset = self.get(id)
-        mark = f"datasets/{id}/deleting/{new_id('deletion')}"
         # a job that is stored after the mark sees it and is refused; one that was stored before is seen here
-        self._store.create(mark, b"")
+        mark = self._deletions.begin(id)
         try:
             job = Jobs(self._store).using(dataset)
             if job is not None:
                 raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
-            self._store.delete(_manifest(id))
-        finally:
-            self._store.delete(mark)
-        self._store.delete(f"datasets/{dataset.documents}/shared/{id}")
-        self._drop(id)
-        self._drop(dataset.documents)
+            if not self._deletions.decide(mark, delete=True):
+                raise Conflict(f"the deletion of dataset {id!r} took too long and was given up; try again")
+        except BaseException:
+            self._deletions.end(mark)
+            raise
+        self._finish_deletion(dataset, mark)
+
+    def settle(self) -> None:
+        """Finish the deletions that whoever began them did not end, or undo them where it was not yet decided."""
+        for mark, id in self._deletions.overdue():
+            dataset = records.find(self._store, _manifest(id), Dataset)
+            if dataset is None:
+                self._drop(id)
+                self._deletions.end(mark)
+            elif self._deletions.decide(mark, delete=False):
+                self._finish_deletion(dataset, mark)
+            else:
+                self._deletions.withdraw(mark)
 
     def collect(self) -> None:
         """Remove what interrupted uploads, relabelings and deletions have left, once it is a day old."""
+        self._deletions.forget()
         for id in self._store.children("datasets"):
             if born_before(id, _UNFINISHED_SECONDS) and not self._store.exists(_manifest(id)):
                 self._drop(id)
+
+    def _finish_deletion(self, dataset: Dataset, mark: str) -> None:
+        """What was decided; interrupted and done again, it comes to the same."""
+        self._store.delete(_manifest(dataset.id))
+        self._store.delete(f"datasets/{dataset.documents}/shared/{dataset.id}")
+        self._drop(dataset.id)
+        self._drop(dataset.documents)
+        self._deletions.end(mark)
 
     def _drop(self, id: str) -> None:
         """Remove the files of a dataset without a manifest unless others share them."""

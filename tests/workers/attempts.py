@@ -1,0 +1,57 @@
+"""What tests of attempts have in common: a training that does what it is told."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from redis import Redis
+
+from core.linear_model import LinearModel
+from core.progress import Observer, TracePoint
+from core.result import Status
+from core.training import Training
+from workers.attempt import Parts
+from workers.live import Live
+from workers.queue import Queue
+from workers.storage import Store
+
+Faked = Callable[[Observer], Training]
+
+
+def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 60) -> Parts:
+    return Parts(store, Live(redis, "q"), Queue(redis, "q"), worker, threads=1, lease_seconds=1.0, job_seconds=job_seconds)
+
+
+def trained(status: Status = Status.CONVERGED) -> Training:
+    model = LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.zeros(1))
+    unlabeled = np.arange(6, 60)
+    point = TracePoint("mfn", 1, 0.5, float("nan"), 1.0, 0.1)
+    return Training(model, unlabeled, np.linspace(-1, 1, len(unlabeled))[:, None], None, 0.5, status, ["a warning"], [point], 1.0)
+
+
+def work_until_stopped(observer: Observer, seconds: float = 10) -> Training:
+    """A solver that reports every 20 ms."""
+    start = time.monotonic()
+    iteration = 0
+    while time.monotonic() - start < seconds:
+        iteration += 1
+        if observer(TracePoint("mfn", iteration, 0.5, 0.5, 0.3, time.monotonic() - start)):
+            return trained(Status.CANCELLED)
+        time.sleep(0.02)
+    return trained()
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 5) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.01)
+    return found
+
+
+def in_thread(act: Callable[[], Any]) -> threading.Thread:
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread

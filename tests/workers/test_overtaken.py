@@ -1,0 +1,137 @@
+"""Attempts that are handed back, overtaken or met twice: whoever lives goes on, nobody works in vain, and only deaths count as deaths."""
+
+import threading
+from datetime import UTC, datetime
+
+import pytest
+from redis import Redis
+
+from core.progress import Observer
+from core.training import Training
+from tests.workers.attempts import Faked, eventually, in_thread, make_parts, trained, work_until_stopped
+from tests.workers.conftest import submit
+from workers.attempt import Attempts, Parts
+from workers.contract import JobState, Outcome
+from workers.jobs import Jobs
+from workers.live import Live
+from workers.models import Models
+from workers.names import new_id
+from workers.storage import Store
+
+
+def test_an_attempt_is_handed_back(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    fake.append(work_until_stopped)
+    id = submit(store)
+    attempts = Attempts(parts)
+    attempts.hand_back()
+    thread = in_thread(lambda: attempts.run(id))
+    eventually(lambda: parts.live.progress(id))
+    attempts.hand_back()
+    thread.join(2)
+    assert Jobs(store).get(id).state is JobState.RUNNING
+    assert Jobs(store).deaths(id) == 0
+    assert parts.queue.waiting() == {id}
+    assert not parts.live.held(id, 1)
+    fake.append(lambda _: trained())
+    Attempts(parts).run(id)
+    assert Jobs(store).get(id).state is JobState.SUCCEEDED
+
+
+def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
+    fake.append(lambda observer: work_until_stopped(observer, 0.4))
+    id = submit(store)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    eventually(lambda: Jobs(store).get(id).attempt)
+    Attempts(make_parts(store, redis, "other")).run(id)
+    assert Jobs(store).get(id).attempt == 1
+    thread.join()
+    Attempts(parts).run(id)
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
+
+
+def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: Redis, fake: list[Faked]) -> None:
+    id = submit(store)
+    together = threading.Barrier(2)
+
+    def train(observer: Observer) -> Training:
+        together.wait(5)
+        return trained()
+
+    fake.append(train)
+    first = in_thread(lambda: Attempts(make_parts(store, redis, "w1")).run(id))
+    eventually(lambda: Jobs(store).get(id).attempt == 1)
+    # the first worker is stopped past its lease: another takes the job, then both go on
+    original = Live.held
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Live, "held", lambda *_: False)
+        second = in_thread(lambda: Attempts(make_parts(store, redis, "w2")).run(id))
+        first.join(5)
+        second.join(5)
+    assert Live.held is original
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
+    assert [version.number for version in Models(store).versions("news")] == [1]
+    winner = job.outcome.attempt if job.outcome else 0
+    loser = {1: 2, 2: 1}[winner]
+    assert store.children(f"jobs/{id}/attempts/{loser}") == []
+    assert len(store.children(f"jobs/{id}/attempts/{winner}")) == 4
+
+
+def test_an_overtaken_attempt_stops(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    fake.append(work_until_stopped)
+    id = submit(store)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    eventually(lambda: parts.live.progress(id))
+    Jobs(store).finish(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
+    thread.join(3)
+    assert not thread.is_alive()
+    assert Jobs(store).get(id).state is JobState.FAILED
+
+
+def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    fake.append(work_until_stopped)
+    id, jobs = submit(store), Jobs(store)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    eventually(lambda: parts.live.progress(id))
+    # its machine stood still for longer than the lease: another worker has begun
+    assert jobs.begin(id, "other", 2)
+    thread.join(3)
+    assert not thread.is_alive()
+    assert jobs.get(id).state is JobState.RUNNING
+    assert jobs.deaths(id) == 1, "that of the other, should it end without a result"
+    assert parts.queue.waiting() == set()
+
+
+def test_a_lease_that_ran_out_is_taken_again(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    fake.append(lambda observer: work_until_stopped(observer, 1.5))
+    id = submit(store)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    eventually(lambda: parts.live.progress(id))
+    parts.live.release(id, 1)
+    eventually(lambda: parts.live.held(id, 1), parts.lease_seconds / 2)
+    thread.join()
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
+
+
+def test_the_heart_has_stopped_when_a_job_is_handed_back(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.append(work_until_stopped)
+    id, attempts = submit(store), Attempts(parts)
+    beating: list[bool] = []
+    hand_back = Jobs.hand_back
+
+    def noted(self: Jobs, id: str, number: int) -> None:
+        beating.append(any(thread.name == f"heart of {id}" for thread in threading.enumerate()))
+        hand_back(self, id, number)
+
+    monkeypatch.setattr(Jobs, "hand_back", noted)
+    thread = in_thread(lambda: attempts.run(id))
+    eventually(lambda: parts.live.progress(id))
+    attempts.hand_back()
+    thread.join(3)
+    assert beating == [False], "else it might renew the lease that was just given back"
+
+
+def test_a_message_for_a_job_that_was_deleted_is_dropped(parts: Parts) -> None:
+    Attempts(parts).run(new_id("job"))
