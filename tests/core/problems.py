@@ -16,6 +16,9 @@ from core.training import Training
 
 Array = NDArray[np.float64]
 
+LINEAR = ("svm", "tsvm", "da")
+"""the algorithms that minimise squared hinge losses over coefficients, weighed by lambda"""
+
 
 class Small(NamedTuple):
     """A two-class problem of which the first rows are labeled."""

@@ -8,16 +8,15 @@ import pytest
 from numpy.typing import NDArray
 
 from core.errors import InvalidDocuments
-from core.registry import ALGORITHMS
 from core.result import Status
 from core.rows import SparseRows
 from core.training import Training, train
-from tests.core.problems import Array, dense_of, linear, rows_of, small, with_bias
+from tests.core.problems import LINEAR, Array, dense_of, linear, rows_of, small, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
 
-SEMI = [name for name in ALGORITHMS if name != "svm"]
-every = pytest.mark.parametrize("name", ALGORITHMS)
+SEMI = [name for name in LINEAR if name != "svm"]
+every = pytest.mark.parametrize("name", LINEAR)
 semi = pytest.mark.parametrize("name", SEMI)
 
 

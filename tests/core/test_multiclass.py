@@ -14,11 +14,11 @@ from core.result import Status
 from core.rows import SparseRows
 from core.solver import solve
 from core.training import train
-from tests.core.problems import Array, dense_of, linear, rows_of, weights_of, with_bias
+from tests.core.problems import LINEAR, Array, dense_of, linear, rows_of, weights_of, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
 
-every = pytest.mark.parametrize("name", ALGORITHMS)
+every = pytest.mark.parametrize("name", LINEAR)
 K = 4
 
 
