@@ -20,6 +20,7 @@ from workers.live import Live
 from workers.models import Models
 from workers.queue import Queue
 from workers.reconcile import Reconciler
+from workers.retention import Retention
 from workers.storage import Store, open_store
 from workers.watch import Watch, job_now
 
@@ -58,7 +59,8 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
 
         reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
         stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
-        stack.enter_context(Rounds("tidy", [store.sweep, datasets.collect], TIDY_SECONDS))
+        retention = Retention(store, datasets, jobs, models.registry, settings.policy)
+        stack.enter_context(Rounds("tidy", [store.sweep, datasets.collect, retention.collect], TIDY_SECONDS))
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
         yield Services(
             settings=settings,

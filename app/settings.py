@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.codecs.base import Bounds
+from workers.retention import Keep, Policy
 from workers.settings import Count, Seconds, Settings
 
 
@@ -31,6 +32,14 @@ class GatewaySettings(Settings):
     """Seconds for which the newest version of a model is remembered when the store is not a local folder."""
     reconcile_seconds: Seconds = 1.0
     """Seconds between two looks for lost or half-published jobs."""
+    keep_versions: Keep | None = None
+    """Versions kept of each model, as JSON of count, seconds and bytes, beside the newest and those that an alias or an unfinished job names."""
+    keep_jobs: Keep | None = None
+    """Finished jobs kept, in the same form; a version that a job has published stays when the job goes."""
+    keep_datasets: Keep | None = None
+    """Datasets kept that neither a version nor an unfinished job names, in the same form."""
+    keep_leftover_seconds: Seconds = 86_400.0
+    """Seconds after the end of a job for which files of its attempts stay that its outcome does not name."""
     events_seconds: Seconds = 0.25
     """Seconds between two looks at a job that somebody watches."""
     parse_threads: Count = 4
@@ -39,6 +48,11 @@ class GatewaySettings(Settings):
     """Threads that look at jobs that somebody watches."""
     predict_threads: Count = 2
     """Threads that load models and compute large predictions."""
+
+    @property
+    def policy(self) -> Policy:
+        """What the store keeps."""
+        return Policy(self.keep_versions, self.keep_jobs, self.keep_datasets, self.keep_leftover_seconds)
 
     @property
     def store_is_local(self) -> bool:

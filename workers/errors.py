@@ -4,6 +4,7 @@ HalfmoonError
 ├── NotFound             no such dataset, job, model, version or alias
 ├── Conflict             the state of things forbids it
 │   ├── JobNotCancellable    the job is final or already being cancelled
+│   ├── JobNotFinished       the job is not over
 │   └── IdempotencyConflict  the key was used with another request
 ├── InvalidName          a name that is not allowed
 ├── LimitExceeded        more documents, features, … than configured
@@ -35,6 +36,15 @@ class JobNotCancellable(Conflict):
 
     def __init__(self, id: str, state: str) -> None:
         super().__init__(f"job {id!r} is {state}")
+        self.id = id
+        self.state = state
+
+
+class JobNotFinished(Conflict):
+    """The job is not over, so it cannot be deleted."""
+
+    def __init__(self, id: str, state: str) -> None:
+        super().__init__(f"job {id!r} is {state}; it can be deleted when it is over")
         self.id = id
         self.state = state
 

@@ -13,6 +13,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,13 +33,14 @@ from workers.contract import (
     Version,
 )
 from workers.deletions import Deletions
-from workers.errors import JobNotCancellable, NotFound
+from workers.errors import JobNotCancellable, JobNotFinished, NotFound
 from workers.idempotency import Keys, digest_of
 from workers.live import TraceRow
-from workers.models import Models
+from workers.models import MODEL_FILES, Models
 from workers.names import check_name, is_id, new_id
 from workers.problems import problem_of
 from workers.storage import KeyMissing, Store
+from workers.storage.prune import prune
 from workers.storage.trouble import disk
 
 ABANDONED_SECONDS = 3600
@@ -106,25 +108,31 @@ class Jobs:
             return None
 
     def _store_request(self, request: JobRequest) -> tuple[Job, bool]:
-        """The job, and whether it is new; raises NotFound for the dataset, also if its deletion comes between.
+        """The job, and whether it is new; raises NotFound for the dataset or the version to start from, also if its deletion comes between.
 
         A deletion leaves its mark and then looks for jobs; this stores the job and then looks for marks: so one of them sees the other.
         """
-        id, missing = request.id, NotFound("dataset", request.dataset)
-        if not self._usable(request.dataset):
+        id, missing = request.id, self._missing(request)
+        if missing is not None:
             raise missing
         self._store.create(f"open/{id}", b"")
         if not records.create(self._store, f"jobs/{id}/request.json", request):
             return self.get(id), False
-        if not self._usable(request.dataset):
+        missing = self._missing(request)
+        if missing is not None:
             self.finish(id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
             self.close(id)
             raise missing
         return Job(request=request, state=JobState.QUEUED), True
 
-    def _usable(self, dataset: str) -> bool:
-        """Whether a dataset exists and nobody is about to delete it."""
-        return not Deletions(self._store).pending(dataset) and self._store.exists(f"datasets/{dataset}/manifest.json")
+    def _missing(self, request: JobRequest) -> NotFound | None:
+        """What a request needs that does not exist, or that somebody is about to delete."""
+        dataset, start = request.dataset, request.start
+        if Deletions(self._store).pending(dataset) or not self._store.exists(f"datasets/{dataset}/manifest.json"):
+            return NotFound("dataset", dataset)
+        if start is not None and Models(self._store).deleted(start.name, start.version):
+            return NotFound("model version", f"{start.name}/{start.version}")
+        return None
 
     def get(self, id: str) -> Job:
         """The job as its records tell it now; raises NotFound. Until it is over its progress is that of a job which has told none."""
@@ -152,19 +160,42 @@ class Jobs:
     ) -> tuple[list[Job], str | None]:
         """At most ``limit`` jobs, newest first, after ``cursor``, and the cursor of the next page if there is one."""
         found: list[Job] = []
-        for id in reversed(self._store.children("jobs")):
-            if cursor is not None and id >= cursor:
-                continue
-            try:
-                job = self.get(id)
-            except NotFound:
-                continue
+        for job in self.every(cursor):
             if state not in (None, job.state) or model not in (None, job.request.model):
                 continue
             if len(found) == limit:
                 return found, found[-1].request.id
             found.append(job)
         return found, None
+
+    def every(self, before: str | None = None) -> Iterator[Job]:
+        """The jobs, newest first, that are older than the one called ``before``."""
+        for id in reversed(self._store.children("jobs")):
+            if before is None or id < before:
+                with suppress(NotFound):
+                    yield self.get(id)
+
+    def delete(self, id: str) -> None:
+        """Forget a job that is over, with all its files but a published model's. Raises NotFound, JobNotFinished."""
+        job = self.get(id)
+        if not job.state.final:
+            raise JobNotFinished(id, job.state.value)
+        # in this order: a key must never stand for a job of which only a part is left
+        if job.request.key is not None:
+            self._keys.forget(job.request.key)
+        self.close(id)
+        self._store.delete(f"jobs/{id}/request.json")
+        published = job.version is not None and not Models(self._store).deleted(job.request.model, job.version)
+        files = job.outcome.files if published and job.outcome else {}
+        prune(self._store, f"jobs/{id}", {files[kind].key for kind in MODEL_FILES if kind in files})
+
+    def drop_leftovers(self, job: Job) -> None:
+        """Remove the files of attempts at a job that is over which its outcome does not name."""
+        folder = f"jobs/{job.request.id}/attempts"
+        named = {file.key for file in job.outcome.files.values()} if job.outcome else set()
+        for name in self._store.children(folder):
+            if not name.endswith(".json"):
+                prune(self._store, f"{folder}/{name}", named)
 
     def cancel(self, id: str) -> Job:
         """Ask that a job stop; one that no worker has begun is over at once. Raises NotFound, JobNotCancellable."""
@@ -258,6 +289,10 @@ class Jobs:
     def using(self, dataset: Dataset) -> Job | None:
         """An unfinished job of this dataset, if there is one."""
         return next((job for job in self.unfinished() if job.request.dataset == dataset.id), None)
+
+    def starting_from(self, name: str, number: int) -> Job | None:
+        """An unfinished job that starts from this version, if there is one."""
+        return next((job for job in self.unfinished() if job.request.start == Publication(name=name, version=number)), None)
 
     def _request(self, id: str) -> JobRequest:
         if not is_id("job", id):

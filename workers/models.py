@@ -3,17 +3,18 @@
 models/{name}/versions/{n}.json   version n; numbers from 1, without gaps, never used again
 models/{name}/deleted/{n}.json    version n was deleted: its record stays, so that its number and its job are not taken again
 models/{name}/aliases/{alias}.json
+models/{name}/aliasing/{n}.{mark} an alias is being set to version n, so that it cannot be deleted
 """
 
 import json
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from workers import records
-from workers.contract import Alias, JobRequest, Outcome, Record, Version
+from workers.contract import Alias, Job, JobRequest, Outcome, Record, Version
 from workers.errors import Conflict, InvalidName, NotFound
-from workers.names import check_name
+from workers.names import born_before, check_name, new_id
 from workers.storage import KeyMissing, Store
 
 if TYPE_CHECKING:
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 
 _CACHED_VERSIONS = 10_000
 _NUMBERS = 10**9
+MODEL_FILES = ("model", "model_meta")
+"""What of an outcome's files a version names."""
+_ALIASING_SECONDS = 60
+"""After so long whoever was setting an alias must be dead."""
+_UNDECIDED = timedelta(seconds=60)
+"""For so long a deletion may still be undone."""
+
+
+Needed = Callable[[str, int], Job | None]
+"""An unfinished job that needs this version of this model, if there is one."""
 
 
 class _Deletion(Record):
@@ -35,17 +46,28 @@ class Models:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._versions: dict[tuple[str, int], Version] = {}
+        self._dropped: dict[str, set[int]] = {}
 
     def names(self, limit: int = 50, cursor: str | None = None) -> tuple[list[str], str | None]:
         """At most ``limit`` names of models that have a version, sorted, after ``cursor``, and the cursor of the next page."""
         found: list[str] = []
-        for name in self._store.children("models"):
-            if (cursor is not None and name <= cursor) or not self._numbers(name):
-                continue
+        for name in self.every(cursor):
             if len(found) == limit:
                 return found, found[-1]
             found.append(name)
         return found, None
+
+    def every(self, after: str | None = None) -> Iterator[str]:
+        """The names of models that have a version, sorted, after ``after``."""
+        return (name for name in self._store.children("models") if (after is None or name > after) and self._numbers(name))
+
+    def every_version(self) -> Iterator[Version]:
+        """All versions of all models that are not deleted."""
+        return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
+
+    def deleted(self, name: str, number: int) -> bool:
+        """Whether this version was deleted."""
+        return self._store.exists(_deleted_key(name, number))
 
     def versions(self, name: str) -> list[Version]:
         """All versions of a model, oldest first; raises NotFound if there is none."""
@@ -57,7 +79,7 @@ class Models:
     def version(self, name: str, number: int) -> Version:
         """One version; raises NotFound."""
         missing = NotFound("model version", f"{name}/{number}")
-        if not _nameable(name) or not 0 < number < _NUMBERS or self._store.exists(_deleted_key(name, number)):
+        if not _nameable(name) or not 0 < number < _NUMBERS or self.deleted(name, number):
             raise missing
         try:
             return self._read(name, number)
@@ -89,16 +111,25 @@ class Models:
 
     def aliases(self, name: str) -> dict[str, int]:
         """Version of each alias of a model, sorted by alias; raises NotFound for a model without versions."""
-        if not self._numbers(name):
+        numbers = self._numbers(name)
+        if not numbers:
             raise NotFound("model", name)
-        return {alias: self._alias(name, alias).version for alias in self._alias_names(name)}
+        aliases = ((alias, self._find_alias(name, alias)) for alias in self._alias_names(name))
+        return {alias: record.version for alias, record in aliases if record is not None and record.version in numbers}
 
     def set_alias(self, name: str, alias: str, number: int) -> Alias:
         """Let an alias stand for a version, from now on and for every process; raises InvalidName, NotFound."""
         check_name("alias", alias)
         self.version(name, number)
-        record = Alias(version=number, updated_at=datetime.now(UTC))
-        self._store.replace(f"models/{name}/aliases/{alias}.json", records.encode(record))
+        mark = f"models/{name}/aliasing/{number}.{new_id('aliasing')}"
+        # whoever deletes the version after this sees the mark or the alias; whoever did so before is seen here
+        self._store.create(mark, b"")
+        try:
+            self.version(name, number)
+            record = Alias(version=number, updated_at=datetime.now(UTC))
+            self._store.replace(f"models/{name}/aliases/{alias}.json", records.encode(record))
+        finally:
+            self._store.delete(mark)
         return record
 
     def delete_alias(self, name: str, alias: str) -> None:
@@ -106,20 +137,41 @@ class Models:
         self._alias(name, alias)
         self._store.delete(f"models/{name}/aliases/{alias}.json")
 
-    def delete_version(self, name: str, number: int) -> None:
-        """Delete a version and its files; raises NotFound, and Conflict while an alias points to it. Its number is not used again."""
+    def delete_version(self, name: str, number: int, needed: Needed = lambda name, number: None) -> None:
+        """Delete a version and its files; its number is not used again.
+
+        Raises NotFound, and Conflict while an alias points to it or a job needs it.
+        """
         version = self.version(name, number)
-        pointing = [alias for alias, to in self.aliases(name).items() if to == number]
-        if pointing:
-            raise Conflict(f"version {number} of model {name!r} has the alias {pointing[0]!r}")
-        self._delete(version)
+        self._refuse_if_named(version, needed)
+        if not self._mark_deleted(version):
+            raise NotFound("model version", f"{name}/{number}")
+        try:
+            # now that nobody can begin to need it: did anybody just before?
+            self._refuse_if_named(version, needed)
+        except BaseException:
+            self._store.delete(_deleted_key(name, number))
+            raise
+        self._drop_files(version)
 
     def delete(self, name: str) -> None:
         """Delete all versions and aliases of a model; raises NotFound. Its numbers are not used again."""
-        versions = self.versions(name)
+        for version in self.versions(name):
+            if self._mark_deleted(version):
+                self._drop_files(version)
         self._store.delete(f"models/{name}/aliases")
-        for version in versions:
-            self._delete(version)
+
+    def collect(self) -> None:
+        """Remove the files of deleted versions that an interruption has left, and the marks of aliases that were never set."""
+        for name in self._store.children("models"):
+            for mark in self._store.children(f"models/{name}/aliasing"):
+                if born_before(mark, _ALIASING_SECONDS):
+                    self._store.delete(f"models/{name}/aliasing/{mark}")
+            for number in self._deleted_numbers(name) - self._dropped.setdefault(name, set()):
+                deletion = records.find(self._store, _deleted_key(name, number), _Deletion)
+                if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDECIDED:
+                    self._drop_files(self._read(name, number))
+                    self._dropped[name].add(number)
 
     def publish(self, request: JobRequest, outcome: Outcome) -> Version:
         """The version of this success, made at the first free number unless there is one already.
@@ -155,12 +207,30 @@ class Models:
             objective=outcome.objective,
             status=outcome.status,
             created_at=datetime.now(UTC),
-            files=outcome.files,
+            files={kind: outcome.files[kind] for kind in MODEL_FILES},
         )
 
-    def _delete(self, version: Version) -> None:
-        records.create(self._store, _deleted_key(version.name, version.number), _Deletion(deleted_at=datetime.now(UTC)))
-        for kind in ("model", "model_meta"):
+    def _refuse_if_named(self, version: Version, needed: Needed) -> None:
+        """Raise Conflict if something names a version."""
+        name, number = version.name, version.number
+        # in this order: what is being set is an alias before it ceases to be marked
+        for mark in self._store.children(f"models/{name}/aliasing"):
+            if mark.startswith(f"{number}.") and not born_before(mark, _ALIASING_SECONDS):
+                raise Conflict(f"an alias is being set to version {number} of model {name!r}")
+        for alias in self._alias_names(name):
+            record = self._find_alias(name, alias)
+            if record is not None and record.version == number:
+                raise Conflict(f"version {number} of model {name!r} has the alias {alias!r}")
+        job = needed(name, number)
+        if job is not None:
+            raise Conflict(f"version {number} of model {name!r} is needed by job {job.request.id!r}, which is {job.state.value}")
+
+    def _mark_deleted(self, version: Version) -> bool:
+        """Whether the version was not deleted before."""
+        return records.create(self._store, _deleted_key(version.name, version.number), _Deletion(deleted_at=datetime.now(UTC)))
+
+    def _drop_files(self, version: Version) -> None:
+        for kind in MODEL_FILES:
             self._store.delete(version.files[kind].key)
 
     def _read(self, name: str, number: int) -> Version:
@@ -177,18 +247,23 @@ class Models:
         """Numbers of the versions that are not deleted, ascending."""
         if not _nameable(name):
             return []
-        deleted = set(self._store.children(f"models/{name}/deleted"))
-        return sorted(int(entry.removesuffix(".json")) for entry in self._store.children(f"models/{name}/versions") if entry not in deleted)
+        return sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
+
+    def _deleted_numbers(self, name: str) -> set[int]:
+        return _numbers_in(self._store.children(f"models/{name}/deleted"))
 
     def _alias_names(self, name: str) -> Iterator[str]:
         return (entry.removesuffix(".json") for entry in self._store.children(f"models/{name}/aliases"))
 
     def _alias(self, name: str, alias: str) -> Alias:
-        found = records.find(self._store, f"models/{name}/aliases/{alias}.json", Alias) if _nameable(name) and _nameable(alias) else None
+        found = self._find_alias(name, alias) if _nameable(name) and _nameable(alias) else None
         if found is None:
             raise NotFound("model alias", f"{name}@{alias}")
         return found
 
+
+    def _find_alias(self, name: str, alias: str) -> Alias | None:
+        return records.find(self._store, f"models/{name}/aliases/{alias}.json", Alias)
 
 def _nameable(name: str) -> bool:
     try:
@@ -199,6 +274,10 @@ def _nameable(name: str) -> bool:
 
 
 def _version_key(name: str, number: int) -> str:
+def _numbers_in(names: list[str]) -> set[int]:
+    return {int(name.removesuffix(".json")) for name in names}
+
+
     return f"models/{name}/versions/{number}.json"
 
 

@@ -87,6 +87,12 @@ def show_job(services: Has, id: str) -> JobOut:
     return JobOut.of(job_now(services.jobs, services.live, id))
 
 
+@router.delete("/{id}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
+def delete_job(services: Has, id: str) -> None:
+    """Forget a job that is over, its labels and its trace; a model that it has published stays."""
+    services.jobs.delete(id)
+
+
 @router.post("/{id}/cancel", status_code=202, responses=refusals(404, 409, 422, 503, 507))
 def cancel_job(services: Has, id: str) -> JobOut:
     """Ask a job to stop; `cancelling` says that it was asked, `cancelled` that it has stopped."""

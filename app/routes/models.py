@@ -1,12 +1,13 @@
 """Models: versions and aliases."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_json
 from app.documented import ENCODING, CheckedRoute, PlainRoute, json_body, path_parameter, refusals
+from app.routes.numbers import VersionNumber, checked_number
 from app.routes.paging import Cursor, Limit
 from app.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
 from app.services import Has, Services, services_of
@@ -14,7 +15,6 @@ from app.services import Has, Services, services_of
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=CheckedRoute)
 bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=PlainRoute)
 
-VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 _ALIAS: dict[str, Any] = {
     **json_body(AliasBody, {"version": 3}),
     "parameters": [path_parameter("name", "Of the model."), path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'."), ENCODING],
@@ -45,13 +45,13 @@ def delete_model(services: Has, name: str) -> None:
 @router.get("/{name}/versions/{number}", responses=refusals(404, 422, 503))
 def show_version(services: Has, name: str, number: VersionNumber) -> VersionOut:
     """One version."""
-    return VersionOut.of(services.models.registry.version(name, number))
+    return VersionOut.of(services.models.registry.version(name, checked_number(name, number)))
 
 
 @router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
 def delete_version(services: Has, name: str, number: VersionNumber) -> None:
-    """Delete a version to which no alias points; its number is not used again."""
-    services.models.registry.delete_version(name, number)
+    """Delete a version to which no alias points and from which no unfinished job starts; its number is not used again."""
+    services.models.registry.delete_version(name, checked_number(name, number), services.jobs.starting_from)
     services.models.forget()
 
 

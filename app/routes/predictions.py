@@ -7,14 +7,14 @@ from starlette.responses import Response
 
 from app.documented import DOCUMENT_BODY, PlainRoute, path_parameter, refusals
 from app.predicting import predict
+from app.routes.numbers import NUMBER, checked_number
 from app.schemas import Prediction
 from app.services import services_of
-from workers.errors import NotFound
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=PlainRoute)
 
 _MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
-_NUMBER = path_parameter("number", "Of the version.", {"type": "integer", "minimum": 1, "maximum": 2**31 - 1})
+_NUMBER = path_parameter("number", "Of the version.", NUMBER)
 _ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **refusals(404, 413, 415, 422, 503)}
 
 
@@ -31,7 +31,5 @@ async def predict_newest(request: Request) -> Response:
 @router.post("/{name}/versions/{number}/predict", responses=_ANSWERS, openapi_extra=_extra(path_parameter("name", "Of the model."), _NUMBER))
 async def predict_version(request: Request) -> Response:
     """Labels and scores by one version of a model."""
-    name, number = request.path_params["name"], request.path_params["number"]
-    if not (number.isascii() and number.isdecimal() and 1 <= int(number[:11]) < 2**31):
-        raise NotFound("model version", f"{name}/{number}")
-    return await predict(request, services_of(request), f"{name}/{int(number)}")
+    name = request.path_params["name"]
+    return await predict(request, services_of(request), f"{name}/{checked_number(name, request.path_params['number'])}")

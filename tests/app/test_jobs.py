@@ -259,6 +259,18 @@ def test_labels_and_trace_before_the_end(gateway: Gateway, dataset: str, live: L
     assert gateway.client.get(f"/v1/jobs/{id}/trace").json()["points"] == [point]
 
 
+def test_a_finished_job_is_deleted_and_its_model_stays(gateway: Gateway, dataset: str) -> None:
+    version = publish(gateway.store)
+    running = gateway.job(dataset=dataset).json()["id"]
+    problem = problem_of(gateway.client.delete(f"/v1/jobs/{running}"), 409)
+    assert "queued" in problem["detail"]
+    assert gateway.client.delete(f"/v1/jobs/{version.job}").status_code == 204
+    for method, path in (("GET", ""), ("GET", "/labels"), ("GET", "/trace"), ("POST", "/cancel"), ("DELETE", "")):
+        problem_of(gateway.client.request(method, f"/v1/jobs/{version.job}{path}"), 404)
+    assert [job["id"] for job in gateway.client.get("/v1/jobs").json()["jobs"]] == [running]
+    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
+
+
 @pytest.mark.parametrize("path", ["", "/cancel", "/events", "/trace", "/labels"])
 @pytest.mark.parametrize("id", ["job-nothing", "job-" + "0" * 24])
 def test_unknown_jobs(gateway: Gateway, path: str, id: str) -> None:

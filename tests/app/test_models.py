@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -55,6 +55,21 @@ def test_every_format_predicts_alike(gateway: Gateway, media_type: str, repeats:
         assert answer.status_code == 200, answer.text
         assert answer.json()["labels"] == ["no", "yes"] * repeats
         assert answer.json()["scores"] == [[-2.0], [0.5]] * repeats
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("repeats", [1, 20_000])
+def test_dense_documents_are_predicted_alike(gateway: Gateway, order: Literal["C", "F"], repeats: int) -> None:
+    """Of more features than the model has, too."""
+    publish(gateway.store)
+    matrix = np.zeros((len(DOCUMENTS) * repeats, 5), np.float32, order)
+    for place, document in enumerate(DOCUMENTS):
+        matrix[place :: len(DOCUMENTS), document["indices"]] = document.get("values", 1)
+    matrix[0, 4] = 7
+    answer = gateway.client.post("/v1/models/news/predict", content=npz({"X": matrix}), headers={"content-type": "application/x-npz"})
+    assert answer.json()["scores"] == [[-2.0], [0.5]] * repeats
+    values = np.count_nonzero(matrix)
+    assert answer.json()["warnings"] == [f"1 of {values} values are of features that the model never saw; they count as zero"]
 
 
 def test_documents_out_of_order_and_empty(gateway: Gateway) -> None:
@@ -200,3 +215,18 @@ def test_ids_used_twice_do_not_matter_to_a_prediction(gateway: Gateway) -> None:
     body = b'{"id": "x", "indices": [0]}\n{"id": "x", "indices": [1]}\n'
     answer = gateway.client.post("/v1/models/news/predict", content=body, headers={"content-type": NDJSON})
     assert answer.json()["labels"] == ["no", "yes"]
+
+
+@pytest.mark.parametrize("number", ["x", "0", "-1", "1.0", "7", "+1", "9" * 30, "2147483648", "\u0661"])
+def test_a_version_that_is_not_there_is_not_found_by_any_call(gateway: Gateway, number: str) -> None:
+    publish(gateway.store)
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/predict")):
+        answer = gateway.client.request(method, f"/v1/models/news/versions/{number}{path}", json={"documents": DOCUMENTS} if path else None)
+        assert problem_of(answer, 404)["type"] == "/problems/not-found"
+
+
+def test_a_version_that_a_job_starts_from_is_in_use(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    answer = gateway.job(dataset=version.dataset, start_from="news")
+    assert answer.status_code == 202
+    assert answer.json()["id"] in problem_of(gateway.client.delete("/v1/models/news/versions/1"), 409)["detail"]

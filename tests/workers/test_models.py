@@ -1,11 +1,18 @@
 """Models: versions that never change, numbers that never come back, aliases that move."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
 from tests.workers.conftest import submit, success
+from workers.contract import Publication, Version
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.jobs import Jobs
 from workers.models import Models
+from workers.names import new_id
 from workers.storage import Store
 
 
@@ -96,3 +103,109 @@ def test_names_are_paged(store: Store) -> None:
     models = Models(store)
     assert models.names(limit=2) == (["a", "b"], "b")
     assert models.names(limit=2, cursor="b") == (["c"], None)
+
+
+def overtaking(store: Store, step: int, other: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let ``other`` happen, once, just before the ``step``-th operation on the store; the list counts the operations."""
+    count: list[int] = []
+
+    def counted(name: str) -> Any:
+        original = getattr(type(store), name)
+
+        def act(self: Store, *arguments: Any) -> Any:
+            count.append(1)
+            if len(count) == step:
+                with suppress(NotFound, Conflict):
+                    other()
+            return original(self, *arguments)
+
+        return act
+
+    for name in ("create", "replace", "delete", "children", "exists", "read"):
+        monkeypatch.setattr(type(store), name, counted(name))
+    return count
+
+
+@pytest.mark.parametrize("first", ["alias", "deletion"])
+@pytest.mark.parametrize("step", range(1, 17))
+def test_no_alias_ever_points_to_a_deleted_version(store: Store, monkeypatch: pytest.MonkeyPatch, first: str, step: int) -> None:
+    publish(store)
+    publish(store)
+    acts: dict[str, Callable[[], Any]] = {
+        "alias": lambda: Models(store).set_alias("news", "live", 1),
+        "deletion": lambda: Models(store).delete_version("news", 1),
+    }
+    other = acts[{"alias": "deletion", "deletion": "alias"}[first]]
+    Models(store).set_alias("news", "live", 2)
+    files = Models(store).version("news", 1).files.values()
+    with monkeypatch.context() as patch, suppress(NotFound, Conflict):
+        overtaking(store, step, other, patch)
+        acts[first]()
+    number = Models(store).aliases("news")["live"]
+    assert Models(store).resolve("news@live").number == number
+    assert all(store.exists(file.key) for file in files) is not Models(store).deleted("news", 1), "a version is whole or gone"
+    assert not (number == 1 and Models(store).deleted("news", 1))
+    assert store.children("models/news/aliasing") == []
+
+
+def test_two_deletions_of_a_version_while_an_alias_is_set(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(store)
+    models, marked = Models(store), Models._mark_deleted
+
+    def overtaken(self: Models, version: Version) -> bool:
+        monkeypatch.setattr(Models, "_mark_deleted", marked)
+        made = self._mark_deleted(version)
+        with pytest.raises(NotFound):
+            Models(store).delete_version("news", 1)
+        store.create("models/news/aliasing/1.aliasing-" + new_id("x").partition("-")[2], b"")
+        return made
+
+    monkeypatch.setattr(Models, "_mark_deleted", overtaken)
+    with pytest.raises(Conflict, match="being set"):
+        models.delete_version("news", 1)
+    assert all(store.exists(file.key) for file in models.version("news", 1).files.values())
+
+
+def test_an_alias_that_goes_meanwhile_is_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(store)
+    models = Models(store)
+    for alias in ("a", "b"):
+        models.set_alias("news", alias, 1)
+    names = Models._alias_names
+    with monkeypatch.context() as patch:
+        patch.setattr(Models, "_alias_names", lambda self, name: [*names(self, name), "gone"])
+        assert models.aliases("news") == {"a": 1, "b": 1}
+
+
+def test_a_version_that_a_job_starts_from_is_not_deleted(store: Store) -> None:
+    publish(store)
+    id, jobs, models = submit(store, start=Publication(name="news", version=1)), Jobs(store), Models(store)
+    with pytest.raises(Conflict, match=id):
+        models.delete_version("news", 1, jobs.starting_from)
+    assert models.resolve("news").number == 1
+    jobs.cancel(id)
+    models.delete_version("news", 1, jobs.starting_from)
+    with pytest.raises(NotFound, match="news/1"):
+        submit(store, start=Publication(name="news", version=1))
+    assert store.children("open") == []
+
+
+def test_files_of_a_deletion_cut_short_are_removed_later(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(store)
+    models = Models(store)
+    files = models.version("news", 1).files.values()
+    with monkeypatch.context() as patch:
+        patch.setattr(Models, "_drop_files", lambda *_: None)
+        models.delete_version("news", 1)
+    Models(store).collect()
+    assert all(store.exists(file.key) for file in files), "it might still be undone"
+    soon = datetime.now(UTC) + timedelta(seconds=61)
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return soon
+
+    monkeypatch.setattr("workers.models.datetime", Later)
+    Models(store).collect()
+    assert not any(store.exists(file.key) for file in files)

@@ -6,7 +6,7 @@ datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept her
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workers import records
@@ -48,16 +48,17 @@ class Datasets:
     def list(self, limit: int = 50, cursor: str | None = None) -> tuple[list[Dataset], str | None]:
         """At most ``limit`` datasets, newest first, after ``cursor``, and the cursor of the next page if there is one."""
         found: list[Dataset] = []
-        for id in reversed(self._store.children("datasets")):
-            if cursor is not None and id >= cursor:
-                continue
-            dataset = records.find(self._store, _manifest(id), Dataset)
-            if dataset is None:
-                continue
+        for dataset in self.every(cursor):
             if len(found) == limit:
                 return found, found[-1].id
             found.append(dataset)
         return found, None
+
+    def every(self, before: str | None = None) -> Iterator[Dataset]:
+        """The datasets, newest first, that are older than the one called ``before``."""
+        ids = (id for id in reversed(self._store.children("datasets")) if before is None or id < before)
+        found = (records.find(self._store, _manifest(id), Dataset) for id in ids)
+        return (dataset for dataset in found if dataset is not None)
 
     def open(self, id: str) -> Documents:
         """The documents and labels of a dataset; raises NotFound, also when it is deleted meanwhile."""
