@@ -261,9 +261,9 @@ class Models:
             raise NotFound("model alias", f"{name}@{alias}")
         return found
 
-
     def _find_alias(self, name: str, alias: str) -> Alias | None:
         return records.find(self._store, f"models/{name}/aliases/{alias}.json", Alias)
+
 
 def _nameable(name: str) -> bool:
     try:
@@ -273,11 +273,11 @@ def _nameable(name: str) -> bool:
     return True
 
 
-def _version_key(name: str, number: int) -> str:
 def _numbers_in(names: list[str]) -> set[int]:
     return {int(name.removesuffix(".json")) for name in names}
 
 
+def _version_key(name: str, number: int) -> str:
     return f"models/{name}/versions/{number}.json"
 
 
