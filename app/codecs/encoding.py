@@ -9,6 +9,9 @@ from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 
 _GZIP = 16 + zlib.MAX_WBITS
+_FIRST_STEP = 512
+"""Bytes of a member handed to zlib at first, then twice as many each time: at a member's end zlib copies what is left of them, which so is never
+much more than the member, and many small members take no more than linear time."""
 
 
 class Unpacker(Protocol):
@@ -42,16 +45,18 @@ class Gunzip:
         self._size = 0
         self._member = zlib.decompressobj(_GZIP)
         self._begun = False
+        self._step = _FIRST_STEP
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """See Unpacker."""
-        piece = b""
+        view, at, piece = memoryview(data), 0, b""
         # zlib may hold back output when a piece is full, though it has taken all input
-        while data or len(piece) == BLOCK_BYTES:
+        while at < len(view) or len(piece) == BLOCK_BYTES:
             if self._member.eof:
-                self._member, self._begun = zlib.decompressobj(_GZIP), False
+                self._member, self._begun, self._step = zlib.decompressobj(_GZIP), False, _FIRST_STEP
+            part = view[at : at + self._step]
             try:
-                piece = self._member.decompress(data, BLOCK_BYTES)
+                piece = self._member.decompress(part, BLOCK_BYTES)
             except zlib.error as error:
                 raise _broken(f"not gzip, or damaged: {error}") from error
             self._begun = True
@@ -60,7 +65,8 @@ class Gunzip:
                 raise LimitExceeded("bytes in the unpacked body", self._most)
             if piece:
                 yield piece
-            data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+            at += len(part) - len(self._member.unused_data if self._member.eof else self._member.unconsumed_tail)
+            self._step = min(2 * self._step, BLOCK_BYTES)
 
     def finish(self) -> None:
         """See Unpacker."""
