@@ -66,6 +66,7 @@ class _Path:
         self._rule = StoppingRule(options.tolerance * _ROUGH_GAP, _ROUGH_REDUCTION, options.max_iterations)
         self._fraction = positive_fraction(problem, options)
         self._beliefs = np.full(problem.n_unlabeled, self._fraction)
+        self._entropy = math.inf
         self._multiplier: float | None = None
 
     def run(self, init: Vector | None) -> Generator[Request, Any, Status]:
@@ -82,7 +83,7 @@ class _Path:
         for stage in range(1 if fixed else _STAGES):
             report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES)
             status = status.worse((yield from self._alternate(temperature, report)))
-            if status is Status.NUMERICAL_ERROR or entropy(self._beliefs, self._weights) < _ENOUGH:
+            if status is Status.NUMERICAL_ERROR or self._entropy < _ENOUGH:
                 break
             temperature = max(_COLDEST, temperature / self.options.cooling)
         return status
@@ -95,7 +96,7 @@ class _Path:
             self._believe(temperature)
             if turn > 0 and divergence(self._beliefs, last, self._weights) < _ENOUGH:
                 return status
-            information = -0.5 * temperature * self.options.lambda_u * entropy(self._beliefs, self._weights)
+            information = -0.5 * temperature * self.options.lambda_u * self._entropy
             ending = yield from self._retrain(report._replace(stage_objective=information, objective=self.least))
             self._keep_best()
             status = status.worse(ending.status)
@@ -108,6 +109,7 @@ class _Path:
         gains = np.empty(self.problem.n_unlabeled)
         label_gains(self.iterate.scores[self.problem.n_labeled :], gains)
         self._beliefs, self._multiplier = balanced_beliefs(gains, self._weights, self._fraction, temperature, self._multiplier)
+        self._entropy = entropy(self._beliefs, self._weights)
 
     def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:
         """OPTIMIZE-W (Table 7): an unlabeled row pays on both sides, as it is believed (Eqn. 11)."""
