@@ -63,7 +63,9 @@ DOCUMENT_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "string",
                     "format": "binary",
-                    "description": "A CSR matrix as scipy.sparse.save_npz writes it; optionally the arrays labels, labeled and ids beside it.",
+                    "description": "Arrays as numpy.savez writes them: a CSR matrix as of scipy.sparse.save_npz (indptr, indices, data, shape), or "
+                    "in its place a dense one, X of shape (documents, features), of which the zeros are dropped; optionally labels (strings, '' for "
+                    "unlabeled, or integers beside a boolean array labeled) and ids (strings). Never unpickled.",
                 }
             },
         },

@@ -1,8 +1,8 @@
 """What every wire format offers, and the bounds that all of them keep."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import IO, Protocol
 
 from core import errors
 from workers import contract
@@ -16,6 +16,9 @@ MAX_FAULTS = errors.MAX_FAULTS
 
 MAX_TEXT = contract.MAX_TEXT
 """Longest id or label, in characters."""
+
+Spool = Callable[[], IO[bytes] | None]
+"""Where a format that cannot be read as it comes may keep bytes until its end: a new file, or None for memory."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Which decoder a request's headers ask for."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO
 
-from app.codecs.base import BLOCK_BYTES, Bounds, Decoder
+from app.codecs.base import BLOCK_BYTES, Bounds, Decoder, Spool
 from app.codecs.encoding import Gunzip, Identity, Unpacker
 from app.codecs.json_body import JsonDecoder
 from app.codecs.ndjson import NdjsonDecoder
@@ -13,14 +12,11 @@ from app.errors import UnsupportedMediaType
 from workers.datasets import Batch
 from workers.errors import LimitExceeded
 
-Spool = Callable[[], IO[bytes] | None]
-"""Where a format that cannot be read as it comes may keep the body until its end; None: in memory."""
-
 _DECODERS: Mapping[str, Callable[[Bounds, Spool], Decoder]] = {
     "application/json": lambda bounds, spool: JsonDecoder(bounds.document_bytes),
     "application/x-ndjson": lambda bounds, spool: NdjsonDecoder(bounds.document_bytes),
     "text/x-svmlight": lambda bounds, spool: SvmlightDecoder(bounds.document_bytes),
-    "application/x-npz": lambda bounds, spool: NpzDecoder(spool(), bounds),
+    "application/x-npz": lambda bounds, spool: NpzDecoder(spool, bounds),
 }
 MEDIA_TYPES = tuple(_DECODERS)
 

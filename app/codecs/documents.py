@@ -58,12 +58,17 @@ class BatchMaker:
             raise refusal(faults)
 
 
-def rows_of(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> SparseRows:
-    """Rows of these arrays; a value too large for float32 becomes infinite, which the check of all rows refuses."""
+def rows_of(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any], n_features: int | None = None) -> SparseRows:
+    """Rows of these arrays, by default of no more features than occur."""
+    if n_features is None:
+        n_features = int(indices.max()) + 1 if len(indices) else 0
+    return SparseRows(indptr.astype(np.int64, copy=False), indices.astype(np.uint32, copy=False), narrowed(values), n_features)
+
+
+def narrowed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Values as they are stored, in C order; one too large for float32 becomes infinite, which the check of all rows refuses."""
     with np.errstate(over="ignore"):
-        narrow = values.astype(np.float32, copy=False)
-    n_features = int(indices.max()) + 1 if len(indices) else 0
-    return SparseRows(indptr.astype(np.int64, copy=False), indices.astype(np.uint32, copy=False), narrow, n_features)
+        return values.astype(np.float32, order="C", copy=False)
 
 
 def refusal(faults: Sequence[Fault]) -> InvalidDocuments:
@@ -73,9 +78,10 @@ def refusal(faults: Sequence[Fault]) -> InvalidDocuments:
     return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
 
 
-def fault_of(error: WrongJson, text: bytes | bytearray, position: int, prefix: str = "") -> Fault:
-    """The fault of one document's JSON ``text``; it is named by its id where that can still be read."""
-    return Fault(_id_in(text) or str(position), re.split(r"[.\[]", error.field[:MAX_TEXT])[0], prefix + error.detail)
+def fault_of(error: WrongJson, text: bytes | bytearray, position: int | None = None) -> Fault:
+    """The fault of one document's JSON ``text``; it is named by its id where that can still be read, else by its position if that is known."""
+    name = _id_in(text) or ("" if position is None else str(position))
+    return Fault(name, re.split(r"[.\[]", error.field[:MAX_TEXT])[0], error.detail)
 
 
 class _Identified(Struct):

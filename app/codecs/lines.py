@@ -1,19 +1,38 @@
-"""Text cut at its lines, whatever the pieces in which it comes."""
+"""Text of a document a line, whatever the pieces in which it comes."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from app.codecs.base import MAX_FAULTS
+from app.codecs.documents import refusal
+from core.errors import Fault
+from workers.datasets import Batch
 from workers.errors import LimitExceeded
 
+T = TypeVar("T")
 
-class Lines:
-    """Keeps the line that is not complete yet; raises LimitExceeded when it grows beyond ``longest`` bytes."""
+
+class WrongLine(Exception):
+    """A line that is not a document; its fault names the document only where that has an id."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.detail)
+        self.fault = fault
+
+
+class LinesDecoder(ABC):
+    """Cuts the text at its lines and has whole blocks of them parsed; raises LimitExceeded for a line of more than ``longest`` bytes."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._rest = bytearray()
-        self.number = 1
-        """of the first line of the next block; whoever takes a block counts it on"""
+        self._number = 1
+        self.position = 0
+        """documents so far"""
 
-    def feed(self, data: bytes) -> bytes:
-        """All lines that are complete now."""
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """See Decoder."""
         end = data.rfind(b"\n") + 1
         if end:
             block, self._rest = bytes(self._rest) + data[:end], bytearray(data[end:])
@@ -21,11 +40,41 @@ class Lines:
             block = b""
             self._rest += data
         if len(self._rest) > self._longest:
-            line = self.number + block.count(b"\n")
+            line = self._number + block.count(b"\n")
             raise LimitExceeded(f"bytes in line {line}", self._longest)
-        return block
+        return self._batches(block)
 
-    def finish(self) -> bytes:
-        """The last line, if the text does not end with a line feed."""
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder; the last line need not end with a line feed."""
         block, self._rest = bytes(self._rest), bytearray()
-        return block
+        return self._batches(block)
+
+    @abstractmethod
+    def batch_of(self, block: bytes) -> Batch | None:
+        """The documents of whole lines, None if there are none; what is wrong with them is found by ``one_by_one``."""
+
+    def one_by_one(self, block: bytes, parse: Callable[[bytes], T | None]) -> list[T]:
+        """What ``parse`` makes of each line, but for None, which is no document; whatever lines it raises WrongLine for are refused by number."""
+        parsed: list[T] = []
+        faults: list[Fault] = []
+        for number, line in enumerate(block.split(b"\n"), self._number):
+            try:
+                found = parse(line)
+            except WrongLine as wrong:
+                name = wrong.fault.document or str(self.position + len(parsed) + len(faults))
+                faults.append(wrong.fault._replace(document=name, detail=f"line {number}: {wrong.fault.detail}"))
+                if len(faults) == MAX_FAULTS:
+                    break
+            else:
+                if found is not None:
+                    parsed.append(found)
+        if faults:
+            raise refusal(faults)
+        return parsed
+
+    def _batches(self, block: bytes) -> Iterator[Batch]:
+        batch = self.batch_of(block) if block else None
+        self._number += block.count(b"\n")
+        if batch is not None:
+            self.position += batch.rows.n_rows
+            yield batch

@@ -1,42 +1,45 @@
-"""``application/x-npz``: a zip of .npy arrays as SciPy's ``save_npz`` writes a CSR matrix. Nothing is ever unpickled.
+"""``application/x-npz``: a zip of .npy arrays, of a CSR matrix as SciPy's ``save_npz`` writes it or of a dense one. Nothing is ever unpickled.
 
-``indptr``, ``indices``, ``data``, ``shape``; optionally ``labels`` (strings, "" for unlabeled; or integers beside a boolean array ``labeled``)
-and ``ids`` (strings). A zip has its directory at its end, so the body is spooled first and then read side by side, a slice of each array at a time.
+Either ``indptr``, ``indices``, ``data``, ``shape``, or ``X`` of shape (n_documents, n_features), of which the zeros are dropped; optionally
+``labels`` (strings, "" for unlabeled; or integers beside a boolean array ``labeled``) and ``ids`` (strings). A zip has its directory at its
+end, so the body is spooled first and then read side by side, a slice of each array at a time.
 """
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from app.codecs.base import MAX_TEXT, Bounds
-from core.errors import Fault, InvalidDocuments
+from app.codecs.archive import Array, Blocks, Kind, check_directory, open_arrays, reading, refused
+from app.codecs.base import Bounds, Spool
+from app.codecs.documents import narrowed, rows_of
 from core.rows import MAX_FEATURES, SparseRows
 from workers.contract import Label
 from workers.datasets import Batch
 from workers.errors import LimitExceeded
 
+Arrays = Mapping[str, Array]
+
 _SLICE_ROWS = 8192
 _SLICE_NONZEROS = 1 << 18
-_REQUIRED = ("indptr", "indices", "data", "shape")
-_OPTIONAL = ("labels", "labeled", "ids")
+_SLICE_NUMBERS = 1 << 19
+"""of a dense matrix: few enough to be held several times over"""
+_SPARSE = {"indptr": Kind("iu"), "indices": Kind("iu"), "data": Kind("fiub"), "shape": Kind("iu")}
+_DENSE = {"X": Kind("fiub", 2)}
+_BESIDE = {"labels": Kind("iuU"), "labeled": Kind("b"), "ids": Kind("U")}
 _IGNORED = ("format", "_is_array")
-_KINDS = {"indptr": "iu", "indices": "iu", "data": "fiub", "shape": "iu", "labels": "iuU", "labeled": "b", "ids": "U"}
-_HEADER_BYTES = 4096
-_DIRECTORY_BYTES = 64 << 10
-_ZIP64_BYTES = 1 << 32
 
 
 class NpzDecoder:
-    """Spools to ``spool`` (a file of the staging area), or keeps a small body in memory if there is none, then yields slices."""
+    """Keeps the body until its end, in a file from ``spool`` or, where that gives none, in memory; then yields slices."""
 
-    def __init__(self, spool: IO[bytes] | None, bounds: Bounds) -> None:
-        self._spool = spool
+    def __init__(self, spool: Spool, bounds: Bounds) -> None:
+        self._new_spool = spool
+        self._spool = spool()
         self._kept: list[bytes] = []
         self._bounds = bounds
 
@@ -50,166 +53,96 @@ class NpzDecoder:
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        # a body that came in one piece is neither copied by joining nor by reading from memory
-        spool = io.BytesIO(b"".join(self._kept)) if self._spool is None else self._spool
-        _check_directory(spool)
-        try:
-            with zipfile.ZipFile(spool) as archive, ExitStack() as stack:
-                yield from self._slices(_open_arrays(archive, self._bounds, stack))
-        except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-            raise _refused("", f"not a readable zip of arrays: {error}") from error
+        spool: Any = Blocks(self._kept) if self._spool is None else self._spool
+        check_directory(spool)
+        with reading(), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
+            arrays = open_arrays(archive, _SPARSE | _DENSE | _BESIDE, _IGNORED, self._bounds.unpacked_bytes, stack)
+            yield from self._dense(arrays) if "X" in arrays else self._sparse(arrays)
+            for array in arrays.values():
+                array.close()
 
-    def _slices(self, arrays: "dict[str, _Array]") -> Iterator[Batch]:
-        n_rows, n_features = _check_shapes(arrays, self._bounds)
+    def _sparse(self, arrays: Arrays) -> Iterator[Batch]:
+        n_rows, n_features = _sparse_shape(arrays, self._bounds)
         done, edge = 0, arrays["indptr"].take(1).astype(np.int64)
         if edge[0] != 0:
-            raise _refused("indptr", "does not start with 0")
+            raise refused("indptr", "does not start with 0")
         while done < n_rows:
             ends = _ascending(edge, arrays["indptr"].take(min(_SLICE_ROWS, n_rows - done)))
-            for start, stop in _pieces(ends, self._bounds.document_bytes):
-                yield _batch(arrays, ends[start : stop + 1], n_features)
+            for start, stop in _pieces(ends, _longest(self._bounds)):
+                yield _batch(arrays, _sparse_rows(arrays, ends[start : stop + 1], n_features))
             done += len(ends) - 1
             edge = ends[-1:]
         if edge[0] != arrays["data"].length:
-            raise _refused("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
-        for array in arrays.values():
-            array.close()
+            raise refused("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
+
+    def _dense(self, arrays: Arrays) -> Iterator[Batch]:
+        n_rows, n_features = _dense_shape(arrays, self._bounds)
+        matrix = arrays["X"]
+        columns = _unpacked(matrix, self._new_spool() or io.BytesIO()) if matrix.fortran else None
+        most = max(1, _SLICE_NUMBERS // max(1, n_features))
+        for start in range(0, n_rows, most):
+            count = min(most, n_rows - start)
+            numbers = matrix.take(count * n_features).reshape(count, n_features) if columns is None else _across(columns, matrix, start, count)
+            yield _batch(arrays, _dense_rows(numbers))
 
 
-class _Array(NamedTuple):
-    """One member of the zip: what its header says, and the numbers after it."""
-
-    name: str
-    dtype: np.dtype[Any]
-    length: int
-    stream: IO[bytes]
-
-    def take(self, count: int) -> NDArray[Any]:
-        """The next numbers; zip and array both say how many there are, and they have been compared."""
-        data = self.stream.read(count * self.dtype.itemsize)
-        if len(data) != count * self.dtype.itemsize:
-            raise _refused(self.name, "has fewer numbers than its header says")
-        return np.frombuffer(data, self.dtype)
-
-    def close(self) -> None:
-        """Read to the end, which is where the zip's checksum is compared."""
-        if self.stream.read(1):
-            raise _refused(self.name, "has more numbers than indptr accounts for")
-
-
-def _refused(name: str, detail: str) -> InvalidDocuments:
-    return InvalidDocuments(f"{name}: {detail}" if name else detail, [Fault("", name, detail)])
-
-
-def _check_directory(spool: IO[bytes]) -> None:
-    """Refuse a directory of millions of members before it is read into memory; only a file beyond 4 GiB needs a zip64 one."""
-    size = spool.seek(0, 2)
-    tail_bytes = min(size, 22 + (1 << 16))
-    spool.seek(size - tail_bytes)
-    tail = spool.read(tail_bytes)
-    end = tail.rfind(b"PK\x05\x06")
-    if end < 0 or end + 22 > len(tail):
-        raise _refused("", "not a zip, or cut short")
-    zip64 = b"PK\x06\x07" in tail[max(0, end - 20) : end]
-    if size < _ZIP64_BYTES and (zip64 or int.from_bytes(tail[end + 12 : end + 16], "little") > _DIRECTORY_BYTES):
-        raise _refused("", "its directory is too large for the few arrays it may hold")
-
-
-def _open_arrays(archive: zipfile.ZipFile, bounds: Bounds, stack: ExitStack) -> dict[str, _Array]:
-    members = _members(archive)
-    if sum(info.file_size for info in members.values()) > bounds.unpacked_bytes:
-        raise LimitExceeded("bytes in the unpacked body", bounds.unpacked_bytes)
-    missing = [name for name in _REQUIRED if name not in members]
+def _sparse_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
+    missing = [name for name in _SPARSE if name not in arrays]
     if missing:
-        raise _refused(missing[0], f"the array {missing[0]} is missing; needed are {', '.join(_REQUIRED)}")
-    if "format" in members:
-        _check_format(archive, members["format"])
-    arrays = {}
-    for name in (*_REQUIRED, *_OPTIONAL):
-        if name in members:
-            arrays[name] = _array(name, stack.enter_context(archive.open(members[name])), members[name].file_size)
-    return arrays
-
-
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        if name == info.filename or name not in (*_REQUIRED, *_OPTIONAL, *_IGNORED) or name in members:
-            known = ", ".join((*_REQUIRED, *_OPTIONAL))
-            raise _refused(name[:MAX_TEXT], f"unexpected member {info.filename[:MAX_TEXT]!r}; known are the arrays {known}, each once")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _refused(name, "is compressed otherwise than by deflate")
-        members[name] = info
-    return members
-
-
-def _check_format(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    with archive.open(info) as stream:
-        dtype, shape = _header("format", stream)
-        text = stream.read(16).rstrip(b"\0").replace(b"\0", b"")
-    if dtype.kind not in "SU" or shape != () or text != b"csr":
-        raise _refused("format", "the matrix must be in CSR format")
-
-
-def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    readers: dict[tuple[int, int], Callable[..., Any]] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    try:
-        reader = readers[npy.read_magic(stream)]
-        shape, fortran, dtype = reader(stream, max_header_size=_HEADER_BYTES)
-    except (ValueError, KeyError, TypeError, SyntaxError) as error:
-        raise _refused(name, "is not a .npy array of format 1.0 or 2.0") from error
-    if dtype.hasobject:
-        raise _refused(name, "is an array of Python objects, which are never unpickled")
-    if fortran:
-        raise _refused(name, "is in Fortran order; write it in C order")
-    return dtype, shape
-
-
-def _array(name: str, stream: IO[bytes], member_bytes: int) -> _Array:
-    dtype, shape = _header(name, stream)
-    if dtype.kind not in _KINDS[name] or dtype.names or dtype.itemsize == 0:
-        raise _refused(name, f"is an array of {dtype}, which it cannot be")
-    if dtype.kind == "U" and dtype.itemsize > 4 * MAX_TEXT:
-        raise _refused(name, f"has texts longer than {MAX_TEXT} characters")
-    if len(shape) != 1 or shape[0] < 0:
-        raise _refused(name, f"must have one dimension, not {len(shape)}")
-    if stream.tell() + shape[0] * dtype.itemsize != member_bytes:
-        raise _refused(name, f"its header says {shape[0]} numbers, its size differs")
-    return _Array(name, dtype, shape[0], stream)
-
-
-def _check_shapes(arrays: dict[str, _Array], bounds: Bounds) -> tuple[int, int]:
+        raise refused(missing[0], f"the array {missing[0]} is missing; needed are {', '.join(_SPARSE)}, or a dense X in their place")
     if arrays["shape"].length != 2:
-        raise _refused("shape", "must be two numbers, documents and features")
+        raise refused("shape", "must be two numbers, documents and features")
     n_rows, n_features = arrays["shape"].take(2).tolist()
-    if not (n_rows >= 0 and 0 <= n_features <= MAX_FEATURES):
-        raise _refused("shape", f"must be at least 0, and features at most {MAX_FEATURES}")
-    if n_rows > bounds.documents:
-        raise LimitExceeded("documents", bounds.documents)
     if arrays["data"].length > bounds.nonzeros:
         raise LimitExceeded("nonzeros", bounds.nonzeros)
-    if "labeled" in arrays and "labels" not in arrays:
-        raise _refused("labeled", "is only of use beside integer labels")
-    if "labels" in arrays and (arrays["labels"].dtype.kind != "U") != ("labeled" in arrays):
-        raise _refused("labeled", "must be given with integer labels, and only with them")
-    expected = {"indptr": n_rows + 1, "indices": arrays["data"].length, "labels": n_rows, "labeled": n_rows, "ids": n_rows}
-    for name, length in expected.items():
-        if name in arrays and arrays[name].length != length:
-            raise _refused(name, f"has length {arrays[name].length}, not {length}")
+    _check_shape("shape", n_rows, n_features, bounds)
+    _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
     return n_rows, n_features
+
+
+def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
+    both = [name for name in _SPARSE if name in arrays]
+    if both:
+        raise refused("X", f"is given beside {', '.join(both)}; documents come as a dense X or as {', '.join(_SPARSE)}")
+    n_rows, n_features = arrays["X"].shape
+    _check_shape("X", n_rows, n_features, bounds)
+    if n_features > _longest(bounds):
+        raise LimitExceeded("numbers in a dense document", _longest(bounds))
+    _check_lengths(arrays, {}, n_rows)
+    return n_rows, n_features
+
+
+def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> None:
+    if not (n_rows >= 0 and 0 <= n_features <= MAX_FEATURES):
+        raise refused(name, f"must be at least 0, and features at most {MAX_FEATURES}")
+    if n_rows > bounds.documents:
+        raise LimitExceeded("documents", bounds.documents)
+
+
+def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:
+    if "labeled" in arrays and "labels" not in arrays:
+        raise refused("labeled", "is only of use beside integer labels")
+    if "labels" in arrays and (arrays["labels"].dtype.kind != "U") != ("labeled" in arrays):
+        raise refused("labeled", "must be given with integer labels, and only with them")
+    for name, length in {**lengths, **dict.fromkeys(_BESIDE, n_rows)}.items():
+        if name in arrays and arrays[name].length != length:
+            raise refused(name, f"has length {arrays[name].length}, not {length}")
+
+
+def _longest(bounds: Bounds) -> int:
+    """Numbers that one document may have."""
+    return max(1, bounds.document_bytes // 8)
 
 
 def _ascending(edge: NDArray[np.int64], following: NDArray[Any]) -> NDArray[np.int64]:
     ends = np.concatenate([edge, following.astype(np.int64)])
     if (np.diff(ends) < 0).any():
-        raise _refused("indptr", "must never fall")
+        raise refused("indptr", "must never fall")
     return ends
 
 
-def _pieces(ends: NDArray[np.int64], document_bytes: int) -> Iterator[tuple[int, int]]:
-    """Spans of rows with few enough nonzeros to be held at once; a row larger than a document may be is refused."""
-    most = max(1, document_bytes // 8)
+def _pieces(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Spans of rows with few enough nonzeros to be held at once; a row of more than ``most`` is refused."""
     if (np.diff(ends) > most).any():
         raise LimitExceeded("nonzeros in a document", most)
     start = 0
@@ -220,20 +153,49 @@ def _pieces(ends: NDArray[np.int64], document_bytes: int) -> Iterator[tuple[int,
         start = stop
 
 
-def _batch(arrays: dict[str, _Array], ends: NDArray[np.int64], n_features: int) -> Batch:
-    n_rows, n_nonzeros = len(ends) - 1, int(ends[-1] - ends[0])
+def _sparse_rows(arrays: Arrays, ends: NDArray[np.int64], n_features: int) -> SparseRows:
+    n_nonzeros = int(ends[-1] - ends[0])
     indices = arrays["indices"].take(n_nonzeros)
-    if n_nonzeros and (int(indices.min()) < 0 or int(indices.max()) >= n_features):
-        raise _refused("indices", f"must lie from 0 to {n_features - 1}")
-    with np.errstate(over="ignore"):
-        values = arrays["data"].take(n_nonzeros).astype(np.float32, copy=False)
-    # signed numbers that are not negative are the same bytes unsigned
-    narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32, copy=False)
-    rows = SparseRows(ends - ends[0], narrow, values, n_features)
-    return Batch(rows, _labels(arrays, n_rows), _texts(arrays["ids"], n_rows) if "ids" in arrays else None)
+    # signed numbers that are not negative are the same bytes unsigned; negative ones come to lie beyond all features
+    narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices
+    if n_nonzeros and (int(narrow.max()) >= n_features or (narrow.dtype.kind == "i" and int(narrow.min()) < 0)):
+        raise refused("indices", f"must lie from 0 to {n_features - 1}")
+    return rows_of(ends - ends[0], narrow, arrays["data"].take(n_nonzeros), n_features)
 
 
-def _labels(arrays: dict[str, _Array], n_rows: int) -> list[Label | None]:
+def _unpacked(matrix: Array, spool: IO[bytes]) -> IO[bytes]:
+    """The numbers in a file of their own, in which they can be read in another order than that in which they come."""
+    while data := matrix.stream.read(_SLICE_NUMBERS):
+        spool.write(data)
+    spool.flush()
+    return spool
+
+
+def _across(columns: IO[bytes], matrix: Array, start: int, count: int) -> NDArray[Any]:
+    """Rows of a matrix that is stored column after column."""
+    n_rows, n_features = matrix.shape
+    found = np.empty((n_features, count), matrix.dtype)
+    for column, part in enumerate(found):
+        columns.seek((column * n_rows + start) * matrix.dtype.itemsize)
+        part[:] = np.frombuffer(columns.read(part.nbytes), matrix.dtype)
+    return found.T
+
+
+def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
+    """The rows without their zeros; what is not a number is not zero either, and is left to the check of all rows."""
+    n_rows, n_features = numbers.shape
+    values = narrowed(numbers).ravel()
+    kept = np.flatnonzero(values)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.count_nonzero(values.reshape(n_rows, n_features), axis=1), out=indptr[1:])
+    return SparseRows(indptr, (kept % max(1, n_features)).astype(np.uint32), values[kept], n_features)
+
+
+def _batch(arrays: Arrays, rows: SparseRows) -> Batch:
+    return Batch(rows, _labels(arrays, rows.n_rows), _texts(arrays["ids"], rows.n_rows) if "ids" in arrays else None)
+
+
+def _labels(arrays: Arrays, n_rows: int) -> list[Label | None]:
     if "labels" not in arrays:
         return [None] * n_rows
     if "labeled" not in arrays:
@@ -242,10 +204,10 @@ def _labels(arrays: dict[str, _Array], n_rows: int) -> list[Label | None]:
     return [label if known else None for label, known in zip(labels, labeled, strict=True)]
 
 
-def _texts(array: _Array, n_rows: int) -> list[str]:
+def _texts(array: Array, n_rows: int) -> list[str]:
     try:
         texts: list[str] = array.take(n_rows).tolist()
         "".join(texts).encode()
     except (ValueError, UnicodeError) as error:
-        raise _refused(array.name, "has characters that are not Unicode") from error
+        raise refused(array.name, "has characters that are not Unicode") from error
     return texts

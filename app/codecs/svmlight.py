@@ -4,15 +4,13 @@
 """
 
 import re
-from collections.abc import Iterator
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.base import MAX_FAULTS
-from app.codecs.documents import refusal, rows_of
-from app.codecs.lines import Lines
+from app.codecs.documents import rows_of
+from app.codecs.lines import LinesDecoder, WrongLine
 from core.errors import Fault
 from core.rows import MAX_FEATURES
 from workers.datasets import Batch
@@ -27,29 +25,21 @@ _OTHERS = bytes(set(range(256)) - set(b": \n"))
 _LARGEST_LABEL = 2**53
 
 
-class SvmlightDecoder:
+class SvmlightDecoder(LinesDecoder):
     """Blocks of the usual spelling are parsed as one list of numbers; others, and wrong ones, line by line."""
 
-    def __init__(self, document_bytes: int) -> None:
-        self._lines = Lines(document_bytes)
+    def __init__(self, longest: int) -> None:
+        super().__init__(longest)
         self._numbers = msgspec.json.Decoder(list[float])
-        self._position = 0
 
-    def feed(self, data: bytes) -> Iterator[Batch]:
-        """See Decoder."""
-        return self._batches(self._lines.feed(data))
-
-    def finish(self) -> Iterator[Batch]:
-        """See Decoder."""
-        return self._batches(self._lines.finish())
-
-    def _batches(self, block: bytes) -> Iterator[Batch]:
-        first = self._lines.number
-        self._lines.number += block.count(b"\n")
-        batch = (self._at_once(_plain(block)) or self._one_by_one(block, first)) if block else None
-        if batch and batch.labels:
-            self._position += len(batch.labels)
-            yield batch
+    def batch_of(self, block: bytes) -> Batch | None:
+        """See LinesDecoder."""
+        batch = self._at_once(_plain(block))
+        if batch is None:
+            lines = self.one_by_one(block, _parsed)
+            indptr = np.cumsum([0, *(len(line) // 2 for line in lines)])
+            batch = _assembled(np.array([number for line in lines for number in line]), indptr)
+        return batch if batch.labels else None
 
     def _at_once(self, block: bytes) -> Batch | None:
         """The block's documents, or None unless every line is ``label index:value index:value`` in numbers as JSON spells them."""
@@ -64,34 +54,6 @@ class SvmlightDecoder:
         indptr = np.zeros(len(ends) + 1, np.int64)
         indptr[1:] = ends - np.arange(len(ends))
         return _checked(numbers, indptr) if len(numbers) == 2 * indptr[-1] + len(ends) else None
-
-    def _one_by_one(self, block: bytes, first: int) -> Batch:
-        numbers: list[float] = []
-        counts: list[int] = []
-        faults: list[Fault] = []
-        for number, line in enumerate(block.split(b"\n"), first):
-            words = _GROUP.sub(b"", _COMMENT.sub(b"", line)).split()
-            if not words:
-                continue
-            try:
-                numbers += _parsed(words)
-                counts.append(len(words) - 1)
-            except _WrongLine as wrong:
-                name = str(self._position + len(counts) + len(faults))
-                faults.append(Fault(name, wrong.field, f"line {number}: {wrong.detail}"))
-            if len(faults) == MAX_FAULTS:
-                break
-        if faults:
-            raise refusal(faults)
-        indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        return _assembled(np.array(numbers), indptr)
-
-
-class _WrongLine(Exception):
-    def __init__(self, field: str, detail: str) -> None:
-        super().__init__(detail)
-        self.field = field
-        self.detail = detail
 
 
 def _plain(block: bytes) -> bytes:
@@ -129,18 +91,22 @@ def _assembled(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch
     return Batch(rows, [label or None for label in labels.astype(np.int64).tolist()], None)
 
 
-def _parsed(words: list[bytes]) -> list[float]:
+def _parsed(line: bytes) -> list[float] | None:
+    """Label, index, value, index, value … of a line."""
+    words = _GROUP.sub(b"", _COMMENT.sub(b"", line)).split()
+    if not words:
+        return None
     label = _number(words[0], "label")
     if not label.is_integer() or abs(label) > _LARGEST_LABEL:
-        raise _WrongLine("label", f"the label {_shown(words[0])} is not an integer (0: unlabeled)")
+        raise _wrong("label", f"the label {_shown(words[0])} is not an integer (0: unlabeled)")
     numbers = [label]
     for word in words[1:]:
         index, colon, value = word.partition(b":")
         if not colon:
-            raise _WrongLine("indices", f"{_shown(word)} is not index:value")
+            raise _wrong("indices", f"{_shown(word)} is not index:value")
         at = _number(index, "indices")
         if not at.is_integer() or not 1 <= at <= MAX_FEATURES:
-            raise _WrongLine("indices", f"the index {_shown(index)} is not an integer from 1 to {MAX_FEATURES}")
+            raise _wrong("indices", f"the index {_shown(index)} is not an integer from 1 to {MAX_FEATURES}")
         numbers += (at, _number(value, "values"))
     return numbers
 
@@ -148,8 +114,12 @@ def _parsed(words: list[bytes]) -> list[float]:
 def _number(text: bytes, field: str) -> float:
     number = float(text) if _NUMBER.fullmatch(text) else float("nan")
     if not np.isfinite(number):
-        raise _WrongLine(field, f"{_shown(text)} is not a finite number")
+        raise _wrong(field, f"{_shown(text)} is not a finite number")
     return number
+
+
+def _wrong(field: str, detail: str) -> WrongLine:
+    return WrongLine(Fault("", field, detail))
 
 
 def _shown(text: bytes) -> str:

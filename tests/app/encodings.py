@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,6 +38,15 @@ def arrays_of(documents: Documents) -> dict[str, Any]:
         "labels": np.array([label or 0 for label in labels]),
         "labeled": np.array([label is not None for label in labels]),
     }
+
+
+def dense_of(documents: Documents, dtype: Any = np.float64, order: Literal["C", "F"] = "C") -> dict[str, Any]:
+    """The same with a dense matrix in place of the CSR arrays."""
+    arrays = arrays_of(documents)
+    matrix = np.zeros(arrays["shape"], dtype, order)
+    for row, document in enumerate(documents):
+        matrix[row, document["indices"]] = document["values"]
+    return {"X": matrix, "labels": arrays["labels"], "labeled": arrays["labeled"]}
 
 
 def npz(arrays: dict[str, Any], *, compressed: bool = True) -> bytes:

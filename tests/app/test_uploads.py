@@ -6,7 +6,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import psutil
@@ -14,7 +15,7 @@ import pytest
 import scipy.sparse
 
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, problem_of
-from tests.app.encodings import ENCODERS, as_ndjson, npz
+from tests.app.encodings import ENCODERS, as_ndjson, as_npz, dense_of, npz
 from tests.workers.conftest import no_file_beyond
 
 NUMBERED: list[dict[str, Any]] = [
@@ -88,6 +89,39 @@ def test_what_scipy_writes_is_read(gateway: Gateway) -> None:
     answer = gateway.client.post("/v1/datasets", content=buffer.getvalue(), headers={"content-type": "application/x-npz"})
     assert answer.status_code == 201, answer.text
     assert (answer.json()["n_documents"], answer.json()["n_nonzeros"], answer.json()["n_features"]) == (50, matrix.nnz, 30)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8])
+def test_a_dense_matrix_is_the_same_dataset(gateway: Gateway, dtype: Any, order: Literal["C", "F"], compressed: bool) -> None:
+    documents = [document | {"values": np.round(document["values"]).tolist()} for document in NUMBERED[:2] + NUMBERED[3:]]
+    bodies = as_npz(documents), npz(dense_of(documents, dtype, order), compressed=compressed)
+    answers = [gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"}) for body in bodies]
+    assert [answer.status_code for answer in answers] == [201, 201], answers[1].text
+    assert answers[0].json()["sha256"] == answers[1].json()["sha256"]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_dense_matrix_of_many_slices(gateway: Gateway, order: Literal["C", "F"]) -> None:
+    """More numbers than are held at once, zeros of both signs among them, and full rows."""
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((4001, 300)) * (rng.random((4001, 300)) < np.linspace(0, 1.2, 4001)[:, None])
+    sparse = io.BytesIO()
+    scipy.sparse.save_npz(sparse, scipy.sparse.csr_array(matrix))
+    bodies = sparse.getvalue(), npz({"X": np.asarray(matrix, order=order)}, compressed=False)
+    made = [gateway.client.post("/v1/datasets", content=body, headers={"content-type": "application/x-npz"}).json() for body in bodies]
+    assert made[1]["n_nonzeros"] == np.count_nonzero(np.float32(matrix))
+    assert made[0]["sha256"] == made[1]["sha256"]
+
+
+def test_the_dense_example_of_the_readme(gateway: Gateway, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    section = (repository / "README.md").read_text().split("## Dense vectors")[1].split("\n## ")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(section.split("```python\n")[1].split("```")[0], {})
+    answer = gateway.client.post("/v1/datasets", content=Path("dense.npz").read_bytes(), headers={"content-type": "application/x-npz"})
+    assert answer.json()["classes"] == {"politics": 1, "sport": 1}
+    assert (answer.json()["n_documents"], answer.json()["n_features"], answer.json()["n_nonzeros"]) == (4, 8, 32)
 
 
 def test_svmlight_as_people_write_it(gateway: Gateway) -> None:
@@ -188,6 +222,19 @@ def test_memory_stays_flat_for_a_large_npz(gateway: Gateway) -> None:
         answer = gateway.client.post("/v1/datasets", content=pieces, headers={"content-type": "application/x-npz"}, timeout=100)
     assert answer.json()["n_nonzeros"] == n * 76
     assert answer.json()["classes"] == {"ham": n // 3, "spam": n // 3}
+    assert peak.bytes < 64 << 20
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_memory_stays_flat_for_a_dense_matrix(gateway: Gateway, order: Literal["C", "F"], compressed: bool) -> None:
+    matrix = np.zeros((100_000, 250), np.float32, order)
+    matrix[:, ::5] = 0.5
+    body = npz({"X": matrix}, compressed=compressed)
+    pieces = (body[at : at + 65536] for at in range(0, len(body), 65536))
+    with peak_growth() as peak:
+        answer = gateway.client.post("/v1/datasets", content=pieces, headers={"content-type": "application/x-npz"}, timeout=100)
+    assert (answer.json()["n_nonzeros"], answer.json()["n_features"]) == (100_000 * 50, 250)
     assert peak.bytes < 64 << 20
 
 
