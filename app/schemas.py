@@ -175,6 +175,9 @@ class VersionOut(Out):
     options: dict[str, Any]
     classes: list[Label]
     n_features: int
+    facts: dict[str, str | int] = Field(examples=[{"kind": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}])
+    """of its make: ``kind`` (linear or kernel), ``bytes`` as stored, and by kind ``n_seen_features`` or ``kernel`` and ``n_support``, the training
+    documents that it keeps"""
     objective: float | None
     status: str
     created_at: AwareDatetime

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from core.errors import UnknownAlgorithm
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
@@ -21,6 +21,8 @@ class Algorithm:
     options: type[Options]
     solver: str
     """``module:function`` of its core.solver.Solver"""
+    start: Literal["coefficients", "scores"] | None = "coefficients"
+    """what of another model its solver can start from"""
 
     def load(self) -> "Solver":
         """The solver, imported at first use."""
@@ -34,9 +36,9 @@ ALGORITHMS = {
         Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.supervised.svm:svm"),
         Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.semisup.tsvm:tsvm"),
         Algorithm("da", "deterministic (mean-field) annealing", AnnealingOptions, "core.semisup.annealing:annealing"),
-        Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.supervised.kernel_svm:kernel_svm"),
-        Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.supervised.ramp:ramp_svm"),
-        Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.semisup.cccp:cccp_tsvm"),
+        Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.supervised.kernel_svm:kernel_svm", start=None),
+        Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.supervised.ramp:ramp_svm", "scores"),
+        Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.semisup.cccp:cccp_tsvm", "scores"),
     )
 }
 

@@ -13,7 +13,8 @@ from core.sweeps import Steps, Sweeper, Vector
 class Solver(Protocol):
     """Steps towards a Result, to be run by a Sweeper over ``problem.rows``.
 
-    ``init`` are coefficients to start from, shape (n_features + 1,), the bias last.
+    ``init`` is what the registry says that the algorithm starts from: coefficients, shape (n_features + 1,), the bias last, or scores of all rows,
+    shape (n_rows,).
     """
 
     def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps:

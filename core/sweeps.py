@@ -86,12 +86,10 @@ class _Run:
 class Sweeper:
     """The solvers over one matrix; a context manager."""
 
-    def __init__(
-        self, rows: SparseRows, *, threads: int | None = None, observer: Observer | None = None, most_model_bytes: int | None = None
-    ) -> None:
+    def __init__(self, rows: SparseRows, *, threads: int | None = None, observer: Observer | None = None, max_model_bytes: int | None = None) -> None:
         self._watch = Watch(observer)
         self._passes = Passes(rows, threads, self._watch)
-        self._kernels = KernelService(rows, self._passes, self._watch, most_model_bytes)
+        self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
 
     def __enter__(self) -> Self:
         return self

@@ -20,6 +20,7 @@ from core.registry import algorithm as find_algorithm
 from core.requests import check_options, positive_fractions
 from core.result import Result, Status
 from core.rows import SparseRows
+from core.starting import Points, starting_points
 from core.sweeps import Steps, Sweeper, Vector
 from core.watch import Stopped, Watch
 
@@ -56,6 +57,7 @@ def train(
     start: Model | None = None,
     observer: Observer | None = None,
     threads: int | None = None,
+    max_model_bytes: int | None = None,
 ) -> Training:
     """Train a model on documents of which some are labeled.
 
@@ -64,18 +66,23 @@ def train(
     random numbers, which none of the linear ones does. Classes of which no document is labeled are left out. From ``start``, the model of
     nearly the same documents, as after some more labels, training takes a fraction of the passes; classes that it does not have start from
     nothing. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``.
-    Raises UnknownAlgorithm, InvalidOption, InvalidDocuments.
+    Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the documents that the model keeps and
+    their weights will take more than ``max_model_bytes``.
     """
     labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     present, codes = np.unique(codes[labeled], return_inverse=True)
     classes = [classes[position] for position in present]
     parsed = check_options(algorithm, options, classes)
+    order, watch = np.concatenate([labeled, unlabeled]), Watch(observer)
+    points: Points = [None] * (1 if len(classes) == 2 else len(classes))
     try:
-        documents = compact(rows, np.concatenate([labeled, unlabeled]), Watch(observer))
+        documents = compact(rows, order, watch)
+        if start is not None:
+            points = starting_points(start, find_algorithm(algorithm), rows, order, documents.features, classes, watch)
     except Stopped:
         return _nothing(rows.n_features, classes, unlabeled)
-    with Sweeper(documents.rows, threads=threads, observer=observer) as sweeper:
-        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, start if isinstance(start, LinearModel) else None))
+    with Sweeper(documents.rows, threads=threads, observer=observer, max_model_bytes=max_model_bytes) as sweeper:
+        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, points))
     return Training(
         model=model_of(documents, rows.n_features, classes, [result.decision for result in results]),
         unlabeled=unlabeled,
@@ -83,7 +90,7 @@ def train(
         probabilities=None,
         objective=sum(result.objective for result in results),
         status=reduce(Status.worse, (result.status for result in results)),
-        warnings=_warnings(parsed, len(unlabeled), results),
+        warnings=_warnings(parsed, len(unlabeled), results, start is not None and all(point is None for point in points)),
         trace=sorted((point for result in results for point in result.trace), key=lambda point: point.seconds),
         passes=sum(result.passes for result in results),
     )
@@ -97,40 +104,27 @@ def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[n
 
 
 def _one_vs_rest(
-    documents: Compact, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], algorithm: str, options: Options, start: LinearModel | None
+    documents: Compact, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], algorithm: str, options: Options, points: Points
 ) -> dict[str, Callable[[], Steps]]:
     """The solvers of all two-class problems, each made when its turn comes, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()
 
-    def begin(positive: int, fraction: float | None) -> Steps:
+    def begin(positive: int, fraction: float | None, point: Vector | None) -> Steps:
         problem = Problem.of(documents.rows, np.where(codes == positive, 1.0, -1.0))
         own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None}) if fraction is not None else options
-        return solver(problem, own, None if start is None else _starting_point(start, documents.features, classes, positive))
+        return solver(problem, own, point)
 
     positives = [1] if len(classes) == 2 else range(len(classes))
     return {
-        f"class={classes[positive]}/" if len(classes) > 2 else "": partial(begin, positive, fraction)
-        for positive, fraction in zip(positives, positive_fractions(options, classes), strict=True)
+        f"class={classes[positive]}/" if len(classes) > 2 else "": partial(begin, positive, fraction, point)
+        for positive, fraction, point in zip(positives, positive_fractions(options, classes), points, strict=True)
     }
 
 
-def _starting_point(start: LinearModel, features: NDArray[np.uint32], classes: Sequence[str | int], positive: int) -> Vector | None:
-    """The coefficients that ``start`` has for one two-class problem, shape (n_columns + 1,), or None where it had no such problem."""
-    if len(classes) == 2 or len(start.classes) == 2:
-        column = 0 if list(start.classes) == list(classes) else None
-    else:
-        column = start.classes.index(classes[positive]) if classes[positive] in start.classes else None
-    if column is None:
-        return None
-    init = np.zeros(len(features) + 1)
-    _, here, there = np.intersect1d(features, start.features, assume_unique=True, return_indices=True)
-    init[here] = start.coefficients[there, column]
-    init[-1] = start.intercepts[column]
-    return init
-
-
-def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result]) -> list[str]:
+def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result], start_ignored: bool) -> list[str]:
     warnings = []
+    if start_ignored:
+        warnings.append("the model to start from is of no use to this algorithm or to these classes: training started from nothing")
     if isinstance(options, BalancedOptions) and n_unlabeled == 0:
         warnings.append("there are no unlabeled documents: the model is the supervised one")
     short = sum(result.status is Status.ITERATION_LIMIT for result in results)

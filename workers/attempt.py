@@ -40,6 +40,7 @@ class Parts(NamedTuple):
     """0: as many as there are processors"""
     lease_seconds: float
     job_seconds: float
+    max_model_bytes: int
 
 
 class Attempts:
@@ -132,7 +133,16 @@ class Attempts:
             models = Models(self._parts.store)
             start = models.load(models.version(request.start.name, request.start.version))
         return train(
-            rows, codes, classes, request.algorithm, request.options, seed=request.seed, start=start, observer=heart.observe, threads=threads
+            rows,
+            codes,
+            classes,
+            request.algorithm,
+            request.options,
+            seed=request.seed,
+            start=start,
+            observer=heart.observe,
+            threads=threads,
+            max_model_bytes=self._parts.max_model_bytes,
         )
 
     def _conclude(self, job_id: str, attempt: Attempt, outcome: Outcome) -> None:

@@ -147,6 +147,8 @@ class Version(Record):
     options: dict[str, Any]
     classes: list[Label]
     n_features: int
+    facts: dict[str, str | int] = {}
+    """of the model's make: its ``kind`` and ``bytes``, and what else there is to tell of that kind, as how many documents it keeps"""
     objective: float | None
     status: Status
     created_at: AwareDatetime

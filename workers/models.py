@@ -204,6 +204,7 @@ class Models:
             options=request.options,
             classes=meta["classes"],
             n_features=meta["n_features"],
+            facts=meta.get("facts", {}),
             objective=outcome.objective,
             status=outcome.status,
             created_at=datetime.now(UTC),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownAlgorithm
+from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, ModelTooLarge, UnknownAlgorithm
 from workers import errors
 from workers.contract import Problem
 
@@ -22,6 +22,7 @@ WORKER_DIED = Kind(500, "worker-died", "The worker died")
 KINDS: Mapping[type[Exception], Kind] = {
     InvalidDocuments: Kind(422, "invalid-documents", "The documents cannot be used"),
     InvalidOption: Kind(422, "invalid-option", "An option is not valid"),
+    ModelTooLarge: Kind(413, "model-too-large", "The model would be larger than models may be here"),
     UnknownAlgorithm: Kind(422, "unknown-algorithm", "There is no such algorithm"),
     errors.InvalidName: Kind(422, "invalid-name", "The name is not allowed"),
     errors.IdempotencyConflict: Kind(422, "idempotency-conflict", "The idempotency key was used for another request"),

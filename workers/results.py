@@ -40,7 +40,7 @@ def store_results(store: Store, training: "Training", documents: Documents, pref
     try:
         arrays, meta = training.model.to_arrays()
         _write_model(folder / "model.safetensors", arrays)
-        (folder / "model.json").write_text(json.dumps(meta))
+        (folder / "model.json").write_text(json.dumps(meta | {"facts": training.model.facts()}))
         (folder / "trace.json").write_text(json.dumps([trace_row(point) for point in training.trace]))
         _write_labels(folder / "labels.ndjson", training, documents)
         names = {"model": "model.safetensors", "model_meta": "model.json", "trace": "trace.json", "labels": "labels.ndjson"}

@@ -97,6 +97,7 @@ def _parts(settings: Settings, name: str) -> Parts:
         threads=settings.threads,
         lease_seconds=settings.lease_seconds,
         job_seconds=settings.job_seconds,
+        max_model_bytes=settings.max_model_bytes,
     )
 
 

@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     """Nonzero values that one dataset may have."""
     max_classes: Annotated[int, Field(ge=2)] = Limits().classes
     """Different labels that one dataset may have."""
+    max_model_bytes: Count = 512 * 2**20
+    """Bytes that the documents and weights kept by a model in kernel functions may take; a training that would need more fails."""
     log_format: str = Field(default="console", pattern="^(console|json)$")
     """How log lines are written: console or json."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

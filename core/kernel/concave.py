@@ -63,7 +63,7 @@ def descend(
 
     Objective: that of ``descent.split``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round that does not lower it is
     within the tolerance of the convex solves, and ends the procedure as well; the solution before it is kept.
-    From round ``final_from`` on, the rows of a solution are told as those that a model would keep.
+    From round ``final_from`` on, or at the end, the rows of a solution are told as those that a model would keep.
     Stopping: the pieces repeat, or ``most`` rounds.
     """
     for number in range(most):
@@ -80,13 +80,12 @@ def descend(
             return Status.CONVERGED
         descent.best, descent.objective, descent.iterations = Solution(descent.iterate.copy(), solution.intercept), objective, number + 1
         yield report._replace(iteration=number + 1, stage_objective=objective, objective=objective, fraction=inner.fraction + inner.share)
-        if number >= final_from and cache.gram.kernel.name != "linear":
-            yield Keep(descent.split.kept(descent.iterate))
-        if ending.status is not Status.CONVERGED:
-            return ending.status
         sides, before = descent.split.sides(solution.scores), sides
-        if np.array_equal(sides, before):
-            return Status.CONVERGED
+        over = np.array_equal(sides, before) or ending.status is not Status.CONVERGED
+        if (over or number >= final_from) and cache.gram.kernel.name != "linear":
+            yield Keep(descent.split.kept(descent.iterate))
+        if over:
+            return ending.status
     return Status.ITERATION_LIMIT
 
 

@@ -16,12 +16,12 @@ from core.rows import SparseRows
 class KernelService:
     """The kernel rows of one matrix, for all solvers that work on it.
 
-    Row caches that several solvers want are made once. ``most_model_bytes`` bounds the model that their solutions make together.
+    Row caches that several solvers want are made once. ``max_model_bytes`` bounds the model that their solutions make together.
     """
 
-    def __init__(self, rows: SparseRows, team: Team, between: Callable[[], None], most_model_bytes: int | None) -> None:
+    def __init__(self, rows: SparseRows, team: Team, between: Callable[[], None], max_model_bytes: int | None) -> None:
         self._rows, self._team, self._between = rows, team, between
-        self._most_model_bytes = most_model_bytes
+        self._max_model_bytes = max_model_bytes
         self._kernels: dict[Wish, Kernel] = {}
         self._caches: dict[Hashable, RowCache] = {}
         self._kept: dict[str, Positions] = {}
@@ -59,9 +59,9 @@ class KernelService:
 
     def _keep(self, rows: Positions, solver: str) -> None:
         self._kept[solver] = rows
-        if self._most_model_bytes is None:
+        if self._max_model_bytes is None:
             return
         together = np.unique(np.concatenate(list(self._kept.values())))
         size = stored_bytes(len(together), int((self._rows.indptr[together + 1] - self._rows.indptr[together]).sum()), len(self._kept))
-        if size > self._most_model_bytes:
-            raise ModelTooLarge(len(together), size, self._most_model_bytes)
+        if size > self._max_model_bytes:
+            raise ModelTooLarge(len(together), size, self._max_model_bytes)

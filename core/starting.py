@@ -1,0 +1,57 @@
+"""Where training starts from, when it starts from the model of nearly the same documents."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.linear_model import LinearModel
+from core.model import Model
+from core.registry import Algorithm
+from core.rows import SparseRows
+
+_ROWS = 2_000
+
+Points = list[NDArray[np.float64] | None]
+
+
+def starting_points(
+    start: Model,
+    algorithm: Algorithm,
+    rows: SparseRows,
+    order: NDArray[np.int64],
+    features: NDArray[np.uint32],
+    classes: Sequence[str | int],
+    between: Callable[[], None],
+) -> Points:
+    """For each two-class problem what its solver starts from, None where ``start`` has nothing for it.
+
+    Solvers start from coefficients, shape (n_columns + 1,), of the ``features`` that occur, or from the scores of all rows in ``order``: the registry
+    says which. Scores are had of any model, coefficients of linear ones. ``between`` is called between blocks of rows; what it raises ends the work.
+    """
+    columns = [_column(start, classes, positive) for positive in ([1] if len(classes) == 2 else range(len(classes)))]
+    if algorithm.start == "scores":
+        scores = np.empty((rows.n_rows, len(start.classes) if len(start.classes) > 2 else 1))
+        for first in range(0, rows.n_rows, _ROWS):
+            part = rows.between(first, min(first + _ROWS, rows.n_rows))
+            scores[first : first + part.n_rows] = start.scores(part)
+            between()
+        return [None if column is None else scores[order, column] for column in columns]
+    if algorithm.start == "coefficients" and isinstance(start, LinearModel):
+        return [None if column is None else _coefficients(start, features, column) for column in columns]
+    return [None] * len(columns)
+
+
+def _column(start: Model, classes: Sequence[str | int], positive: int) -> int | None:
+    """The column of scores that ``start`` has for one two-class problem."""
+    if len(classes) == 2 or len(start.classes) == 2:
+        return 0 if list(start.classes) == list(classes) else None
+    return start.classes.index(classes[positive]) if classes[positive] in start.classes else None
+
+
+def _coefficients(start: LinearModel, features: NDArray[np.uint32], column: int) -> NDArray[np.float64]:
+    init = np.zeros(len(features) + 1)
+    _, here, there = np.intersect1d(features, start.features, assume_unique=True, return_indices=True)
+    init[here] = start.coefficients[there, column]
+    init[-1] = start.intercepts[column]
+    return init
