@@ -90,6 +90,42 @@ def adjoint_rows(
 
 
 @compiled
+def cut_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    start: int,
+    stop: int,
+    vector: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """``scores = X p`` and ``out += Xᵀ(weights ∘ sides)`` over the rows with ``side · score < 1``, each row read once.
+
+    The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
+    """
+    bias = np.uintp(len(vector) - 1)
+    for i in range(start, stop):
+        first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
+        score = 0.0
+        for k in range(first, last):
+            score += values[k] * vector[np.uintp(indices[k])]
+        score += vector[bias]
+        scores[i] = score
+        side = labels[i]
+        if side == 0.0:
+            side = 1.0 if score >= 0.0 else -1.0
+        if side * score >= 1.0:
+            continue
+        pull = weights[i] * side
+        for k in range(first, last):
+            out[np.uintp(indices[k])] += values[k] * pull
+        out[bias] += pull
+
+
+@compiled
 def count_columns(indices: NDArray[np.uint32], start: int, stop: int, counts: NDArray[np.int64]) -> None:
     """``counts[j]`` grows by the occurrences of column j in a range of nonzeros."""
     for k in range(np.uintp(start), np.uintp(stop)):

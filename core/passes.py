@@ -41,6 +41,18 @@ class Adjoint(NamedTuple):
     weights: Vector
 
 
+class Cut(NamedTuple):
+    """Wanted: ``X p`` written to ``scores``; answered with ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score < 1``.
+
+    The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
+    """
+
+    vector: Vector
+    labels: Vector
+    weights: Vector
+    scores: Vector
+
+
 class _Workspace(NamedTuple):
     """The blocks of a pass of several right-hand sides, kept from pass to pass: new pages would cost as much as the pass."""
 
@@ -82,6 +94,10 @@ class Passes:
     def adjoint(self, request: Adjoint) -> Vector:
         """``Xᵀ weights``."""
         return self._accumulate(loops.adjoint_rows, *request)
+
+    def cut(self, request: Cut) -> Vector:
+        """Scores, and the sum of the rows that fall short of the margin."""
+        return self._accumulate(loops.cut_rows, *request)
 
     def product(self, request: Product) -> Vector:
         """``Xᵀ(weights ∘ X p)`` of one right-hand side."""

@@ -23,9 +23,11 @@ class Problem:
     """shape (n_labeled,), -1 or +1"""
     costs: NDArray[np.float64]
     """shape (n_rows,), relative weights above 0"""
+    seed: int = 0
+    """of all random numbers that a solver may draw"""
 
     @classmethod
-    def of(cls, rows: SparseRows, y: NDArray[np.float64], costs: NDArray[np.float64] | None = None) -> "Problem":
+    def of(cls, rows: SparseRows, y: NDArray[np.float64], costs: NDArray[np.float64] | None = None, seed: int = 0) -> "Problem":
         """A checked problem whose first ``len(y)`` rows are the labeled ones; raises InvalidDocuments."""
         y = np.array(y, np.float64)
         costs = np.ones(rows.n_rows) if costs is None else np.array(costs, np.float64)
@@ -36,7 +38,7 @@ class Problem:
         if costs.shape != (rows.n_rows,) or not np.all((costs > 0) & np.isfinite(costs)):
             raise InvalidDocuments("costs are finite numbers above 0, one a row")
         y.flags.writeable = costs.flags.writeable = False
-        return cls(rows, y, costs)
+        return cls(rows, y, costs, seed)
 
     @property
     def n_labeled(self) -> int:
@@ -56,7 +58,7 @@ class Problem:
 
     def supervised(self) -> "Problem":
         """The labeled rows alone."""
-        return Problem(self.rows.between(0, self.n_labeled), self.y, self.costs[: self.n_labeled])
+        return Problem(self.rows.between(0, self.n_labeled), self.y, self.costs[: self.n_labeled], self.seed)
 
     def labeled_fraction(self) -> float:
         """Share of the labeled rows' cost that is of class +1."""

@@ -19,13 +19,13 @@ import numpy as np
 from core.blocks import WIDTH
 from core.kernel.requests import Keep, KernelRange, KernelRequest, KernelRows, KernelSubset, KernelSums
 from core.kernel.service import KernelService
-from core.passes import Adjoint, Passes, Product, Scores, Vector
+from core.passes import Adjoint, Cut, Passes, Product, Scores, Vector
 from core.progress import Observer, TracePoint
 from core.result import Result
 from core.rows import SparseRows
 from core.watch import Stopped, Watch
 
-__all__ = ["Adjoint", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector"]
+__all__ = ["Adjoint", "Cut", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector"]
 
 _SIDE_BY_SIDE = WIDTH
 
@@ -47,7 +47,7 @@ class Pause(NamedTuple):
     """Nothing but a moment for other solvers to go on and for the observer to be asked."""
 
 
-Request = Product | Scores | Adjoint | KernelRequest | Report | Pause
+Request = Product | Scores | Adjoint | Cut | KernelRequest | Report | Pause
 Steps = Generator[Request, Any, Result]
 
 
@@ -139,6 +139,9 @@ class Sweeper:
             case Adjoint(weights):
                 run.passes += _share(weights) / 2
                 return self._passes.adjoint(run.request)
+            case Cut():
+                run.passes += 1
+                return self._passes.cut(run.request)
             case Scores(_, skipped):
                 run.passes += (1 - _share(skipped)) / 2
                 self._passes.scores(run.request)
