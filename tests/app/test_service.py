@@ -43,6 +43,7 @@ def test_the_contract_names_every_call() -> None:
         "POST /v1/jobs",
         "GET /v1/jobs",
         "GET /v1/jobs/{id}",
+        "DELETE /v1/jobs/{id}",
         "POST /v1/jobs/{id}/cancel",
         "GET /v1/jobs/{id}/events",
         "GET /v1/jobs/{id}/trace",

@@ -221,20 +221,23 @@ def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service:
     service.until(service.post(), JobState.SUCCEEDED)
 
 
-def test_a_child_stopped_past_its_lease_is_overtaken_and_publishes_nothing(service: Service) -> None:
+def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Service) -> None:
     worker = service.start_worker()
     id = service.post_long()
     (child,) = children(worker)
     child.suspend()
     service.start_worker()
     eventually(lambda: service.jobs.get(id).attempt == 2, 15)
+    assert service.jobs.deaths(id) == 2
+    child.resume()
+    eventually(lambda: not child.is_running(), 5)
+    job = service.jobs.get(id)
+    assert (job.state, job.attempt, service.jobs.deaths(id)) == (JobState.RUNNING, 2, 1)
+    assert service.live.held(id, 2)
     service.jobs.cancel(id)
     service.live.request_cancel(id)
     service.until(id, JobState.CANCELLED)
-    child.resume()
-    eventually(lambda: not child.is_running(), 5)
     assert Models(service.store).names() == ([], None)
-    assert service.jobs.get(id).outcome == service.until(id, JobState.CANCELLED).outcome
 
 
 def test_an_emptied_redis_loses_no_job_and_disturbs_none(service: Service) -> None:
