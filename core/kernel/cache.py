@@ -65,6 +65,11 @@ class RowCache:
         """Rows that are computed at once: about 20 ms for each thread, and no more than what eight solvers may ask for in turn."""
         return max(2, min(self.gram.height * self._team.n_threads, len(self._row_of) // 16))
 
+    @property
+    def spare(self) -> int:
+        """Rows that can be computed at once without any having to go for them: none that may only perhaps be needed should cost one that was."""
+        return min(self.block, len(self._row_of) - self._used)
+
     def missing(self, positions: Positions) -> Positions:
         """Those of the points whose rows are not here."""
         return np.asarray(positions[self.slots.slot_of[positions] == _NOWHERE], np.int64)
@@ -107,8 +112,9 @@ class RowCache:
         self._used += len(fresh)
         if len(fresh) == count:
             return fresh
-        oldest = np.argsort(self.slots.stamps[: self._used - len(fresh)], kind="stable")
-        return np.concatenate([fresh, oldest[: count - len(fresh)]])
+        more = count - len(fresh)
+        oldest = np.argpartition(self.slots.stamps[: self._used - len(fresh)], more - 1)
+        return np.concatenate([fresh, oldest[:more]])
 
     def _compute(self, positions: Positions, slots: Positions) -> None:
         self._side_by_side([partial(self._fill, positions[own], slots[own]) for own in self._shares(len(positions))])

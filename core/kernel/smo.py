@@ -148,9 +148,9 @@ class _Machine:
         return float(self.ends[0] - self.ends[1])
 
     def wanted(self) -> Positions:
-        """The points whose rows are needed, then those that will be needed most likely: which violate the conditions most."""
+        """The points whose rows are needed, then, while there is room, those that will be needed most likely: which violate the conditions most."""
         needed = self._pair[self._pair >= 0]
-        count = min(self._cache.block, len(self._up)) - len(needed)
+        count = min(self._cache.spare, len(self._up)) - len(needed)
         if count <= 0:
             return needed
         middle = self.ends.mean()
