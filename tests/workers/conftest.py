@@ -1,5 +1,6 @@
 """A real Valkey server for the tests of this folder, and stores and datasets to work on."""
 
+import hashlib
 import os
 import resource
 import shutil
@@ -105,6 +106,38 @@ def no_redis(tmp_path: Path) -> Iterator[Redis]:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return open_store(f"file://{tmp_path}/store")
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+def s3_options(endpoint: str) -> dict[str, str]:
+    return {"endpoint": endpoint, "region": "us-east-1", "access_key_id": "test", "secret_access_key": "test"}
+
+
+@pytest.fixture(params=["folder", "s3"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == "folder":
+        return open_store(f"file://{tmp_path}/store")
+    endpoint = request.getfixturevalue("s3_endpoint")
+    return make_s3(endpoint, tmp_path)
+
+
+def make_s3(endpoint: str, tmp_path: Path, cache_bytes: int = 1 << 20) -> Store:
+    import httpx
+
+    bucket = f"b{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:20]}"
+    httpx.put(f"{endpoint}/{bucket}")
+    options = s3_options(endpoint)
+    return open_store(f"s3://{bucket}/some/prefix", tmp_path / "cache", cache_bytes=cache_bytes, options=options)
 
 
 def rows(*documents: dict[int, float], n_features: int | None = None) -> SparseRows:

@@ -3,7 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import ValidationError
 
+from app.settings import GatewaySettings
 from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import JobState, Outcome, Publication
 from workers.datasets import Datasets
@@ -14,6 +16,12 @@ from workers.retention import Keep, Policy, Retention, surplus
 from workers.storage import Store
 
 NONE = Keep(count=0)
+
+
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    """Both kinds: what is removed is told by prefixes, and a bucket has no folders."""
+    return any_store
 
 
 def retention(store: Store, **policy: Keep | float) -> Retention:
@@ -214,3 +222,13 @@ def test_what_is_beyond_any_bound_goes(keep: Keep, gone: list[str]) -> None:
     now = datetime.now(UTC)
     entries = [(name, now - timedelta(seconds=10 * place), 10 * place) for place, name in enumerate("abcd", 1)]
     assert list(surplus(entries, keep, now)) == gone
+
+
+def test_a_policy_is_told_by_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert GatewaySettings().policy == Policy()
+    monkeypatch.setenv("HALFMOON_KEEP_JOBS", '{"count": 3, "seconds": 60}')
+    assert GatewaySettings().policy == Policy(jobs=Keep(count=3, seconds=60))
+    for wrong in ('{"cuont": 3}', '{"count": -1}', "3", '{"seconds": "NaN"}'):
+        monkeypatch.setenv("HALFMOON_KEEP_JOBS", wrong)
+        with pytest.raises(ValidationError, match="keep_jobs"):
+            GatewaySettings()

@@ -4,48 +4,16 @@ import errno
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.workers.conftest import make_s3, s3_options
 from workers.contract import File
 from workers.errors import StoreFull, StoreUnavailable
 from workers.storage import KeyMissing, Store, open_store
 from workers.storage.folder import FolderStore
 from workers.storage.objects import ObjectStore
-
-
-@pytest.fixture(scope="session")
-def s3_endpoint() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-def s3_options(endpoint: str) -> dict[str, str]:
-    return {"endpoint": endpoint, "region": "us-east-1", "access_key_id": "test", "secret_access_key": "test"}
-
-
-@pytest.fixture(params=["folder", "s3"])
-def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    if request.param == "folder":
-        return open_store(f"file://{tmp_path}/store")
-    endpoint = request.getfixturevalue("s3_endpoint")
-    return make_s3(endpoint, tmp_path)
-
-
-def make_s3(endpoint: str, tmp_path: Path, cache_bytes: int = 1 << 20) -> Store:
-    import httpx
-
-    bucket = f"b{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:20]}"
-    httpx.put(f"{endpoint}/{bucket}")
-    options = s3_options(endpoint)
-    return open_store(f"s3://{bucket}/some/prefix", tmp_path / "cache", cache_bytes=cache_bytes, options=options)
 
 
 def test_create_is_for_the_first(any_store: Store) -> None:
