@@ -24,23 +24,24 @@ def submit(services: Services, body: JobBody, key: str | None) -> Job:
     LimitExceeded, IdempotencyConflict; after each of them nothing is kept.
     """
     _check(body, key)
-    known = services.jobs.made_by(key, _fingerprint(body)) if key is not None else None
+    fingerprint = "" if key is None else _fingerprint(body)
+    known = None if key is None else services.jobs.made_by(key, fingerprint)
     if known is not None:
         return known
     services.queue.ping()
     if body.dataset is not None:
-        return _submit(services, body, key, services.datasets.get(body.dataset))[0]
+        return _submit(services, body, key, fingerprint, services.datasets.get(body.dataset))[0]
     dataset = make_dataset(services, bytes(body.documents))
     needed = False
     try:
-        job, needed = _submit(services, body, key, dataset)
+        job, needed = _submit(services, body, key, fingerprint, dataset)
     finally:
         if not needed:
             services.datasets.delete(dataset.id)
     return job
 
 
-def _submit(services: Services, body: JobBody, key: str | None, dataset: Dataset) -> tuple[Job, bool]:
+def _submit(services: Services, body: JobBody, key: str | None, fingerprint: str, dataset: Dataset) -> tuple[Job, bool]:
     options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes])
     job, created = services.jobs.submit(
         dataset=dataset.id,
@@ -50,7 +51,7 @@ def _submit(services: Services, body: JobBody, key: str | None, dataset: Dataset
         seed=body.seed,
         start=_start(services, body),
         idempotency_key=key,
-        fingerprint=_fingerprint(body) if key else "",
+        fingerprint=fingerprint,
     )
     if created:
         # the job is stored: if Redis went away just now, the reconciler will send it
