@@ -24,3 +24,29 @@ def conjugate_step(solution: Vector, residual: Vector, direction: Vector, image:
     for j in range(len(direction)):
         direction[j] = residual[j] + turn * direction[j]
     return rate, left
+
+
+@compiled
+def steepest(coefficients: Vector, pull: Vector, ridge: float, descent: Vector) -> tuple[float, float]:
+    """Writes ``−(λ w + pull)`` to ``descent``; returns |w|² and |descent|²."""
+    length, size = 0.0, 0.0
+    for j in range(len(coefficients)):
+        value = -(ridge * coefficients[j] + pull[j])
+        descent[j] = value
+        length += coefficients[j] * coefficients[j]
+        size += value * value
+    return length, size
+
+
+@compiled
+def explained(target: Vector, residual: Vector, solution: Vector, ridge: float) -> None:
+    """``residual`` becomes ``target − residual − λ solution``: what the operator beside λI makes of the solution."""
+    for j in range(len(target)):
+        residual[j] = target[j] - residual[j] - ridge * solution[j]
+
+
+@compiled
+def add_scaled(target: Vector, factor: float, source: Vector) -> None:
+    """``target += factor · source``."""
+    for j in range(len(target)):
+        target[j] += factor * source[j]

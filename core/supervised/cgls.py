@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.sweeps import Product, Request, Vector
-from core.vectors import conjugate_step
+from core.vectors import add_scaled, conjugate_step, explained
 
 
 class Step(NamedTuple):
@@ -40,6 +40,7 @@ def conjugate_gradients(
     while iterations < max_iterations and norm > goal and norm > 0:
         image = yield Product(direction, curvatures, moved)
         rate, norm = conjugate_step(solution, residual, direction, image, ridge, norm)
-        scores += rate * moved
+        add_scaled(scores, rate, moved)
         iterations += 1
-    return Step(solution, scores, target - residual - ridge * solution, iterations)
+    explained(target, residual, solution, ridge)
+    return Step(solution, scores, residual, iterations)

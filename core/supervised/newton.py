@@ -12,6 +12,7 @@ from core.result import Status
 from core.supervised.cgls import Step, conjugate_gradients
 from core.supervised.line_search import exact_step
 from core.sweeps import Adjoint, Report, Request, Scores, Vector
+from core.vectors import add_scaled, steepest
 
 _CG_ITERATIONS = 10_000
 _CG_ROUNDS = 3
@@ -88,16 +89,16 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
     Returns: f at the final iterate and the status.
     Source: Table 1 of Sindhwani & Keerthi 2006; with both costs of a row it is Table 7.
     """
-    curvatures = np.empty_like(iterate.slopes)
+    curvatures, ignored = np.empty_like(iterate.slopes), np.empty_like(iterate.slopes)
+    descent = np.empty_like(iterate.coefficients)
     charged = costs.positive + costs.negative > 0
     # without rounding as many iterations as columns would do; badly scaled values would take all of _CG_ITERATIONS
     most = min(_CG_ITERATIONS, _CG_ROUNDS * len(iterate.coefficients))
     start = 0.0
     for iteration in range(rule.max_iterations + 1):
-        loss = loss_terms(iterate.scores, *costs, np.empty_like(curvatures), curvatures)
-        objective = 0.5 * ridge * float(iterate.coefficients @ iterate.coefficients) + loss
-        gradient = ridge * iterate.coefficients + iterate.pull
-        size = float(np.linalg.norm(gradient))
+        loss = loss_terms(iterate.scores, *costs, ignored, curvatures)
+        length, size = steepest(iterate.coefficients, iterate.pull, ridge, descent)
+        objective, size = 0.5 * ridge * length + loss, math.sqrt(size)
         start = start or size
         goal = max(math.sqrt(2 * ridge * rule.gap * objective), rule.reduction * start)
         fraction = report.fraction + report.share * _way(start, size, goal)
@@ -109,7 +110,7 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
         if iteration == rule.max_iterations:
             break
         forcing = min(0.1, max(0.5 * goal / size, size / start * 0.1))
-        step = yield from conjugate_gradients(curvatures, -gradient, ridge, forcing, most)
+        step = yield from conjugate_gradients(curvatures, descent, ridge, forcing, most)
         if (dormant := (curvatures == 0) & charged).any():
             yield Scores(step.coefficients, (~dormant).astype(np.float64), step.scores)
         yield from _advance(iterate, step, curvatures, costs, ridge)
@@ -127,9 +128,9 @@ def _advance(iterate: Iterate, step: Step, curvatures: Vector, costs: Costs, rid
     """Line search, then the new point and its gradient."""
     slope = ridge * float(iterate.coefficients @ step.coefficients)
     length = exact_step(iterate.scores, step.scores, costs, slope, ridge * float(step.coefficients @ step.coefficients))
-    iterate.coefficients += length * step.coefficients
-    iterate.scores += length * step.scores
-    iterate.pull += length * step.pull
+    add_scaled(iterate.coefficients, length, step.coefficients)
+    add_scaled(iterate.scores, length, step.scores)
+    add_scaled(iterate.pull, length, step.pull)
     jumps = np.empty_like(curvatures)
     if changed_slopes(iterate.scores, curvatures, *costs, step.scores, length, iterate.slopes, jumps):
         iterate.pull += yield Adjoint(jumps)
