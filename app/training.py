@@ -42,7 +42,7 @@ def submit(services: Services, body: JobBody, key: str | None) -> Job:
 
 
 def _submit(services: Services, body: JobBody, key: str | None, fingerprint: str, dataset: Dataset) -> tuple[Job, bool]:
-    options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes])
+    options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes], dataset.n_documents)
     job, created = services.jobs.submit(
         dataset=dataset.id,
         model=body.model,

@@ -9,10 +9,9 @@ from core.options import BalancedOptions, Options, Weight
 Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 
 
-class KernelOptions(Options):
-    """What every algorithm takes that learns an expansion in kernel functions."""
+class KernelChoice(Options):
+    """Which kernel function to learn with."""
 
-    C: Weight = Field(default=1.0, description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth.")
     kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")
     gamma: Weight | Literal["scale", "median"] = Field(
         default="scale",
@@ -20,6 +19,12 @@ class KernelOptions(Options):
     )
     degree: int = Field(default=3, ge=1, le=10, description="Power of the polynomial kernel.")
     coef0: float = Field(default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel.")
+
+
+class KernelOptions(KernelChoice):
+    """What every algorithm takes that learns an expansion in kernel functions by pairs of multipliers."""
+
+    C: Weight = Field(default=1.0, description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth.")
     tolerance: float = Field(
         default=1e-3, ge=1e-9, le=1, description="A convex solve ends when no pair of documents violates the optimality conditions by more."
     )

@@ -28,6 +28,9 @@ class Options(BaseModel):
         except ValidationError as error:
             raise _invalid(cls, error) from None
 
+    def check_size(self, n_documents: int, n_classes: int) -> None:
+        """Raise InvalidOption if a dataset is too large for the algorithm, told these options; most take what fits in memory."""
+
 
 class BalancedOptions(Options):
     """What every algorithm takes that needs to know how the unlabeled documents are shared among the classes."""

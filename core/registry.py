@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from core.errors import UnknownAlgorithm
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
 from core.options import AnnealingOptions, Options, SvmOptions, TsvmOptions
+from core.relaxation_options import CtsvmOptions
 
 if TYPE_CHECKING:
     from core.solver import Solver
@@ -39,6 +40,7 @@ ALGORITHMS = {
         Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.supervised.kernel_svm:kernel_svm", start=None),
         Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.supervised.ramp:ramp_svm", "scores"),
         Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.semisup.cccp:cccp_tsvm", "scores"),
+        Algorithm("ctsvm", "transductive SVM, convex relaxation, kernels", CtsvmOptions, "core.semisup.ctsvm:ctsvm", start=None),
     )
 }
 

@@ -8,8 +8,8 @@ from core.options import BalancedOptions, Options
 from core.registry import algorithm as find_algorithm
 
 
-def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[str | int]) -> Options:
-    """The parsed options of a request; ``classes`` are the labels of the dataset, sorted.
+def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[str | int], n_documents: int = 0) -> Options:
+    """The parsed options of a request; ``classes`` are the labels of the dataset, sorted, ``n_documents`` is its size.
 
     Raises UnknownAlgorithm, InvalidOption (naming the field) or InvalidDocuments (fewer than two classes).
     """
@@ -17,6 +17,7 @@ def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[
     if len(classes) < 2:
         found = f"all labeled documents are of class {classes[0]!r}" if classes else "no document is labeled"
         raise InvalidDocuments(f"training needs labeled documents of at least two classes; {found}")
+    parsed.check_size(n_documents, len(classes))
     if isinstance(parsed, BalancedOptions):
         _check_fractions(parsed, [str(label) for label in classes])
     return parsed

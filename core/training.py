@@ -72,7 +72,7 @@ def train(
     labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     present, codes = np.unique(codes[labeled], return_inverse=True)
     classes = [classes[position] for position in present]
-    parsed = check_options(algorithm, options, classes)
+    parsed = check_options(algorithm, options, classes, rows.n_rows)
     order, watch = np.concatenate([labeled, unlabeled]), Watch(observer)
     points: Points = [None] * (1 if len(classes) == 2 else len(classes))
     try:

@@ -10,7 +10,7 @@ from core.kernel.function import Kernel
 from core.kernel.gram import Positions, Vector
 from core.kernel.requests import KernelSubset, KernelSums, Wish
 from core.kernel.smo import Iterate, Terms
-from core.kernel_options import KernelOptions
+from core.kernel_options import KernelChoice
 from core.problem import Problem
 from core.result import Expansion, Result, Status
 from core.sweeps import Request
@@ -33,7 +33,7 @@ class Solution(NamedTuple):
         return float(self.iterate.alpha @ self.iterate.pull)
 
 
-def wish_of(options: KernelOptions) -> Wish:
+def wish_of(options: KernelChoice) -> Wish:
     """The kernel that the options name."""
     return Wish(options.kernel, options.gamma, options.degree, options.coef0)
 
@@ -55,7 +55,7 @@ def expansion_of(solution: Solution, kernel: Kernel) -> Expansion:
     return Expansion(rows, solution.iterate.alpha[rows], solution.intercept, kernel)
 
 
-def nothing(options: KernelOptions, problem: Problem, status: Status) -> Result:
+def nothing(options: KernelChoice, problem: Problem, status: Status) -> Result:
     """What there is when a solver ends before it has begun: an expansion of no row."""
     expansion = Expansion(np.zeros(0, np.int64), np.zeros(0), 0.0, Kernel(options.kernel))
     return Result(expansion, np.full(problem.n_unlabeled, np.nan), np.nan, status)

@@ -1,0 +1,156 @@
+"""The transductive SVM by convex relaxation."""
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from core.kernel.cache import RowCache
+from core.kernel.expansion import nothing, wish_of
+from core.kernel.function import Kernel
+from core.kernel.requests import Keep, KernelRange, KernelRows
+from core.problem import Problem
+from core.relaxation_options import CtsvmOptions
+from core.result import Expansion, Result, Status
+from core.semisup.dense import Indefinite, Matrix, Vector
+from core.semisup.interior import Interior
+from core.semisup.relaxation import Relaxation
+from core.sweeps import Pause, Report, Request, Steps, Stopped
+
+_NEGLIGIBLE = 1e-9
+"""share of the largest score that what is left out of an expansion may be worth together"""
+
+
+def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /) -> Steps:
+    """Convex relaxation of the transductive SVM, solved as far as its duality gap tells.
+
+    Objective: ``zᵀ G⁻¹ z + Σ C_i ξ_i`` over scores z, with ``y_i z_i ≥ 1 − ξ_i`` for labeled and ``z_j² ≥ 1 − ξ_j`` for unlabeled rows, relaxed by
+    ``Z ⪰ z zᵀ`` for ``z zᵀ`` (core.semisup.relaxation); without ξ if ``hard_margin``. A sum, and against |w|², not ½ |w|², as in the paper.
+    Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows (weighted so that ``fraction`` of them is positive, if
+    one is given) less that of the unlabeled ones.
+    Symbols: ``G = K + regularisation · mean(diag K) · I + bias²``, C_i = ``C`` or ``C_u`` times the cost of row i.
+    Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as ``stage_objective``, the dual bound as ``objective``.
+    Returns: the bound, which no labeling's optimum is below; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``,
+    ``b = bias² Σ a``. The problem is convex: there is nothing that ``init`` could change.
+    Source: Xu, Jin, Zhu, King & Lyu 2007, (8), (9) and (12), as derived in docs/ctsvm.md.
+    """
+    kernel = Kernel(options.kernel)
+    search: _Search | None = None
+    status = Status.CANCELLED
+    try:
+        cache: RowCache = yield KernelRange(wish_of(options), 0, problem.rows.n_rows, None, 4 * problem.rows.n_rows**2)
+        if not cache.gram.sound:
+            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        kernel = cache.gram.kernel
+        K = yield from _kernel_matrix(cache)
+        search = _Search(Interior(_relaxation(problem, options, K)), options)
+        del K
+        status = yield from search.run()
+        if kernel.name != "linear" and search.ready:
+            yield Keep(search.expansion(kernel, options.bias).rows)
+    except Stopped:
+        pass
+    except Indefinite:
+        status = Status.NUMERICAL_ERROR
+    if search is None or not search.ready:
+        return nothing(options, problem, status)
+    scores = search.scores[problem.n_labeled :]
+    return Result(search.expansion(kernel, options.bias), scores, search.bound, status if np.isfinite(scores).all() else Status.NUMERICAL_ERROR)
+
+
+class _Search:
+    """The state of one run: an interior point and the best bounds so far."""
+
+    def __init__(self, interior: Interior, options: CtsvmOptions) -> None:
+        self._interior, self._options = interior, options
+        self.bound, self._least = -math.inf, math.inf
+        self._first = math.nan
+        self.ready = False
+
+    @property
+    def scores(self) -> Vector:
+        """z of all rows."""
+        return self._interior.scores()
+
+    def run(self) -> Generator[Request, Any, Status]:
+        for _ in self._interior.begin():
+            yield Pause()
+        self.ready = True
+        for iteration in range(self._options.max_iterations + 1):
+            standing = self._interior.standing()
+            self.bound = max(self.bound, standing.dual)
+            if not standing.feasible:
+                yield Report("ctsvm/feasible", iteration, standing.infeasibility, self.bound, 0.0)
+            else:
+                self._least = min(self._least, standing.primal)
+                gap = self._least - self.bound
+                yield Report("ctsvm", iteration, gap, self.bound, self._fraction(gap))
+                if gap <= self._options.tolerance * abs(self.bound):
+                    return Status.CONVERGED
+            if iteration < self._options.max_iterations:
+                try:
+                    yield from _paused(self._interior.step(standing.complementarity))
+                except Indefinite:  # no step is left that rounding does not undo
+                    break
+        return Status.ITERATION_LIMIT
+
+    def expansion(self, kernel: Kernel, bias: float) -> Expansion:
+        """``a = G⁻¹ z`` without the rows that together weigh nothing."""
+        weights = self._interior.weights()
+        worth = np.abs(weights) * np.sqrt(self._interior.problem.G.diagonal())
+        order = np.argsort(worth)
+        left_out = order[np.cumsum(worth[order]) <= _NEGLIGIBLE * worth.sum()]
+        kept = np.setdiff1d(np.arange(len(weights)), left_out)
+        return Expansion(kept, weights[kept], bias**2 * float(weights.sum()), kernel)
+
+    def _fraction(self, gap: float) -> float:
+        """How far on its way to the tolerance the gap is, in orders of magnitude."""
+        target = self._options.tolerance * abs(self.bound)
+        if math.isnan(self._first):
+            self._first = gap
+        if not gap > target > 0 or self._first <= target:
+            return 1.0
+        return math.log(self._first / gap) / math.log(self._first / target)
+
+
+def _paused(steps: Generator[None, None, float]) -> Generator[Request, Any, None]:
+    for _ in steps:
+        yield Pause()
+
+
+def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
+    """K in float64, symmetric to the last bit; the rows are computed once for all solvers that share the cache."""
+    n = cache.gram.n_points
+    K = np.empty((n, n))
+    for start in range(0, n, cache.block):
+        positions = np.arange(start, min(start + cache.block, n))
+        yield KernelRows(cache, positions)
+        K[positions] = cache.slots.rows[cache.slots.slot_of[positions]]
+    K += K.T.copy()
+    K *= 0.5
+    return K
+
+
+def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxation:
+    """The relaxation of a problem; K becomes its G."""
+    n, n_labeled = len(K), problem.n_labeled
+    ridge = options.regularisation * (float(K.diagonal().mean()) or 1.0)
+    K.reshape(-1)[:: n + 1] += ridge
+    K += options.bias**2
+    unlabeled_cap = options.C if options.C_u is None else options.C_u
+    caps = np.repeat([options.C, unlabeled_cap], [n_labeled, n - n_labeled]) * problem.costs
+    if options.hard_margin:
+        caps = np.full(n, np.inf)
+    balance = None if options.epsilon is None or n == n_labeled else _balance(problem, options.positive_fraction)
+    return Relaxation(K, problem.y, caps, balance, options.epsilon or 1.0)
+
+
+def _balance(problem: Problem, fraction: float | None) -> Vector:
+    """c of shape (n_rows,): the mean of the labeled rows, of which ``fraction`` count as positive, less that of the unlabeled ones (6)."""
+    c = problem.weights
+    found = problem.labeled_fraction()
+    if fraction is not None and 0 < found < 1:
+        c[: problem.n_labeled] *= np.where(problem.y > 0, fraction / found, (1 - fraction) / (1 - found))
+    c[problem.n_labeled :] *= -1.0
+    return c
