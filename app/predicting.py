@@ -45,7 +45,7 @@ def _answer(version: Version, model: Model, blocks: Sequence[bytes], headers: Ma
         "model": version.name,
         "version": version.number,
         "classes": version.classes,
-        "labels": [version.classes[place] for place in model.labels_of(scores).tolist()],
+        "labels": np.array(version.classes, object).take(model.labels_of(scores)).tolist(),
         "scores": _nested(scores),
         "probabilities": None if probabilities is None else probabilities.tolist(),
         "warnings": _warnings(unseen, n_nonzeros),

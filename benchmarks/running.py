@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from benchmarks.load import connected, request, status_of
 
 _READY = "Halfmoon is ready: "
 _PATIENCE = 120.0
+# compiled modules are kept from the first start on, as an installation by pip has them, whatever the environment says of writing them
+_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": os.path.join(tempfile.gettempdir(), f"halfmoon-benchmark-bytecode-{os.getuid()}")}
 
 
 class Service:
@@ -115,7 +118,7 @@ def forget_peak(process: psutil.Process) -> None:
 
 @contextmanager
 def _running(command: Sequence[str], settings: Mapping[str, str], **options: Any) -> Iterator[psutil.Popen]:
-    process = psutil.Popen(command, env=os.environ | settings, **options)
+    process = psutil.Popen(command, env=os.environ | _BYTECODE | settings, **options)
     try:
         yield process
     finally:

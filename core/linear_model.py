@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,20 @@ from numpy.typing import NDArray
 from core.model import Arrays, Model
 from core.rows import SparseRows
 
-_CHUNK = 1 << 15
-"""products computed at once: few enough that they stay in the processor's cache"""
+_CHUNK = 1 << 16
+"""products computed at once: few enough that they stay in the processor's cache, many enough that threads seldom wait for each other"""
+_SPREAD_BYTES = 64 << 20
+
+
+class _Table(NamedTuple):
+    """Where a coefficient is found at once."""
+
+    by_feature: bool
+    """whether a row is a feature, seen or not; else a row is a position in ``features``"""
+    coefficients: NDArray[np.float64]
+    """shape (n_rows, n_columns); zeros where unseen, and in the last row, which stands for all beyond"""
+    seen: NDArray[np.bool_]
+    """shape (n_rows,)"""
 
 
 @dataclass(frozen=True)
@@ -26,8 +38,9 @@ class LinearModel(Model):
 
     @property
     def nbytes(self) -> int:
-        """Memory that the loaded model takes, its look-up table included."""
-        arrays: list[NDArray[Any]] = [self.features, self.coefficients, self._padded, *self._table]
+        """Memory that the loaded model takes, its look-up tables included."""
+        table = self._coefficients
+        arrays: list[NDArray[Any]] = [self.features, self.coefficients, table.coefficients, table.seen, *([] if table.by_feature else self._table)]
         return sum(array.nbytes for array in arrays)
 
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
@@ -38,9 +51,11 @@ class LinearModel(Model):
         while start < rows.n_rows:
             stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + width, "right")) - 1)
             part = rows.between(start, stop)
-            positions = self._positions(part.indices[part.indptr[0] : part.indptr[-1]])
+            indices = part.indices[part.indptr[0] : part.indptr[-1]]
+            # gathering turns all positions into this type, so it is done once for both
+            positions = (indices if self._coefficients.by_feature else self._positions(indices)).astype(np.intp, copy=False)
             scores[start:stop] = self._products(part, positions)
-            unseen += int(np.count_nonzero(positions == len(self.features)))
+            unseen += len(positions) - int(np.count_nonzero(self._coefficients.seen.take(positions, mode="clip")))
             start = stop
         scores += self.intercepts
         return scores, unseen
@@ -64,13 +79,19 @@ class LinearModel(Model):
         return self.coefficients.nbytes
 
     @cached_property
-    def _padded(self) -> NDArray[np.float64]:
-        """The coefficients with a row of zeros for whatever is unseen."""
-        return np.vstack([self.coefficients, np.zeros((1, self.coefficients.shape[1]))])
+    def _coefficients(self) -> _Table:
+        """A row for every feature, where so large a table is bearable: it spares looking up the position of each."""
+        n_columns = self.coefficients.shape[1]
+        by_feature = (self.n_features + 1) * n_columns * 8 <= max(_SPREAD_BYTES, 2 * self.coefficients.nbytes)
+        n_rows = self.n_features if by_feature else len(self.features)
+        rows = self.features if by_feature else np.arange(n_rows)
+        coefficients, seen = np.zeros((n_rows + 1, n_columns)), np.zeros(n_rows + 1, bool)
+        coefficients[rows], seen[rows] = self.coefficients, True
+        return _Table(by_feature, coefficients, seen)
 
     def _products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Products of rows whose features are at these rows of ``_padded``; gathering is told to clip, as in ``_positions``."""
-        terms = self._padded.take(positions, axis=0, mode="clip")
+        """Products of rows whose features are at these rows of the table; gathering is told to clip, as in ``_positions``."""
+        terms = self._coefficients.coefficients.take(positions, axis=0, mode="clip")
         terms *= rows.values[rows.indptr[0] : rows.indptr[-1], None]
         products = np.zeros((rows.n_rows, terms.shape[1]))
         starts = rows.indptr[:-1] - rows.indptr[0]

@@ -49,14 +49,15 @@ def test_all_rows_empty() -> None:
     assert model.unseen(rows) == 0
 
 
-def test_the_search_and_the_table_find_the_same() -> None:
-    """Where a table of the features would be too large they are searched for."""
-    near, far = made(12, 3), made(2**31, 3)
+@pytest.mark.parametrize(("n_features", "nbytes"), [(2**22, 4 * 2**22 + 1000), (2**31, 1000)])
+def test_the_search_and_the_tables_find_the_same(n_features: int, nbytes: int) -> None:
+    """Where a table of coefficients by feature would be too large, one of positions is taken; where that would be too, they are searched for."""
+    near, far = made(12, 3), made(n_features, 3)
     rows = random_rows(np.random.default_rng(2), 40, 12, 0.5)
-    moved = rows._replace(indices=rows.indices + np.uint32(2**31 - 12), n_features=2**31)
+    moved = rows._replace(indices=rows.indices + np.uint32(n_features - 12), n_features=n_features)
     np.testing.assert_array_equal(far.scores(moved), near.scores(rows))
     assert far.unseen(moved) == near.unseen(rows) > 0
-    assert far.nbytes < 1000
+    assert far.nbytes < nbytes
     below = moved._replace(indices=rows.indices)
     np.testing.assert_array_equal(far.scores(below), np.tile(far.intercepts, (40, 1)))
     assert far.unseen(below) == rows.n_nonzeros

@@ -1,6 +1,7 @@
 """Building a dataset from batches, with memory that does not grow with the number of documents."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from types import TracebackType
@@ -97,7 +98,10 @@ class DatasetBuilder:
         labels, classes = self._final_labels()
         paths["labels"] = labels.finish()
         try:
-            files = {name: self._store.upload(f"datasets/{self._id}/{path.name}", path) for name, path in paths.items()}
+            # one is hashed while the system writes another
+            with ThreadPoolExecutor(2) as threads:
+                uploaded = threads.map(lambda path: self._store.upload(f"datasets/{self._id}/{path.name}", path), paths.values())
+                files = dict(zip(paths, uploaded, strict=True))
             dataset = self._manifest(classes, n_nonzeros, files)
             records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
         except BaseException:
@@ -176,7 +180,9 @@ class DatasetBuilder:
             return
         if len(self._seen) < self._n_features:
             self._seen = np.pad(self._seen, (0, self._n_features - len(self._seen)))
-        self._seen[rows.indices[rows.indptr[0] : rows.indptr[-1]]] = True
+        indices = rows.indices[rows.indptr[0] : rows.indptr[-1]]
+        # most are known before long, and to look them up takes a fraction of marking them
+        self._seen[indices[~self._seen.take(indices, mode="clip")]] = True
 
     def _final_labels(self) -> tuple[ArrayFile, list[tuple[Label, int]]]:
         """The labels with their final codes, and how often each class occurs."""
