@@ -9,6 +9,8 @@ PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# what pip does for what it installs: where bytecode must not be written at run time, every start would compile all of it
+COMPILE := $(BIN)/python -m compileall -q app workers core
 
 .PHONY: demo serve test lint types imports unit format clean
 .DELETE_ON_ERROR:
@@ -48,8 +50,10 @@ clean:
 
 .venv/run.stamp: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) --editable '.[embedded,demo]'
+	$(COMPILE)
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) --editable '.[embedded,demo,dev,bench]'
+	$(COMPILE)
 	@touch $@ .venv/run.stamp

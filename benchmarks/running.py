@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from benchmarks.load import connected, request, status_of
 _READY = "Halfmoon is ready: "
 _PATIENCE = 120.0
 # compiled modules are kept from the first start on, as an installation by pip has them, whatever the environment says of writing them
-_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": os.path.join(tempfile.gettempdir(), f"halfmoon-benchmark-bytecode-{os.getuid()}")}
+_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(__file__).parent.parent / "build" / "bytecode")}
 
 
 class Service:
@@ -118,7 +117,7 @@ def forget_peak(process: psutil.Process) -> None:
 
 @contextmanager
 def _running(command: Sequence[str], settings: Mapping[str, str], **options: Any) -> Iterator[psutil.Popen]:
-    process = psutil.Popen(command, env=os.environ | _BYTECODE | settings, **options)
+    process = psutil.Popen(command, env={**os.environ, **_BYTECODE, **settings}, **options)
     try:
         yield process
     finally:
