@@ -31,7 +31,7 @@ COPY --from=build --chown=halfmoon:halfmoon /opt/halfmoon/kernels /var/cache/hal
 ENV PATH=/opt/halfmoon/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     NUMBA_CPU_NAME=${CPU} NUMBA_CPU_FEATURES="" NUMBA_CACHE_DIR=/var/cache/halfmoon/kernels \
-    HALFMOON_HOST=0.0.0.0 HALFMOON_PORT=8000 HALFMOON_LOG_FORMAT=json \
+    HALFMOON_HOST=0.0.0.0 HALFMOON_PORT=8000 HALFMOON_ACCESS=keys HALFMOON_LOG_FORMAT=json \
     HALFMOON_STORE_URL=file:///var/lib/halfmoon/store HALFMOON_CACHE_DIR=/tmp/halfmoon
 USER 10001:10001
 WORKDIR /var/lib/halfmoon

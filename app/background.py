@@ -17,11 +17,12 @@ _PATIENCE_SECONDS = 5.0
 class Rounds:
     """Calls functions in a thread, again and again while its block is entered; none that fails keeps the others from being called.
 
-    The first round comes after a second at the latest.
+    The first round comes after ``first`` seconds at the latest.
     """
 
-    def __init__(self, name: str, acts: Sequence[Callable[[], object]], seconds: float) -> None:
+    def __init__(self, name: str, acts: Sequence[Callable[[], object]], seconds: float, first: float = _FIRST_SECONDS) -> None:
         self._acts = acts
+        self._first = first
         self._seconds = seconds
         self._away: set[int] = set()
         self._stop = threading.Event()
@@ -37,7 +38,7 @@ class Rounds:
         self._thread.join(_PATIENCE_SECONDS)
 
     def _run(self) -> None:
-        wait = min(self._seconds, _FIRST_SECONDS)
+        wait = min(self._seconds, self._first)
         while not self._stop.wait(wait):
             wait = self._seconds
             for place, act in enumerate(self._acts):

@@ -1,4 +1,4 @@
-"""The commands: ``halfmoon up``, ``api``, ``worker``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
+"""The commands: ``halfmoon up``, ``api``, ``worker``, ``keys``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
 
 import argparse
 import gc
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from app.supervisor import CannotStart
+from app.keys import add_command as add_keys
+from core.errors import HalfmoonError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         return int(given.run(given))
-    except CannotStart as error:
+    except HalfmoonError as error:
         print(f"halfmoon: {error}", file=sys.stderr)
     except ValidationError as error:
         for problem in error.errors(include_url=False, include_input=False):
@@ -48,11 +49,14 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("worker", help="run a worker alone; where Redis and the store are is told by HALFMOON_ settings")
     command.set_defaults(run=_worker)
 
+    add_keys(commands.add_parser("keys", help="make, list and revoke API keys"))
+
     command = commands.add_parser("warm", help="compile the kernels into the cache, so that a first start is quick")
     command.set_defaults(run=_warm)
 
     command = commands.add_parser("demo", help="upload real documents, train three models over HTTP and show how they do")
     command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
+    command.add_argument("--key-file", type=Path, help="file with an API key for predict, train and admin, where the service asks for one")
     command.set_defaults(run=_demo)
     return parser
 
@@ -72,10 +76,12 @@ def _count(text: str) -> int:
 
 
 def _up(given: argparse.Namespace) -> int:
+    from app.access import check_door
     from app.embedded import Plan, up
     from app.settings import GatewaySettings
 
     settings = GatewaySettings()
+    check_door(settings, given.host)
     elsewhere = settings.store_url if "store_url" in settings.model_fields_set else None
     return up(Plan(given.data.absolute(), given.host, given.port, given.workers, os.environ, settings.drain_seconds, elsewhere))
 
@@ -109,7 +115,8 @@ def _warm(given: argparse.Namespace) -> int:
 def _demo(given: argparse.Namespace) -> int:
     from app.demo import demo, demo_here
 
-    return demo(given.url) if given.url else demo_here()
+    key = given.key_file.read_text().strip() if given.key_file else None
+    return demo(given.url, key=key) if given.url else demo_here()
 
 
 if __name__ == "__main__":

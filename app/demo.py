@@ -66,12 +66,12 @@ def demo_here() -> int:
         return demo(url)
 
 
-def demo(url: str, split: int = 0) -> int:
+def demo(url: str, split: int = 0, key: str | None = None) -> int:
     """Upload, train, watch, fetch the labels, predict; returns 0 when all of it worked. Raises CannotStart with what went wrong."""
     console = Console()
     documents = load_text(split)
     try:
-        with httpx.Client(base_url=url, timeout=60.0, trust_env=False) as client:
+        with httpx.Client(base_url=url, timeout=60.0, trust_env=False, headers={"X-API-Key": key} if key else None) as client:
             dataset = _call(client, "POST", "/v1/datasets?name=text", content=as_npz(documents), headers={"Content-Type": "application/x-npz"})
             console.print(
                 f"{url}: uploaded {dataset['n_documents']:,} documents of {dataset['n_features']:,} features, {dataset['n_labeled']} of them labeled"

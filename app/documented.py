@@ -1,19 +1,15 @@
 """How the routes describe to OpenAPI what their signatures cannot say."""
 
-from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
-from fastapi import Request
-from fastapi.routing import APIRoute
-from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
-from app.errors import PROBLEM, InvalidRequest
-
-Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+from app.errors import PROBLEM
 
 _MEANINGS = {
+    401: "No key was sent, or none that is valid",
+    403: "The key is not for this",
     404: "There is no such thing",
     409: "The present state forbids it",
     413: "More than this installation takes",
@@ -73,54 +69,12 @@ DOCUMENT_BODY: dict[str, Any] = {
 }
 
 
-class CheckedRoute(APIRoute):
-    """A route that refuses query parameters that it does not know, since a misspelt one would silently change what is asked."""
-
-    def get_route_handler(self) -> Handler:
-        """The route's own handler after the check."""
-        handle, known = self.handler(), self.query_names()
-
-        async def checked(request: Request) -> Response:
-            if request.scope["query_string"]:
-                _check_query(request, known)
-            return await handle(request)
-
-        return checked
-
-    def handler(self) -> Handler:
-        """What answers a request whose query is in order."""
-        return super().get_route_handler()
-
-    def query_names(self) -> Sequence[str]:
-        """The parameters that may be in the query."""
-        return [parameter.alias for parameter in self.dependant.query_params]
-
-
-class PlainRoute(CheckedRoute):
-    """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
-
-    def handler(self) -> Handler:
-        """The function itself."""
-        handler: Handler = self.endpoint
-        return handler
-
-    def query_names(self) -> Sequence[str]:
-        """As they are documented."""
-        return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
-
-
-def _check_query(request: Request, known: Sequence[str]) -> None:
-    for name in request.query_params:
-        if name not in known:
-            raise InvalidRequest(
-                name[:MAX_TEXT], f"unknown query parameter; known are {', '.join(known)}" if known else "no query parameter is known here"
-            )
-
-
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with."""
-    content = {PROBLEM: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}
-    return {status: {"description": _MEANINGS[status], "content": content} for status in statuses}
+    return {
+        status: {"description": _MEANINGS[status], "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}}
+        for status in statuses
+    }
 
 
 def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the gateway itself refuses, and errors as answers. They are ``application/problem+json`` (RFC 9457)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
@@ -12,6 +12,30 @@ from workers.problems import Kind
 
 PROBLEM = "application/problem+json"
 RETRY_SECONDS = 1
+_CHALLENGE = 'Bearer realm="halfmoon"'
+
+
+class Refusal(HalfmoonError):
+    """A refusal that says more in the headers of its answer."""
+
+    def __init__(self, detail: str, headers: Mapping[str, str]) -> None:
+        super().__init__(detail)
+        self.headers = headers
+
+
+class Unauthenticated(Refusal):
+    """Nobody is known to make this request."""
+
+    def __init__(self, detail: str, *, sent: bool) -> None:
+        super().__init__(detail, {"WWW-Authenticate": _CHALLENGE + (', error="invalid_token"' if sent else "")})
+
+
+class Forbidden(Refusal):
+    """The key that was sent is not for this."""
+
+    def __init__(self, held: Sequence[str], needed: Sequence[str]) -> None:
+        challenge = f'{_CHALLENGE}, error="insufficient_scope", scope="{" ".join(needed)}"'
+        super().__init__(f"the key is for {', '.join(held)}; this needs one for {' or '.join(needed)}", {"WWW-Authenticate": challenge})
 
 
 class UnsupportedMediaType(HalfmoonError):
@@ -32,6 +56,8 @@ class InvalidRequest(HalfmoonError):
 
 KINDS: Mapping[type[Exception], Kind] = {
     **problems.KINDS,
+    Unauthenticated: Kind(401, "unauthenticated", "A valid key is needed"),
+    Forbidden: Kind(403, "forbidden", "The key is not for this"),
     InvalidRequest: Kind(422, "invalid-request", "The request is not valid"),
     UnsupportedMediaType: Kind(415, "unsupported-media-type", "The body is of a type that is not read"),
 }
@@ -47,9 +73,14 @@ def problem(kind: Kind, detail: str, errors: list[dict[str, str]] | None = None,
 def answer(error: HalfmoonError) -> Response:
     """The response to an error of the domain."""
     kind = problems.kind_of(error, KINDS)
-    headers = {"Retry-After": str(RETRY_SECONDS)} if kind.status == HTTPStatus.SERVICE_UNAVAILABLE else None
     detail = "the failure has been logged" if kind.status == HTTPStatus.INTERNAL_SERVER_ERROR else str(error)
-    return problem(kind, detail, _named_by(error), headers)
+    return problem(kind, detail, _named_by(error), _headers(error, kind))
+
+
+def _headers(error: HalfmoonError, kind: Kind) -> Mapping[str, str] | None:
+    if isinstance(error, Refusal):
+        return error.headers
+    return {"Retry-After": str(RETRY_SECONDS)} if kind.status == HTTPStatus.SERVICE_UNAVAILABLE else None
 
 
 def _named_by(error: HalfmoonError) -> list[dict[str, str]]:

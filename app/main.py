@@ -21,6 +21,10 @@ from app.services import open_services
 from app.settings import GatewaySettings
 
 _ASSETS = "/docs/assets"
+_ROUTERS = (
+    *(predictions.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies),
+    *(health.router, health.measures),
+)
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:
@@ -43,7 +47,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         separate_input_output_schemas=False,
     )
-    for router in (predictions.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies, health.router):
+    for router in _ROUTERS:
         app.include_router(router)
     _add_docs(app)
     add_handlers(app)

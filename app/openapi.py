@@ -8,7 +8,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
-from app.documented import DOCUMENT, DOCUMENTS
+from app.access import SCHEMES, allowed
+from app.documented import DOCUMENT, DOCUMENTS, refusals
 from app.schemas import LabeledDocument, ProblemOut
 
 FILE = Path(__file__).parent.parent / "openapi" / "openapi.yaml"
@@ -36,8 +37,21 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     schemas |= extra["$defs"] | {"Document": DOCUMENT, "Documents": DOCUMENTS}
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    document["components"]["schemas"] = dict(sorted(schemas.items()))
+    document["components"] = {"schemas": dict(sorted(schemas.items())), "securitySchemes": SCHEMES}
+    for item in document["paths"].values():
+        for method, operation in item.items():
+            _guard(operation, method)
     return document
+
+
+def _guard(operation: dict[str, Any], method: str) -> None:
+    """Say which keys an operation takes, where keys are needed at all."""
+    scopes = allowed(operation["tags"][0], method.upper())
+    if scopes is not None:
+        operation["security"] = [{name: []} for name in SCHEMES]
+        operation["x-scopes"] = sorted(scope.value for scope in scopes)
+        answers = operation["responses"] | {str(status): answer for status, answer in refusals(401, 403).items()}
+        operation["responses"] = dict(sorted(answers.items()))
 
 
 def text_of(app: FastAPI) -> str:

@@ -3,9 +3,11 @@
 import ctypes
 import socket
 import sys
+from contextlib import nullcontext
 
 import uvicorn
 
+from app.access import check_door
 from app.main import create_app
 from app.settings import GatewaySettings
 from workers.logs import configure_logging
@@ -22,10 +24,21 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
-    """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port."""
-    configure_logging(settings.log_format, settings.log_level)
-    _keep_freed_memory()
-    config = uvicorn.Config(
+    """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port.
+
+    Raises CannotStart where the settings leave open who may call.
+    """
+    with nullcontext() if descriptor is None else socket.socket(fileno=descriptor) as listening:
+        check_door(settings, settings.host if listening is None else listening.getsockname()[0])
+        configure_logging(settings.log_format, settings.log_level)
+        _keep_freed_memory()
+        server = uvicorn.Server(_config(settings))
+        server.run(None if listening is None else [listening])
+    return 0 if server.started else 1
+
+
+def _config(settings: GatewaySettings) -> uvicorn.Config:
+    return uvicorn.Config(
         create_app(settings),
         host=settings.host,
         port=settings.port,
@@ -37,9 +50,6 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
         server_header=False,
         timeout_graceful_shutdown=PATIENCE,
     )
-    server = uvicorn.Server(config)
-    server.run(None if descriptor is None else [socket.socket(fileno=descriptor)])
-    return 0 if server.started else 1
 
 
 def _keep_freed_memory() -> None:

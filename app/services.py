@@ -9,10 +9,12 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from app.access import Access
 from app.background import Rounds
 from app.loaded import LoadedModels
 from app.metrics import Metrics
 from app.settings import GatewaySettings
+from workers.api_keys import ApiKeys
 from workers.connect import connect
 from workers.datasets import Datasets
 from workers.jobs import Jobs
@@ -33,6 +35,7 @@ class Services:
 
     settings: GatewaySettings
     store: Store
+    access: Access
     datasets: Datasets
     jobs: Jobs
     models: LoadedModels
@@ -57,6 +60,8 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
         datasets = Datasets(store, settings.limits)
 
+        access = Access(ApiKeys(store), settings)
+        stack.enter_context(Rounds("keys", [access.refresh], settings.keys_seconds, first=0.0))
         reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
         stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
         retention = Retention(store, datasets, jobs, models.registry, settings.policy)
@@ -65,6 +70,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         yield Services(
             settings=settings,
             store=store,
+            access=access,
             datasets=datasets,
             jobs=jobs,
             models=models,

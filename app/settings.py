@@ -1,6 +1,6 @@
 """What a gateway is told by its environment, beside what every process is."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,13 @@ class GatewaySettings(Settings):
     """Address to listen on; 0.0.0.0 is every address of the machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """Port to listen on; 0: any that is free."""
+    access: Literal["loopback", "keys", "anyone"] = "loopback"
+    """Who may call: keys (whoever sends a key made by `halfmoon keys create`), anyone (who reaches the port), or loopback: anyone on this machine,
+    and the service does not start on an address that others reach."""
+    open_metrics: bool = False
+    """Whether /metrics is answered without a key where keys are needed."""
+    keys_seconds: Seconds = 2.0
+    """Seconds between two looks for new and revoked keys."""
     max_body_bytes: Count = 4 * 2**30 - 1
     """Bytes that an upload of documents may have as it is sent."""
     max_unpacked_bytes: Count = 16 * 2**30

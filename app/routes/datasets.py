@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_dataset, read_json
-from app.documented import DOCUMENT_BODY, ENCODING, LABELS, CheckedRoute, PlainRoute, json_body, path_parameter, refusals
+from app.checked import CheckedRoute, PlainRoute
+from app.documented import DOCUMENT_BODY, ENCODING, LABELS, json_body, path_parameter, refusals
 from app.routes.paging import Cursor, Limit
 from app.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.services import Has, services_of

@@ -5,23 +5,25 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from app.checked import CheckedRoute
 from app.documented import refusals
 from app.errors import KINDS, RETRY_SECONDS, problem
 from app.schemas import Alive, Ready
 from app.services import Has
 from workers.errors import Unavailable
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(prefix="/v1/health", tags=["health"], route_class=CheckedRoute)
+measures = APIRouter(tags=["metrics"], route_class=CheckedRoute)
 _TEXT: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/v1/health/live")
+@router.get("/live")
 async def live() -> Alive:
     """The process answers."""
     return Alive(status="live")
 
 
-@router.get("/v1/health/ready", response_model=Ready, responses=refusals(503))
+@router.get("/ready", response_model=Ready, responses=refusals(503))
 def ready(services: Has) -> Ready | Response:
     """The store can be written and Redis answers."""
     store, workers = services.store.writable(), 0
@@ -30,10 +32,12 @@ def ready(services: Has) -> Ready | Response:
         workers = services.queue.workers()
     except Unavailable:
         return _unready("Redis does not answer" if store else "neither does Redis answer nor can the store be written")
+    if not services.access.known:
+        return _unready("the keys could not be read yet")
     return Ready(status="ready", store=True, redis=True, workers=workers) if store else _unready("the store cannot be written")
 
 
-@router.get("/metrics", response_class=Response, responses=_TEXT)
+@measures.get("/metrics", response_class=Response, responses=_TEXT)
 def metrics(services: Has) -> Response:
     """What Prometheus collects."""
     return Response(services.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.bodies import in_thread, read_json
-from app.documented import DOCUMENTS, ENCODING, CheckedRoute, PlainRoute, json_body, refusals
+from app.checked import CheckedRoute, PlainRoute
+from app.documented import DOCUMENTS, ENCODING, json_body, refusals
 from app.events import events_of
 from app.routes.paging import Cursor, Limit
 from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_json
-from app.documented import ENCODING, CheckedRoute, PlainRoute, json_body, path_parameter, refusals
+from app.checked import CheckedRoute, PlainRoute
+from app.documented import ENCODING, json_body, path_parameter, refusals
 from app.routes.numbers import VersionNumber, checked_number
 from app.routes.paging import Cursor, Limit
 from app.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut

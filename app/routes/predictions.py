@@ -5,7 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.documented import DOCUMENT_BODY, PlainRoute, path_parameter, refusals
+from app.checked import PlainRoute
+from app.documented import DOCUMENT_BODY, path_parameter, refusals
 from app.predicting import predict
 from app.routes.numbers import NUMBER, checked_number
 from app.schemas import Prediction

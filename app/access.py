@@ -1,0 +1,102 @@
+"""Who may call what: API keys in front of the routes, unless anyone may."""
+
+import ipaddress
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from starlette.datastructures import Headers
+from starlette.types import Scope as Connection
+
+from app.errors import Forbidden, Unauthenticated
+from app.settings import GatewaySettings
+from app.supervisor import CannotStart
+from workers.api_keys import ApiKey, ApiKeys, Scope, find
+from workers.errors import StoreUnavailable
+
+CALLER = "halfmoon.key"
+"""Where a connection carries the id of the key that it was let in with."""
+SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer hm_…`; keys are made by `halfmoon keys create`."},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, for clients that cannot send the other."},
+}
+
+Allowed = frozenset[Scope]
+_EVERYBODY = frozenset(Scope)
+_READING = frozenset({"GET", "HEAD"})
+_TO_CHANGE: Mapping[str, Allowed] = {
+    "datasets": frozenset({Scope.TRAIN}),
+    "jobs": frozenset({Scope.TRAIN}),
+    "models": frozenset(),
+    "predictions": frozenset({Scope.PREDICT}),
+    "inference": frozenset({Scope.PREDICT}),
+}
+_TO_READ: Mapping[str, Allowed] = {**_TO_CHANGE, "models": frozenset({Scope.PREDICT, Scope.TRAIN}), "metrics": _EVERYBODY}
+
+
+def allowed(tag: str, method: str) -> Allowed | None:
+    """The scopes of which one lets a call of this kind in; None: no key is needed. What is not in a table is for admin alone, who may do all."""
+    if tag == "health":
+        return None
+    table = _TO_READ if method in _READING else _TO_CHANGE
+    return table.get(tag, frozenset()) | {Scope.ADMIN}
+
+
+class Access:
+    """The keys of a store as they were a moment ago; ``refresh`` looks again. Asking costs neither the store nor a thread anything."""
+
+    def __init__(self, keys: ApiKeys, settings: GatewaySettings) -> None:
+        self._keys = keys
+        self._needed = settings.access == "keys"
+        self._metrics_needed = self._needed and not settings.open_metrics
+        self._valid: dict[str, ApiKey] | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it can be told who may call."""
+        return not self._needed or self._valid is not None
+
+    def refresh(self) -> None:
+        """Learn of new and of revoked keys; raises StoreUnavailable, and then those known before stay."""
+        if self._needed:
+            self._valid = {listed.key.id: listed.key for listed in self._keys.every() if not listed.revoked}
+
+    def admit(self, connection: Connection, tag: str) -> None:
+        """Let a call pass and note who makes it; raises Unauthenticated, Forbidden, and StoreUnavailable while no keys could be read."""
+        may = allowed(tag, connection["method"])
+        if may is None or not (self._metrics_needed if tag == "metrics" else self._needed):
+            return
+        text = _sent(Headers(scope=connection))
+        if text is None:
+            raise Unauthenticated("a key is needed: Authorization: Bearer …, or X-API-Key", sent=False)
+        if self._valid is None:
+            raise StoreUnavailable("the keys could not be read yet")
+        key = find(text, self._valid, datetime.now(UTC))
+        if key is None:
+            raise Unauthenticated("the key is not valid, or not any more", sent=True)
+        if may.isdisjoint(key.scopes):
+            raise Forbidden(key.scopes, sorted(may))
+        connection[CALLER] = key.id
+
+
+def check_door(settings: GatewaySettings, host: str) -> None:
+    """Raises CannotStart where everybody who reaches an address beyond this machine might do everything without anybody having said so."""
+    if settings.access == "loopback" and not _is_loopback(host):
+        raise CannotStart(
+            f"other machines may reach {host}, and nobody is asked for a key; set HALFMOON_ACCESS=keys and make keys with `halfmoon keys create`, "
+            "or HALFMOON_ACCESS=anyone if whoever reaches the port may read, train and delete"
+        )
+
+
+def _sent(headers: Headers) -> str | None:
+    """The key that a request carries, if any."""
+    scheme, _, text = headers.get("authorization", "").partition(" ")
+    return text.strip() if scheme.lower() == "bearer" else headers.get("x-api-key")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        found = {str(each[4][0]) for each in socket.getaddrinfo(host or "0.0.0.0", None)}
+    except OSError:  # what cannot be looked up cannot be listened on: whoever tries says so
+        return True
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)

@@ -1,0 +1,62 @@
+"""Routes that look at a request before they take it: who makes it, and whether they know what it asks."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from app.codecs.base import MAX_TEXT
+from app.errors import InvalidRequest
+from app.services import services_of
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class CheckedRoute(APIRoute):
+    """A route for those whose key allows it (see ``app.access``; its first tag says what kind of call it is).
+
+    It refuses query parameters that it does not know, since a misspelt one would silently change what is asked.
+    """
+
+    def get_route_handler(self) -> Handler:
+        """The route's own handler after the checks."""
+        handle, known, tag = self.handler(), self.query_names(), str(self.tags[0])
+
+        async def checked(request: Request) -> Response:
+            services_of(request).access.admit(request.scope, tag)
+            if request.scope["query_string"]:
+                _check_query(request, known)
+            return await handle(request)
+
+        return checked
+
+    def handler(self) -> Handler:
+        """What answers a request whose query is in order."""
+        return super().get_route_handler()
+
+    def query_names(self) -> Sequence[str]:
+        """The parameters that may be in the query."""
+        return [parameter.alias for parameter in self.dependant.query_params]
+
+
+class PlainRoute(CheckedRoute):
+    """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
+
+    def handler(self) -> Handler:
+        """The function itself."""
+        handler: Handler = self.endpoint
+        return handler
+
+    def query_names(self) -> Sequence[str]:
+        """As they are documented."""
+        return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
+
+
+def _check_query(request: Request, known: Sequence[str]) -> None:
+    for name in request.query_params:
+        if name not in known:
+            raise InvalidRequest(
+                name[:MAX_TEXT], f"unknown query parameter; known are {', '.join(known)}" if known else "no query parameter is known here"
+            )

@@ -1,0 +1,64 @@
+"""``halfmoon keys``: make, list and revoke API keys."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workers.api_keys import ApiKeys
+
+SCOPES = ("predict", "train", "admin")
+"""What keys are for, named here so that the commands can be listed without loading what makes keys; see ``workers.api_keys.Scope``."""
+
+
+def add_command(parser: argparse.ArgumentParser) -> None:
+    """What follows ``halfmoon keys``."""
+    commands = parser.add_subparsers(required=True, metavar="action")
+    create = _action(commands.add_parser("create", help="make a key and print it, this once"), _create)
+    create.add_argument("--name", required=True, help="whom it is for; letters, digits, '.', '_' or '-'")
+    create.add_argument("--scope", choices=SCOPES, action="append", required=True, help="what it is for; may be given again")
+    create.add_argument("--days", type=float, help="for how long it is valid (default: until it is revoked)")
+    _action(commands.add_parser("list", help="list all keys, without their secrets"), _list)
+    revoke = _action(commands.add_parser("revoke", help="make a key invalid, for good, within seconds and everywhere"), _revoke)
+    revoke.add_argument("id", help="of the key, as `list` shows it")
+
+
+def _action(parser: argparse.ArgumentParser, act: Callable[["ApiKeys", argparse.Namespace], None]) -> argparse.ArgumentParser:
+    def run(given: argparse.Namespace) -> int:
+        from workers.api_keys import ApiKeys
+        from workers.settings import Settings
+        from workers.storage import open_store
+
+        settings = Settings()
+        url = settings.store_url if given.data is None else (given.data.absolute() / "store").as_uri()
+        act(ApiKeys(open_store(url, settings.cache_dir)), given)
+        return 0
+
+    parser.add_argument("--data", type=Path, help="folder of `halfmoon up`, in place of HALFMOON_STORE_URL")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _create(keys: "ApiKeys", given: argparse.Namespace) -> None:
+    from workers.api_keys import Scope
+
+    expires_at = None if given.days is None else datetime.now(UTC) + timedelta(days=given.days)
+    key, text = keys.create(given.name, {Scope(scope) for scope in given.scope}, expires_at)
+    print(f"{key.id} for {', '.join(key.scopes)}; it works within seconds and is shown only now:", file=sys.stderr)
+    print(text)
+
+
+def _list(keys: "ApiKeys", given: argparse.Namespace) -> None:
+    now = datetime.now(UTC)
+    for listed in keys.every():
+        key = listed.key
+        until = "" if key.expires_at is None else f"  until {key.expires_at:%Y-%m-%d}"
+        print(f"{key.id}  {listed.state(now):7}  {key.created_at:%Y-%m-%d}  {','.join(key.scopes):19}  {key.name}{until}")
+
+
+def _revoke(keys: "ApiKeys", given: argparse.Namespace) -> None:
+    keys.revoke(given.id)
+    print(f"{given.id} is revoked", file=sys.stderr)
