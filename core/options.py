@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -81,6 +81,27 @@ class AnnealingOptions(SemiSupervisedOptions):
     temperature: Weight = Field(default=10.0, description="Temperature T at the start, in units of lambda_u.")
     cooling: float = Field(default=1.5, gt=1, allow_inf_nan=False, description="T is divided by this after each stage.")
     fixed_temperature: Weight | None = Field(default=None, description="Keep T here, in units of lambda_u, and do not anneal (for the ablation).")
+
+
+class Cuts3vmOptions(BalancedOptions):
+    """Options of the semi-supervised SVM by cutting planes."""
+
+    C: Weight = Field(
+        default=1000.0,
+        description="Weight of the mean loss of the labeled documents against ½ |w|²; Zhao et al. divide sums by n, so their C_l is C n / l.",
+    )
+    C_u: Weight | None = Field(
+        default=None, description="Weight of the mean loss of the unlabeled documents; by default C. The C_u of Zhao et al. is C_u n / u."
+    )
+    epsilon: Weight | None = Field(
+        default=None,
+        description="Most that a constraint may be violated by, in units of the objective; by default 0.005 (C + C_u), at least 1e-9 of that sum.",
+    )
+    start: Literal["supervised", "random"] = Field(
+        default="supervised", description="Begin at the solution for the labeled documents, or in random directions that the job's seed decides."
+    )
+    restarts: int = Field(default=1, ge=1, le=10_000, description="Random directions to begin in; the end of the least objective is taken.")
+    max_iterations: int = Field(default=500, ge=1, le=1_000_000, description="Most planes of one start; reaching it is told in the status.")
 
 
 def _invalid(cls: type[Options], error: ValidationError) -> InvalidOption:

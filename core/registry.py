@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from core.errors import UnknownAlgorithm
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
-from core.options import AnnealingOptions, Options, SvmOptions, TsvmOptions
+from core.options import AnnealingOptions, Cuts3vmOptions, Options, SvmOptions, TsvmOptions
 from core.relaxation_options import CtsvmOptions
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ ALGORITHMS = {
         Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.supervised.svm:svm"),
         Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.semisup.tsvm:tsvm"),
         Algorithm("da", "deterministic (mean-field) annealing", AnnealingOptions, "core.semisup.annealing:annealing"),
+        Algorithm("cuts3vm", "transductive SVM with hinge loss, cutting planes", Cuts3vmOptions, "core.semisup.cuts3vm:cuts3vm"),
         Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.supervised.kernel_svm:kernel_svm", start=None),
         Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.supervised.ramp:ramp_svm", "scores"),
         Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.semisup.cccp:cccp_tsvm", "scores"),

@@ -62,8 +62,8 @@ def train(
     """Train a model on documents of which some are labeled.
 
     ``codes`` of shape (n_rows,) hold each document's position in ``classes`` (sorted), or -1 where it is unlabeled. Two classes make one problem with
-    the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` is for algorithms that draw
-    random numbers, which none of the linear ones does. Classes of which no document is labeled are left out. From ``start``, the model of
+    the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` decides the random numbers of
+    algorithms that draw any. Classes of which no document is labeled are left out. From ``start``, the model of
     nearly the same documents, as after some more labels, training takes a fraction of the passes; classes that it does not have start from
     nothing. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``.
     Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the documents that the model keeps and
@@ -82,7 +82,7 @@ def train(
     except Stopped:
         return _nothing(rows.n_features, classes, unlabeled)
     with Sweeper(documents.rows, threads=threads, observer=observer, max_model_bytes=max_model_bytes) as sweeper:
-        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, points))
+        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, points, seed))
     return Training(
         model=model_of(documents, rows.n_features, classes, [result.decision for result in results]),
         unlabeled=unlabeled,
@@ -104,13 +104,19 @@ def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[n
 
 
 def _one_vs_rest(
-    documents: Compact, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], algorithm: str, options: Options, points: Points
+    documents: Compact,
+    codes: NDArray[np.integer[Any]],
+    classes: Sequence[str | int],
+    algorithm: str,
+    options: Options,
+    points: Points,
+    seed: int,
 ) -> dict[str, Callable[[], Steps]]:
     """The solvers of all two-class problems, each made when its turn comes, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()
 
     def begin(positive: int, fraction: float | None, point: Vector | None) -> Steps:
-        problem = Problem.of(documents.rows, np.where(codes == positive, 1.0, -1.0))
+        problem = Problem.of(documents.rows, np.where(codes == positive, 1.0, -1.0), seed=seed)
         own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None}) if fraction is not None else options
         return solver(problem, own, point)
 
@@ -129,7 +135,7 @@ def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result], sta
         warnings.append("there are no unlabeled documents: the model is the supervised one")
     short = sum(result.status is Status.ITERATION_LIMIT for result in results)
     if short:
-        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; raise max_iterations or lambda")
+        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; raise max_iterations, or smooth more")
     return warnings
 
 

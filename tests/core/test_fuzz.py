@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
 from core.model import Model
-from core.options import AnnealingOptions, SvmOptions, TsvmOptions
+from core.options import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.registry import ALGORITHMS
 from core.requests import check_options
 from core.result import Status
@@ -41,10 +41,21 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
             "fixed_temperature": st.none() | POSITIVE,
         },
     ),
+    "cuts3vm": st.fixed_dictionaries(
+        {"max_iterations": st.integers(1, 50)},
+        optional={
+            "C": POSITIVE,
+            "C_u": st.none() | POSITIVE,
+            "epsilon": st.none() | POSITIVE,
+            "positive_fraction": st.floats(0, 1),
+            "start": st.sampled_from(["supervised", "random"]),
+            "restarts": st.integers(1, 3),
+        },
+    ),
 }
 
 
-WEIGHTS = ("lambda", "lambda_u", "temperature", "fixed_temperature")
+WEIGHTS = ("lambda", "lambda_u", "temperature", "fixed_temperature", "C", "C_u", "epsilon")
 
 
 class Tiny(NamedTuple):
@@ -94,12 +105,14 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
 
 
 JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.floats() | st.none(), max_size=2)
-NAMES = sorted({info.alias or name for options in (SvmOptions, TsvmOptions, AnnealingOptions) for name, info in options.model_fields.items()})
+NAMES = sorted(
+    {info.alias or name for options in (SvmOptions, TsvmOptions, AnnealingOptions, Cuts3vmOptions) for name, info in options.model_fields.items()}
+)
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.sampled_from(["svm", "tsvm", "da", "", "TSVM"]),
+    st.sampled_from(["svm", "tsvm", "da", "cuts3vm", "", "TSVM"]),
     st.dictionaries(st.sampled_from(NAMES) | st.text(min_size=1, max_size=5), JSON | st.dictionaries(st.text(max_size=2), JSON), max_size=3),
 )
 def test_any_json_as_options_is_taken_or_refused_by_name(algorithm: str, options: dict[str, Any]) -> None:

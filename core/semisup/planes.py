@@ -1,0 +1,105 @@
+"""The working set of cutting planes: what is known of each, and the best hyperplane under all of them."""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.semisup.simplex import maximise
+from core.sweeps import Adjoint, Request, Vector
+
+_PATIENCE = 30
+_ROOM = 16
+
+Mask = NDArray[np.bool_]
+
+
+class Solution(NamedTuple):
+    """The minimum of problem (17) over the working set."""
+
+    coefficients: Vector
+    """w, shape (n_features,)"""
+    slack: float
+    """ξ: the least that satisfies all planes, linearised, with w"""
+    value: float
+    """½ |w|² + ξ"""
+
+
+class Planes:
+    """Constraints ``ξ ≥ h_k − z_k · w`` of problem (17), one for each vector c of the working set Ω.
+
+    ``z_k = Σ_i weight_i c_ki s_i (x_i − centre)`` and ``h_k = Σ_i weight_i c_ki (1 − s_i level)``, where s are the ``sides`` by which all planes are
+    linearised: labels for the labeled rows, sign(o) at the last point for the unlabeled (Eqns. 15 to 18 of Zhao et al. 2008, with weights in the
+    place of C_l/n and C_u/n). Sums over rows come as ``Xᵀ a`` with the sum of a last; the centre is taken off afterwards, so rows stay sparse.
+    """
+
+    def __init__(self, weights: Vector, centre: Vector, level: float) -> None:
+        self._weights, self._centre, self._level = weights, centre, level
+        self._sides = np.zeros_like(weights)
+        self._members: list[Mask] = []
+        self._normals = np.empty((_ROOM, len(centre)))
+        self._gram = np.zeros((_ROOM, _ROOM))
+        self._offsets, self._duals = np.zeros(0), np.zeros(0)
+        self._idle = np.zeros(0, np.int64)
+        self._stale = np.zeros(0, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, members: Mask, pull: Vector) -> None:
+        """One more plane: c, shape (n_rows,), and ``Xᵀ(weights ∘ c ∘ sides)`` by the sides that the others are linearised by."""
+        if len(self) == len(self._normals):
+            self._normals = np.concatenate([self._normals, np.empty_like(self._normals)])
+            self._gram = np.pad(self._gram, (0, len(self)))
+        self._normals[len(self)] = 0.0
+        self._members.append(members)
+        self._offsets = np.append(self._offsets, self._weights[members].sum())
+        self._duals, self._idle, self._stale = np.append(self._duals, 0.0), np.append(self._idle, 0), np.append(self._stale, True)
+        self._shift(len(self) - 1, pull)
+
+    def moved(self, sides: Vector) -> bool:
+        """Whether other sides would change any plane."""
+        rows = np.flatnonzero(sides != self._sides)
+        return any(members[rows].any() for members in self._members)
+
+    def linearise(self, sides: Vector) -> Generator[Request, Any, None]:
+        """Linearise all planes by other sides: for each a pass over its rows whose side changed."""
+        rows = np.flatnonzero(sides != self._sides)
+        changes = self._weights[rows] * (sides - self._sides)[rows]
+        weights = np.zeros_like(self._weights)
+        for k, members in enumerate(self._members):
+            weights[rows] = changes * members[rows]
+            if weights[rows].any():
+                self._shift(k, (yield Adjoint(weights)))
+        self._sides = sides
+
+    def solve(self) -> Solution:
+        """The minimum of problem (17), by its dual (19); the duals of the last time are where the search for the new ones starts."""
+        normals, gram = self._normals[: len(self)], self._gram[: len(self), : len(self)]
+        stale = np.flatnonzero(self._stale)
+        gram[stale] = normals[stale] @ normals.T
+        gram[:, stale] = gram[stale].T
+        self._stale[:] = False
+        self._duals = maximise(gram, self._offsets, self._duals)
+        slack = max(0.0, float((self._offsets - gram @ self._duals).max()))
+        coefficients = self._duals @ normals
+        return Solution(coefficients, slack, 0.5 * float(coefficients @ coefficients) + slack)
+
+    def tidy(self) -> None:
+        """Drop the planes that have not borne on the solution for many rounds."""
+        self._idle = np.where(self._duals > 0, 0, self._idle + 1)
+        kept = np.flatnonzero(self._idle < _PATIENCE)
+        if len(kept) == len(self):
+            return
+        self._normals[: len(kept)] = self._normals[kept]
+        self._gram[: len(kept), : len(kept)] = self._gram[np.ix_(kept, kept)]
+        self._members = [self._members[k] for k in kept]
+        self._offsets, self._duals = self._offsets[kept], self._duals[kept]
+        self._idle, self._stale = self._idle[kept], self._stale[kept]
+
+    def _shift(self, k: int, pull: Vector) -> None:
+        """Add the sum over some rows to a plane."""
+        self._normals[k] += pull[:-1] - pull[-1] * self._centre
+        self._offsets[k] -= self._level * pull[-1]
+        self._stale[k] = True
