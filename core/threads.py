@@ -16,15 +16,15 @@ class Threads:
     def __init__(self, count: int | None) -> None:
         self.count = count or len(os.sched_getaffinity(0))
         self._executor = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
-        # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured, twice the time.
-        self._blas = threadpool_limits(1, "blas") if self.count > 1 else None
+        # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured, twice the time. So do those
+        # of NumPy's BLAS and of SciPy's, which are two, when calls of both take turns on dense matrices: even of one thread.
+        self._blas = threadpool_limits(1, "blas")
 
     def close(self) -> None:
         """End them."""
         if self._executor:
             self._executor.shutdown()
-        if self._blas:
-            self._blas.restore_original_limits()
+        self._blas.restore_original_limits()
 
     def side_by_side(self, works: Iterable[Work]) -> None:
         """Call all of these, as many at once as there are threads; an error of one is raised when the others under way have ended."""

@@ -67,18 +67,21 @@ class Interior:
         self._capped = np.isfinite(self.bounds)
         self._signed = np.arange(problem.n_multipliers) < problem.n_multipliers - 1
         self.n_pairs = problem.n + 1 + int(self._signed.sum() + self._capped.sum())
-        self._root = cholesky(problem.G.copy())
-        self._inverse = dense.inverse(self._root)
-        self._P = np.empty((0, 0))
+        self._root = self._inverse = self._P = np.empty((0, 0))
         self.point: Point
 
     def begin(self) -> Generator[None, None, None]:
         """A strictly feasible dual point, the X that is centred there, and slacks that make it feasible where they can.
 
-        Hard labeled rows alone may be left infeasible.
+        Hard labeled rows alone may be left infeasible. Raises Indefinite if G is not positive definite.
         """
         problem, n = self.problem, self.problem.n
+        self._root = cholesky(problem.G.copy())
+        yield
+        self._inverse = dense.inverse(self._root)
+        yield
         x, factor = self._first_multipliers()
+        yield
         H, _ = yield from self._inverse_of_M(x, factor)
         if problem.balance is not None:
             image = H @ problem.balance
@@ -136,7 +139,9 @@ class Interior:
     def step(self, complementarity: float) -> Generator[None, None, float]:
         """A predictor and a corrector; returns the shorter of the two steps taken. Raises Indefinite."""
         point, mu = self.point, complementarity / self.n_pairs
-        newton = cholesky(self._newton())
+        newton = self._newton()
+        yield
+        newton = cholesky(newton)
         yield
         guess = yield from self._direction(newton, 0.0, None)
         primal, dual = (yield from self._primal_step(guess, 0.7)), (yield from self._dual_step(guess, 0.7))
@@ -146,6 +151,7 @@ class Interior:
         primal, dual = (yield from self._primal_step(move, 0.9)), (yield from self._dual_step(move, 0.9))
         x = point.x + dual * move.x
         factor = self.problem.factor(x)
+        yield
         self._P = yield from self._inverse_of_S(x, factor)
         self.point = Point(x, factor, point.X + primal * move.X, point.s + primal * move.s, point.xi + primal * move.xi)
         return min(primal, dual)
@@ -170,6 +176,7 @@ class Interior:
         slack = x[-1] - price.value
         if slack <= 0:
             raise Indefinite
+        yield
         P = np.empty((n + 1, n + 1))
         P[:n, :n] = H
         P[:n, :n] += z[:, None] * (z / slack)
@@ -208,8 +215,9 @@ class Interior:
         Y = self._times_slack(point.X, dx)
         if carried is not None:
             Y += carried
+        yield
         T = yield from dense.product(Y, P)
-        dX = target * P - point.X - 0.5 * (T + T.T)
+        dX: Matrix = target * P - point.X - 0.5 * (T + T.T)
         ds = lower / positive - point.s - np.where(self._signed, point.s / positive, 0.0) * dx
         return _Move(dx, dX, ds, np.asarray(upper / room - point.xi + point.xi / room * dx))
 
