@@ -225,7 +225,7 @@ class Interior:
         """``matrix @ ΔS``, which is diagonal but for the last row and column."""
         n, inside = self.problem.n, self.problem.unlabeled
         half = -0.5 * self.problem.pull(dx)
-        product = matrix[:, n:] * np.append(half, 0.0)
+        product: Matrix = matrix[:, n:] * np.append(half, 0.0)
         product[:, inside] -= matrix[:, inside] * dx[inside]
         product[:, n] = matrix[:, :n] @ half + matrix[:, n] * dx[-1]
         return product
