@@ -166,6 +166,12 @@ def npz_cases() -> dict[str, Case]:
         "long ids": (changed(ids=np.array(["x" * 300, "y"])), "ids", "longer than 256"),
         "surrogates": (changed(ids=np.array(["\ud800", "y"])), "ids", "not Unicode"),
     }
+    cases = {f"npz: {name}": Case("application/x-npz", body, {"field": field, "detail": detail}) for name, (body, field, detail) in bodies.items()}
+    cases["npz: repeated ids"] = Case("application/x-npz", changed(ids=np.array(["x", "x"])), {"document": "x", "field": "id"})
+    return cases
+
+
+def dense_cases() -> dict[str, Case]:
     dense: dict[str, tuple[dict[str, Any], str, str]] = {
         "one dimension": ({"X": np.ones(3)}, "X", "two dimensions, documents and features, not 1"),
         "three dimensions": ({"X": np.ones((2, 2, 2))}, "X", "two dimensions, documents and features, not 3"),
@@ -177,8 +183,10 @@ def npz_cases() -> dict[str, Case]:
         "object": ({"X": np.eye(2).astype(object)}, "X", "never unpickled"),
         "no document": ({"X": np.ones((0, 5))}, "documents", "there is none"),
     }
-    bodies |= {f"dense, {name}": (npz(arrays), field, detail) for name, (arrays, field, detail) in dense.items()}
-    cases = {f"npz: {name}": Case("application/x-npz", body, {"field": field, "detail": detail}) for name, (body, field, detail) in bodies.items()}
+    cases = {
+        f"npz: dense, {name}": Case("application/x-npz", npz(arrays), {"field": field, "detail": detail})
+        for name, (arrays, field, detail) in dense.items()
+    }
     for name, value, order in (
         ("nan", np.nan, "C"),
         ("nan in Fortran order", np.nan, "F"),
@@ -190,7 +198,6 @@ def npz_cases() -> dict[str, Case]:
         fault = {"document": "2", "field": "values", "detail": "the value of index 1 is not a finite number"}
         cases[f"npz: dense, {name}"] = Case("application/x-npz", npz({"X": np.asarray(matrix, order=order)}), fault)  # type: ignore[call-overload]
     cases["npz: dense, nan under an id"] = Case("application/x-npz", npz({"X": np.array([[np.nan]]), "ids": np.array(["x"])}), {"document": "x"})
-    cases["npz: repeated ids"] = Case("application/x-npz", changed(ids=np.array(["x", "x"])), {"document": "x", "field": "id"})
     return cases
 
 
@@ -215,7 +222,7 @@ def gzip_cases() -> dict[str, Case]:
     return {f"gzip: {name}": Case(NDJSON, body, {"detail": detail}, "gzip") for name, (body, detail) in bodies.items()}
 
 
-CASES = text_cases() | shape_cases() | svmlight_cases() | npz_cases() | gzip_cases()
+CASES = text_cases() | shape_cases() | svmlight_cases() | npz_cases() | dense_cases() | gzip_cases()
 
 
 @pytest.fixture(scope="module")
