@@ -84,7 +84,7 @@ class Cutting:
         """
         last, turn = math.inf, 0
         while True:
-            solution = planes.solve()
+            solution = yield from planes.solve()
             settled = held or not solution.value < (1 - _ENOUGH) * last
             if settled:
                 point, pull = yield from self._hyperplanes.cut(solution.coefficients)

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.semisup.simplex import maximise
-from core.sweeps import Adjoint, Request, Vector
+from core.sweeps import Adjoint, Pause, Request, Vector
 
 _PATIENCE = 30
 _ROOM = 16
+_PRODUCTS = 1 << 27
+"""multiplications between two moments for the observer: some 20 ms"""
 
 Mask = NDArray[np.bool_]
 
@@ -74,13 +76,10 @@ class Planes:
                 self._shift(k, (yield Adjoint(weights)))
         self._sides = sides
 
-    def solve(self) -> Solution:
+    def solve(self) -> Generator[Request, Any, Solution]:
         """The minimum of problem (17), by its dual (19); the duals of the last time are where the search for the new ones starts."""
         normals, gram = self._normals[: len(self)], self._gram[: len(self), : len(self)]
-        stale = np.flatnonzero(self._stale)
-        gram[stale] = normals[stale] @ normals.T
-        gram[:, stale] = gram[stale].T
-        self._stale[:] = False
+        yield from self._multiply(normals, gram)
         self._duals = maximise(gram, self._offsets, self._duals)
         slack = max(0.0, float((self._offsets - gram @ self._duals).max()))
         coefficients = self._duals @ normals
@@ -97,6 +96,18 @@ class Planes:
         self._members = [self._members[k] for k in kept]
         self._offsets, self._duals = self._offsets[kept], self._duals[kept]
         self._idle, self._stale = self._idle[kept], self._stale[kept]
+
+    def _multiply(self, normals: Vector, gram: Vector) -> Generator[Request, Any, None]:
+        """Products of all planes with those that have changed; of many planes a part of their length at a time."""
+        stale = np.flatnonzero(self._stale)
+        gram[stale] = 0.0
+        width = max(1, _PRODUCTS // (len(stale) * len(self) or 1))
+        for start in range(0, normals.shape[1], width):
+            part = normals[:, start : start + width]
+            gram[stale] += part[stale] @ part.T
+            yield Pause()
+        gram[:, stale] = gram[stale].T
+        self._stale[:] = False
 
     def _shift(self, k: int, pull: Vector) -> None:
         """Add the sum over some rows to a plane."""

@@ -157,7 +157,7 @@ def large() -> tuple[SparseRows, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["tsvm", "da"])
+@pytest.mark.parametrize("name", ["tsvm", "da", "cuts3vm"])
 def test_on_large_data_a_cancel_is_heard_in_time(large: tuple[SparseRows, Any], name: str) -> None:
     """Twelve million nonzeros: asked at least every 250 ms from the start on, and back within 250 ms of saying stop."""
     rows, codes = large
