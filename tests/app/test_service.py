@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from app.main import create_app
 from app.openapi import FILE, text_of
 from app.settings import GatewaySettings
+from core.registry import ALGORITHMS
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
 
 
@@ -85,11 +86,12 @@ def test_the_contract_tells_what_a_job_may_be_asked() -> None:
     assert len(found) == len(operations())
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in found)
     schema = found["create_job"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
-    assert schema["algorithm"]["enum"] == ["svm", "tsvm", "da"]
+    assert schema["algorithm"]["enum"] == list(ALGORITHMS)
     options = {each["title"]: each["properties"] for each in schema["options"]["anyOf"]}
     assert "lambda" in options["svm"]
     assert "max_switches" in options["tsvm"]
     assert "cooling" in options["da"]
+    assert "epsilon" in options["cuts3vm"]
     for operation in found.values():
         if "requestBody" in operation:
             assert "Content-Encoding" in [each["name"] for each in operation["parameters"]]

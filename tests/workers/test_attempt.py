@@ -28,7 +28,7 @@ from workers.models import Models
 from workers.storage import Store
 
 
-@pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da"])
+@pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da", "cuts3vm"])
 def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, algorithm: str) -> None:
     id = submit(store, algorithm=algorithm)
     Attempts(parts).run(id)
