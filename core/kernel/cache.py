@@ -65,11 +65,6 @@ class RowCache:
         """Rows that are computed at once: about 20 ms for each thread, and no more than what eight solvers may ask for in turn."""
         return max(2, min(self.gram.height * self._team.n_threads, len(self._row_of) // 16))
 
-    @property
-    def spare(self) -> int:
-        """Rows that can be computed at once without any having to go for them: none that may only perhaps be needed should cost one that was."""
-        return min(self.block, len(self._row_of) - self._used)
-
     def missing(self, positions: Positions) -> Positions:
         """Those of the points whose rows are not here."""
         return np.asarray(positions[self.slots.slot_of[positions] == _NOWHERE], np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from core.kernel.cache import RowCache
 from core.kernel.gram import Positions, Vector
 from core.kernel.requests import KernelRows
-from core.kernel.steps import CONVERGED, GOING_ON, ROW_NEEDED, STUCK, advance, all_slopes
+from core.kernel.steps import CONVERGED, STUCK, advance, all_slopes
 from core.kernel.steps import Terms as Terms
 from core.result import Status
 from core.sweeps import Pause, Report, Request
@@ -18,6 +18,8 @@ from core.sweeps import Pause, Report, Request
 _SLICE = 1 << 24
 """numbers of kernel rows that a slice of steps touches: about 20 ms"""
 _MOST_STEPS = 10_000_000
+_SHARE = 0.3
+"""of the gap that pairs among the points in the cache are left with before new rows are computed"""
 _TELLING = 1.25
 """the slice that is told next comes so many times as late as the last, so that a trace stays short"""
 
@@ -56,31 +58,35 @@ def maximise(cache: RowCache, terms: Terms, iterate: Iterate, tolerance: float, 
 
     Objective: ``Σ_r term_r(α_r) − ½ αᵀKα``, maximised subject to ``Σ_r α_r = 0`` and the bounds in ``terms``.
     Each step moves a pair of points by exactly as much as is best: the one that would most like to grow, and the one that promises the largest gain
-    with it, by the second-order estimate (Fan, Chen and Lin 2005). A step ends at a bound or a knot at the latest. The compiled loop returns when
-    it needs a row that is not in the cache, which is then computed together with those of the points that violate most, or when a slice is over.
+    with it, by the second-order estimate (Fan, Chen and Lin 2005). A step ends at a bound or a knot at the latest. Pairs are chosen among the points
+    whose rows are in the cache, until these are done to a share of the gap; then the rows of the points that violate most are computed, as many as
+    is quick at a time. So no row is computed alone, and hardly any without being of use.
     Stopping: max over points that can grow of (slope − pull) ≤ min over those that can shrink + ``tolerance``.
     Returns: the multiplier of Σ α = 0, which is the intercept.
     """
     machine = _Machine(cache, terms, iterate)
-    first, done, slices, told = math.nan, 0, 0, 0
-    while True:
-        code, steps = machine.run(tolerance)
+    first, goal, done, slices, told = machine.gap, math.inf, 0, 0, 0
+    most = max(_MOST_STEPS, 100 * len(iterate.alpha))
+    while machine.gap > tolerance and done < most:
+        code, steps = machine.run(max(goal, tolerance))
         done += steps
-        if code == ROW_NEEDED:
-            yield KernelRows(cache, machine.wanted())
+        if code == STUCK:
+            return Ending(machine.intercept(), machine.gap, Status.NUMERICAL_ERROR, done)
+        if code == CONVERGED:
+            goal = _SHARE * machine.gap
+            if len(wanted := machine.wanted()):
+                yield KernelRows(cache, wanted)
             continue
-        if code != GOING_ON or done >= max(_MOST_STEPS, 100 * len(iterate.alpha)):
-            status = {CONVERGED: Status.CONVERGED, GOING_ON: Status.ITERATION_LIMIT, STUCK: Status.NUMERICAL_ERROR}[code]
-            return Ending(machine.intercept(), machine.gap, status, done)
         slices += 1
-        first = machine.gap if math.isnan(first) else first
         if slices < told * _TELLING:
             yield Pause()
         else:
             told = slices
-            way = math.log(max(first, tolerance) / max(machine.gap, tolerance)) / max(math.log(max(first, tolerance) / tolerance), 1e-9)
+            way = math.log(first / max(machine.gap, tolerance)) / math.log(first / tolerance)
             value = report.stage_objective - dual_value(terms, iterate)
             yield report._replace(iteration=slices, stage_objective=value, fraction=report.fraction + report.share * min(1.0, max(0.0, way)))
+    status = Status.CONVERGED if machine.gap <= tolerance else Status.ITERATION_LIMIT
+    return Ending(machine.intercept(), machine.gap, status, done)
 
 
 def dual_value(terms: Terms, iterate: Iterate) -> float:
@@ -93,55 +99,53 @@ def dual_value(terms: Terms, iterate: Iterate) -> float:
 
 
 class _Machine:
-    """The arrays that the compiled loop works on."""
+    """The arrays that the compiled loop works on, and what is known of all points between its slices."""
 
     def __init__(self, cache: RowCache, terms: Terms, iterate: Iterate) -> None:
-        self.ends = np.zeros(2)
         self._cache, self._terms, self._iterate = cache, terms, iterate
         self._up, self._low = np.empty_like(iterate.alpha), np.empty_like(iterate.alpha)
-        self._pair = np.zeros(2, np.int64)
-        all_slopes(iterate.alpha, terms, self._up, self._low)
         self._steps = max(1, _SLICE // len(iterate.alpha))
+        self._look()
 
-    def run(self, tolerance: float) -> tuple[int, int]:
-        """A slice of steps: how it ended, and how many were made."""
-        found: tuple[int, int] = advance(
-            self._iterate.alpha,
-            self._iterate.pull,
-            self._up,
-            self._low,
-            self._terms,
-            self._cache.slots,
-            self._cache.now,
-            tolerance,
-            self._steps,
-            self._pair,
-            self.ends,
-        )
-        return found
+    def _look(self) -> None:
+        """Find what each point would gain by growing and lose by shrinking."""
+        all_slopes(self._iterate.alpha, self._terms, self._up, self._low)
+        self._rise, self._fall = self._up - self._iterate.pull, self._low - self._iterate.pull
+        self._top, self._bottom = int(np.argmax(self._rise)), int(np.argmin(self._fall))
 
     @property
     def gap(self) -> float:
         """By how much the worst pair violates the optimality conditions."""
-        return float(self.ends[0] - self.ends[1])
+        return float(self._rise[self._top] - self._fall[self._bottom])
+
+    def run(self, goal: float) -> tuple[int, int]:
+        """A slice of steps among the points whose rows are in the cache: how it ended, and how many were made.
+
+        It has converged when none of these pairs violates the conditions by more than ``goal``.
+        """
+        here = self._cache.slots.slot_of >= 0
+        up, low = np.where(here, self._up, -np.inf), np.where(here, self._low, np.inf)
+        code, steps = advance(self._iterate.alpha, self._iterate.pull, up, low, self._terms, self._cache.slots, self._cache.now, goal, self._steps)
+        self._look()
+        return code, steps
 
     def wanted(self) -> Positions:
-        """The points whose rows are needed, then, while there is room, those that will be needed most likely: which violate the conditions most."""
-        needed = self._pair[self._pair >= 0]
-        count = min(self._cache.spare, len(self._up)) - len(needed)
-        if count <= 0:
-            return needed
-        middle = self.ends.mean()
-        violation = np.maximum(self._up - self._iterate.pull - middle, middle - self._low + self._iterate.pull)
-        violation[self._cache.slots.slot_of >= 0] = -np.inf
-        violation[needed] = -np.inf
-        likely = np.argpartition(-violation, count - 1)[:count] if count < len(violation) else np.arange(len(violation))
-        return np.concatenate([needed, np.sort(likely[violation[likely] > 0])])
+        """The points to go on with: of those without a row the worst pair, and those that violate most, from both sides."""
+        missing = self._cache.slots.slot_of < 0
+        rising = np.flatnonzero(missing & (self._rise > self._fall[self._bottom]))
+        falling = np.flatnonzero(missing & (self._fall < self._rise[self._top]))
+        half = self._cache.block // 2
+        return np.union1d(_largest(rising, self._rise[rising], half), _largest(falling, -self._fall[falling], half))
 
     def intercept(self) -> float:
         """The mean over the points inside a piece of their terms, where it is known exactly; without any, the middle of what is possible."""
         free = np.isfinite(self._up) & (self._up == self._low)
         if free.any():
-            return float((self._up[free] - self._iterate.pull[free]).mean())
-        ends = self.ends[np.isfinite(self.ends)]
-        return float(ends.mean()) if len(ends) else 0.0
+            return float(self._rise[free].mean())
+        ends = np.array([self._rise[self._top], self._fall[self._bottom]])
+        return float(ends[np.isfinite(ends)].mean()) if np.isfinite(ends).any() else 0.0
+
+
+def _largest(positions: Positions, values: Vector, count: int) -> Positions:
+    """The positions with the largest values, at most ``count`` of them."""
+    return positions if len(positions) <= count else positions[np.argpartition(-values, count - 1)[:count]]

@@ -16,7 +16,7 @@ from core.kernel.gram import Vector
 _fast = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nnan", "nsz"}, boundscheck=False, error_model="numpy")
 _inlined = njit(nogil=True, cache=True, inline="always")
 
-GOING_ON, CONVERGED, ROW_NEEDED, STUCK = 0, 1, 2, 3
+GOING_ON, CONVERGED, STUCK = 0, 1, 2
 _STRIP = 256
 _FLAT = 1e-12
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
@@ -66,40 +66,22 @@ def _slopes(r: int, alpha: Vector, terms: Terms, up: Vector, low: Vector) -> Non
 
 
 @_fast
-def advance(
-    alpha: Vector,
-    pull: Vector,
-    up: Vector,
-    low: Vector,
-    terms: Terms,
-    slots: Slots,
-    now: int,
-    tolerance: float,
-    steps: int,
-    pair: NDArray[np.int64],
-    ends: NDArray[np.float64],
-) -> tuple[int, int]:
-    """At most ``steps`` steps: how they ended and how many there were; ``pair`` are the points whose rows are needed (-1: none)."""
+def advance(alpha: Vector, pull: Vector, up: Vector, low: Vector, terms: Terms, slots: Slots, now: int, goal: float, steps: int) -> tuple[int, int]:
+    """At most ``steps`` steps: how they ended, and how many there were.
+
+    Points that have no row may not be moved: their ``up`` is −inf and their ``low`` inf.
+    """
     rows, slot_of, stamps, diagonal = slots.rows, slots.slot_of, slots.stamps, slots.diagonal
+    ends = np.empty(2)
     first = _extremes(pull, up, low, ends)
     for step in range(steps):
-        if ends[0] - ends[1] <= tolerance:
+        if ends[0] - ends[1] <= goal:
             return CONVERGED, step
-        if first < 0:
+        second = _partner(rows[slot_of[first]], diagonal, diagonal[first], pull, low, ends[0])
+        if second < 0 or slot_of[first] < 0 or slot_of[second] < 0:
             return STUCK, step
-        pair[0], pair[1] = first, -1
-        own = slot_of[first]
-        if own < 0:
-            return ROW_NEEDED, step
-        stamps[own] = now
-        second = _partner(rows[own], diagonal, diagonal[first], pull, low, ends[0])
-        if second < 0:
-            return STUCK, step
-        pair[1] = second
-        other = slot_of[second]
-        if other < 0:
-            return ROW_NEEDED, step
-        stamps[other] = now
+        own, other = slot_of[first], slot_of[second]
+        stamps[own] = stamps[other] = now
         top = terms.knot[first] if alpha[first] < terms.knot[first] else terms.upper[first]
         bottom = terms.knot[second] if alpha[second] > terms.knot[second] else terms.lower[second]
         curvature = max(diagonal[first] + diagonal[second] - 2.0 * rows[own, second], _FLAT)
