@@ -6,16 +6,19 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextvars import copy_context
 from typing import IO, Any, TypeVar
 
 import msgspec
 from fastapi import Request
 
+from app.checked import PLACE
 from app.codecs.base import BLOCK_BYTES, Bounds
 from app.codecs.dispatch import Body, body_of, check_size, pieces, unpacker_of
 from app.codecs.encoding import Unpacker
 from app.codecs.text import WrongJson, decoded
 from app.errors import InvalidRequest, UnsupportedMediaType
+from app.room import Place
 from app.services import Services
 from workers.contract import Dataset
 from workers.datasets import DatasetBuilder
@@ -29,7 +32,8 @@ _WORTH_PARSING = 32 << 10
 
 async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function that blocks; a cancelled request waits for its end, so that nobody tidies up while it still works."""
-    future = asyncio.get_running_loop().run_in_executor(executor, function, *arguments)
+    # with what is known of the request, for whatever is logged on its behalf
+    future = asyncio.get_running_loop().run_in_executor(executor, copy_context().run, function, *arguments)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -38,10 +42,11 @@ async def in_thread(executor: Executor, function: Callable[..., T], *arguments: 
 
 
 async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
-    """The whole body as sent, in blocks of at least _WORTH_PARSING bytes but for the last; raises LimitExceeded."""
+    """The whole body as sent, in blocks of at least _WORTH_PARSING bytes but for the last; raises LimitExceeded, TooMany, TooSlow."""
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
+    place: Place = request.scope[PLACE]
     blocks: list[bytes] = []
     pending: list[bytes] = []
     size = start = 0
@@ -49,6 +54,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
         pending.append(chunk)
         size += len(chunk)
         check_size(size, bounds)
+        place.grow(len(chunk))
         if size - start >= _WORTH_PARSING:
             blocks.append(b"".join(pending))
             pending.clear()
@@ -71,6 +77,12 @@ async def read_json(request: Request, services: Services, kind: type[T]) -> T:
 
 async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     """Store the documents of a body as a dataset, with memory that does not grow with it; whatever goes wrong, nothing is kept."""
+    with services.uploads.place() as place:
+        place.grow(1)
+        return await _read_dataset(request, services, name)
+
+
+async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     async with _entered(services.parsing, ExitStack()) as stack:
         body, builder = await in_thread(services.parsing, _begin, request, services, name, stack)
         block = bytearray()

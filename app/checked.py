@@ -11,6 +11,8 @@ from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
 from app.services import services_of
 
+PLACE = "halfmoon.place"
+"""Where a request carries what it takes of the memory for bodies."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -45,9 +47,14 @@ class PlainRoute(CheckedRoute):
     """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
 
     def handler(self) -> Handler:
-        """The function itself."""
-        handler: Handler = self.endpoint
-        return handler
+        """The function itself; what it holds of the body in memory is counted until it has answered."""
+        handle: Handler = self.endpoint
+
+        async def counted(request: Request) -> Response:
+            with services_of(request).held.place() as request.scope[PLACE]:
+                return await handle(request)
+
+        return counted
 
     def query_names(self) -> Sequence[str]:
         """As they are documented."""

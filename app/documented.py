@@ -11,10 +11,12 @@ _MEANINGS = {
     401: "No key was sent, or none that is valid",
     403: "The key is not for this",
     404: "There is no such thing",
+    408: "The body did not come in time",
     409: "The present state forbids it",
     413: "More than this installation takes",
     415: "The body is of a type or encoding that is not read",
     422: "The request or its documents are not valid",
+    429: "Too much at a time; come again after Retry-After",
     503: "A part of the service does not answer; try again",
     507: "The store has no room left",
 }

@@ -38,6 +38,22 @@ class Forbidden(Refusal):
         super().__init__(f"the key is for {', '.join(held)}; this needs one for {' or '.join(needed)}", {"WWW-Authenticate": challenge})
 
 
+class TooMany(Refusal):
+    """Too much of something at this time; ``left`` is what a smaller request might still get, ``seconds`` when to come again."""
+
+    def __init__(self, name: str, unit: str, most: int, left: int, seconds: int) -> None:
+        super().__init__(f"{name}: no more than {most} at a time; try again in {seconds} s", rate_limit(name, unit, most, left, seconds))
+
+
+class TooSlow(Refusal):
+    """A body that does not come."""
+
+    def __init__(self, idle: float, rate: float) -> None:
+        super().__init__(
+            f"the body came too slowly: {idle:g} s without a byte, or on the whole less than {rate:g} bytes a second", {"Connection": "close"}
+        )
+
+
 class UnsupportedMediaType(HalfmoonError):
     """A body of a type or encoding that is not read."""
 
@@ -58,9 +74,17 @@ KINDS: Mapping[type[Exception], Kind] = {
     **problems.KINDS,
     Unauthenticated: Kind(401, "unauthenticated", "A valid key is needed"),
     Forbidden: Kind(403, "forbidden", "The key is not for this"),
+    TooMany: Kind(429, "too-many", "Too much at a time"),
+    TooSlow: Kind(408, "too-slow", "The body did not come in time"),
     InvalidRequest: Kind(422, "invalid-request", "The request is not valid"),
     UnsupportedMediaType: Kind(415, "unsupported-media-type", "The body is of a type that is not read"),
 }
+
+
+def rate_limit(name: str, unit: str, most: int, left: int, seconds: int | None = None) -> dict[str, str]:
+    """The headers that tell of a quota; with ``seconds``, also when to come again."""
+    told = {"RateLimit-Policy": f'"{name}";q={most};qu="{unit}"', "RateLimit": f'"{name}";r={max(left, 0)}'}
+    return told if seconds is None else {**told, "RateLimit": f"{told['RateLimit']};t={seconds}", "Retry-After": str(seconds)}
 
 
 def problem(kind: Kind, detail: str, errors: list[dict[str, str]] | None = None, headers: Mapping[str, str] | None = None) -> Response:

@@ -1,7 +1,9 @@
 """The gateway as an ASGI application."""
 
 import asyncio
-import time
+import hashlib
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from importlib.metadata import version
@@ -10,17 +12,19 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.handlers import add_handlers
+from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Traced
 from app.openapi import describe
 from app.routes import datasets, health, jobs, models, predictions
 from app.services import open_services
 from app.settings import GatewaySettings
 
-_ASSETS = "/docs/assets"
+_PAGE = "/docs"
+_ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
     *(predictions.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies),
     *(health.router, health.measures),
@@ -52,43 +56,49 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     _add_docs(app)
     add_handlers(app)
     describe(app)
-    app.add_middleware(Measured)
+    _add_middleware(app, settings)
     return app
 
 
-class Measured:
-    """Counts every request with the template of its route, its status and its time."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and count it when its answer begins."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun = time.perf_counter()
-
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "(none)")
-                seconds = time.perf_counter() - begun
-                scope["app"].state.services.metrics.answered(scope["method"], route, message["status"], seconds)
-            await send(message)
-
-        await self._app(scope, receive, counted)
+def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
+    """From the inside out."""
+    app.add_middleware(Patient, idle=settings.body_idle_seconds, rate=settings.body_rate)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=["Authorization", "X-API-Key", "Content-Type", "Content-Encoding", "Idempotency-Key", REQUEST_ID],
+            expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
+        )
+    app.add_middleware(Guarded, pages=_PAGE)
+    app.add_middleware(Measured)
+    app.add_middleware(Traced, every=settings.log_requests)
 
 
 def _add_docs(app: FastAPI) -> None:
     """The page for people, with its scripts from this server: it works where the internet does not reach."""
     app.mount(_ASSETS, StaticFiles(directory=Path(str(files("fastapi_offline"))) / "static"))
 
-    @app.get("/docs", include_in_schema=False)
+    page = get_swagger_ui_html(
+        openapi_url="/v1/openapi.json",
+        title="Halfmoon",
+        swagger_js_url=f"{_ASSETS}/swagger-ui-bundle.js",
+        swagger_css_url=f"{_ASSETS}/swagger-ui.css",
+        swagger_favicon_url=f"{_ASSETS}/favicon.png",
+    )
+    page.headers["Content-Security-Policy"] = _policy(bytes(page.body).decode())
+
+    @app.get(_PAGE, include_in_schema=False)
     async def docs() -> HTMLResponse:
-        return get_swagger_ui_html(
-            openapi_url="/v1/openapi.json",
-            title="Halfmoon",
-            swagger_js_url=f"{_ASSETS}/swagger-ui-bundle.js",
-            swagger_css_url=f"{_ASSETS}/swagger-ui.css",
-            swagger_favicon_url=f"{_ASSETS}/favicon.png",
-        )
+        return page
+
+
+def _policy(page: str) -> str:
+    """What a page may load: what this server has, and its own script, known by its digest. The styles are written by Swagger as it runs."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in re.findall("<script>(.*?)</script>", page, re.DOTALL))
+    scripts = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )

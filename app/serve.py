@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import uvicorn
 
 from app.access import check_door
+from app.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
 from workers.logs import configure_logging
@@ -43,7 +44,7 @@ def _config(settings: GatewaySettings) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=Connection,
         ws="none",
         log_config=None,
         access_log=False,

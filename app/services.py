@@ -11,12 +11,15 @@ from fastapi import Depends, Request
 
 from app.access import Access
 from app.background import Rounds
+from app.backlog import Backlog
 from app.loaded import LoadedModels
 from app.metrics import Metrics
+from app.room import Room
 from app.settings import GatewaySettings
 from workers.api_keys import ApiKeys
 from workers.connect import connect
 from workers.datasets import Datasets
+from workers.datasets.quota import Quota
 from workers.jobs import Jobs
 from workers.live import Live
 from workers.models import Models
@@ -43,6 +46,11 @@ class Services:
     queue: Queue
     watch: Watch
     metrics: Metrics
+    backlog: Backlog
+    uploads: Room
+    """how many uploads are received at a time"""
+    held: Room
+    """bytes of bodies in memory"""
     parsing: ThreadPoolExecutor
     """where uploads are parsed and sealed"""
     predicting: ThreadPoolExecutor
@@ -58,14 +66,15 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         jobs, live = Jobs(store), Live(redis, settings.queue)
         queue = Queue(redis, settings.queue, settings.job_seconds)
         models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
-        datasets = Datasets(store, settings.limits)
+        quota = Quota(store, settings.max_datasets, settings.max_stored_bytes)
+        datasets = Datasets(store, settings.limits, quota)
 
         access = Access(ApiKeys(store), settings)
         stack.enter_context(Rounds("keys", [access.refresh], settings.keys_seconds, first=0.0))
         reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
         stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
         retention = Retention(store, datasets, jobs, models.registry, settings.policy)
-        stack.enter_context(Rounds("tidy", [store.sweep, datasets.collect, retention.collect], TIDY_SECONDS))
+        stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], TIDY_SECONDS))
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
         yield Services(
             settings=settings,
@@ -77,6 +86,9 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             live=live,
             queue=queue,
             watch=Watch(partial(job_now, jobs, live), settings.events_seconds, watching),
+            backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
+            uploads=Room("uploads", "concurrent-requests", settings.max_uploads),
+            held=Room("bodies in memory", "content-bytes", settings.max_held_bytes),
             metrics=Metrics(queue, jobs, models),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),

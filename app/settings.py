@@ -33,6 +33,26 @@ class GatewaySettings(Settings):
     """Bytes of a body that is held in memory: a prediction's, a job's with documents in it, labels to change."""
     large_request_bytes: Count = 64 * 2**10
     """Bytes from which a prediction is computed beside the event loop instead of on it."""
+    max_held_bytes: Count = 512 * 2**20
+    """Bytes of such bodies that are held in memory at the same time; beyond, clients are asked to come again (429)."""
+    max_uploads: Count = 64
+    """Uploads that are received at the same time; beyond, clients are asked to come again (429)."""
+    max_datasets: Count = 100_000
+    """Datasets that there may be."""
+    max_stored_bytes: Count | None = None
+    """Bytes that all datasets together may take; unset: as many as there is room for."""
+    max_jobs: Count = 10_000
+    """Unfinished jobs that there may be; beyond, clients are asked to come again (429)."""
+    max_jobs_per_key: Count = 1_000
+    """Unfinished jobs that one API key may have, or everybody together where no keys are asked for."""
+    body_idle_seconds: Seconds = 30.0
+    """Seconds without a byte after which a body is given up (408)."""
+    body_rate: Seconds = 1024.0
+    """Bytes a second with which a body must come on the whole, once it has had that time."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins, as JSON, whose pages may call the service from a browser; none by default."""
+    log_requests: bool = False
+    """Whether every answer is logged, with its request id; failures always are."""
     model_cache_bytes: Count = 512 * 2**20
     """Bytes of loaded models that are kept; the least recently used are dropped first."""
     resolve_seconds: Seconds = 0.25

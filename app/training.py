@@ -2,8 +2,10 @@
 
 import hashlib
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
+import structlog
 
 from app.bodies import make_dataset
 from app.errors import InvalidRequest
@@ -15,33 +17,45 @@ from workers.errors import QueueUnavailable
 from workers.names import check_name
 
 _LONGEST_KEY = 255
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def submit(services: Services, body: JobBody, key: str | None) -> Job:
+class _Maker(NamedTuple):
+    """Who asks for a job, and how to know that it is asked for again."""
+
+    key: str | None
+    """for idempotency"""
+    fingerprint: str
+    caller: str | None
+    """the API key"""
+
+
+def submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Job:
     """The job of this request, or of the same request made before with the same idempotency key.
 
     Raises QueueUnavailable while Redis is away, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption, UnknownAlgorithm,
-    LimitExceeded, IdempotencyConflict; after each of them nothing is kept.
+    LimitExceeded, QuotaExceeded, TooMany, IdempotencyConflict; after each of them nothing is kept.
     """
     _check(body, key)
-    fingerprint = "" if key is None else _fingerprint(body)
-    known = None if key is None else services.jobs.made_by(key, fingerprint)
+    maker = _Maker(key, "" if key is None else _fingerprint(body), caller)
+    known = None if key is None else services.jobs.made_by(key, maker.fingerprint)
     if known is not None:
         return known
+    services.backlog.check(caller)
     services.queue.ping()
     if body.dataset is not None:
-        return _submit(services, body, key, fingerprint, services.datasets.get(body.dataset))[0]
+        return _submit(services, body, maker, services.datasets.get(body.dataset))[0]
     dataset = make_dataset(services, bytes(body.documents))
     needed = False
     try:
-        job, needed = _submit(services, body, key, fingerprint, dataset)
+        job, needed = _submit(services, body, maker, dataset)
     finally:
         if not needed:
             services.datasets.delete(dataset.id)
     return job
 
 
-def _submit(services: Services, body: JobBody, key: str | None, fingerprint: str, dataset: Dataset) -> tuple[Job, bool]:
+def _submit(services: Services, body: JobBody, maker: _Maker, dataset: Dataset) -> tuple[Job, bool]:
     options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes], dataset.n_documents)
     job, created = services.jobs.submit(
         dataset=dataset.id,
@@ -50,10 +64,12 @@ def _submit(services: Services, body: JobBody, key: str | None, fingerprint: str
         options=options.model_dump(mode="json", by_alias=True),
         seed=body.seed,
         start=_start(services, body),
-        idempotency_key=key,
-        fingerprint=fingerprint,
+        idempotency_key=maker.key,
+        fingerprint=maker.fingerprint,
+        caller=maker.caller,
     )
     if created:
+        _log.info("job accepted", job=job.request.id, dataset=dataset.id, model=body.model, algorithm=body.algorithm, key=maker.caller)
         # the job is stored: if Redis went away just now, the reconciler will send it
         with suppress(QueueUnavailable):
             services.queue.enqueue(job.request.id)

@@ -93,6 +93,8 @@ class JobRequest(Record):
     """the model to start from"""
     key: str | None = None
     """digest of the idempotency key that made the job"""
+    caller: str | None = None
+    """id of the API key that it was asked for with"""
     created_at: AwareDatetime
 
 

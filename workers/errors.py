@@ -8,6 +8,7 @@ HalfmoonError
 │   └── IdempotencyConflict  the key was used with another request
 ├── InvalidName          a name that is not allowed
 ├── LimitExceeded        more documents, features, … than configured
+├── QuotaExceeded        the store may not have more datasets, or bytes of them
 └── Unavailable          a part of the service does not answer; trying again later may help
     ├── StoreUnavailable
     │   └── StoreFull        there is no room for what was to be stored
@@ -73,6 +74,15 @@ class LimitExceeded(HalfmoonError):
         super().__init__(f"more than {limit} {what}")
         self.what = what
         self.limit = limit
+
+
+class QuotaExceeded(HalfmoonError):
+    """The store holds as much as it may; something must be deleted first."""
+
+    def __init__(self, what: str, most: int) -> None:
+        super().__init__(f"there may be no more than {most} {what} here; delete some that are not needed")
+        self.what = what
+        self.most = most
 
 
 class Unavailable(HalfmoonError):

@@ -70,6 +70,7 @@ class Jobs:
         start: Publication | None = None,
         idempotency_key: str | None = None,
         fingerprint: str = "",
+        caller: str | None = None,
     ) -> tuple[Job, bool]:
         """Store a request and return the job, and whether it is new: with a key used before, the job of then.
 
@@ -90,6 +91,7 @@ class Jobs:
             seed=seed,
             start=start,
             key=None if idempotency_key is None else digest_of(idempotency_key),
+            caller=caller,
             created_at=datetime.now(UTC),
         )
         try:

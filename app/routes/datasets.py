@@ -32,7 +32,7 @@ _LOCATION = {"Location": {"description": "Where the dataset is shown.", "schema"
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Made and durable", "headers": _LOCATION}}
 
 
-@bodies.post("", status_code=201, responses={**_MADE, **refusals(413, 415, 422, 503, 507)}, openapi_extra=_UPLOAD)
+@bodies.post("", status_code=201, responses={**_MADE, **refusals(408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_UPLOAD)
 async def create_dataset(request: Request) -> Response:
     """Make a dataset from the documents in the body, which is read as a stream."""
     dataset = await read_dataset(request, services_of(request), request.query_params.get("name"))
@@ -58,7 +58,7 @@ def delete_dataset(services: Has, id: str) -> None:
     services.datasets.delete(id)
 
 
-@bodies.put("/{id}/labels", status_code=201, responses={**_MADE, **refusals(404, 413, 415, 422, 503, 507)}, openapi_extra=_LABELS)
+@bodies.put("/{id}/labels", status_code=201, responses={**_MADE, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_LABELS)
 async def change_labels(request: Request) -> Response:
     """Make a new dataset that shares the documents of this one, with some labels changed."""
     services = services_of(request)

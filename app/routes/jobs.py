@@ -9,13 +9,14 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
+from app.access import CALLER
 from app.bodies import in_thread, read_json
 from app.checked import CheckedRoute, PlainRoute
 from app.documented import DOCUMENTS, ENCODING, json_body, refusals
 from app.events import events_of
 from app.routes.paging import Cursor, Limit
 from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
-from app.services import Has, services_of
+from app.services import Has, Services, services_of
 from app.training import submit
 from core.registry import ALGORITHMS
 from workers.contract import JobState
@@ -43,8 +44,13 @@ _SUBMIT: dict[str, Any] = {
     **json_body(JobBody, _EXAMPLE, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS),
     "parameters": [_KEY, ENCODING],
 }
-_LOCATION = {"Location": {"description": "Where the job is shown.", "schema": {"type": "string"}}}
-_ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _LOCATION}}
+_TEXT = {"schema": {"type": "string"}}
+_HEADERS = {
+    "Location": {"description": "Where the job is shown.", **_TEXT},
+    "RateLimit-Policy": {"description": "How many unfinished jobs a key may have.", **_TEXT},
+    "RateLimit": {"description": "How many more it may have now.", **_TEXT},
+}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "`state` (a job) and `progress` events until the job has ended",
@@ -56,13 +62,12 @@ _LINES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@bodies.post("", status_code=202, responses={**_ACCEPTED, **refusals(404, 413, 415, 422, 503, 507)}, openapi_extra=_SUBMIT)
+@bodies.post("", status_code=202, responses={**_ACCEPTED, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
 async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
     body = await read_json(request, services, JobBody)
-    job = await in_thread(services.parsing, submit, services, body, request.headers.get("idempotency-key"))
-    return Response(JobOut.of(job).model_dump_json(), 202, {"Location": f"/v1/jobs/{job.request.id}"}, "application/json")
+    return await in_thread(services.parsing, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(CALLER))
 
 
 @router.get("", responses=refusals(422, 503))
@@ -135,6 +140,12 @@ async def download_labels(services: Has, id: str) -> FileResponse:
         raise Conflict(f"job {id!r} is {job.state.value}; labels come when it has succeeded")
     path = await asyncio.to_thread(services.store.local, job.outcome.files["labels"])
     return FileResponse(path, media_type="application/x-ndjson")
+
+
+def _submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Response:
+    job = submit(services, body, key, caller)
+    headers = {"Location": f"/v1/jobs/{job.request.id}", **services.backlog.told(caller)}
+    return Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
 
 
 async def _chained(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -56,7 +56,7 @@ def delete_version(services: Has, name: str, number: VersionNumber) -> None:
     services.models.forget()
 
 
-@bodies.put("/{name}/aliases/{alias}", responses={200: {"model": AliasOut}, **refusals(404, 413, 415, 422, 503, 507)}, openapi_extra=_ALIAS)
+@bodies.put("/{name}/aliases/{alias}", responses={200: {"model": AliasOut}, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_ALIAS)
 async def set_alias(request: Request) -> Response:
     """Let an alias stand for a version, at once and for every gateway."""
     services = services_of(request)

@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=PlainR
 
 _MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
 _NUMBER = path_parameter("number", "Of the version.", NUMBER)
-_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **refusals(404, 413, 415, 422, 503)}
+_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **refusals(404, 408, 413, 415, 422, 429, 503)}
 
 
 def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:

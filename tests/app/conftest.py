@@ -18,6 +18,7 @@ import pytest
 import uvicorn
 from safetensors.numpy import save_file
 
+from app.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
 from core.linear_model import LinearModel
@@ -75,7 +76,7 @@ def serving(settings: GatewaySettings) -> Iterator[int]:
     """The port of a gateway that runs in a thread."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=2)
+    config = uvicorn.Config(create_app(settings), http=Connection, log_config=None, access_log=False, timeout_graceful_shutdown=2)
     server = _Server(config)
     thread = threading.Thread(target=asyncio.run, args=(server.serve([listening]),))
     thread.start()

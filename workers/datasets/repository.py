@@ -13,6 +13,7 @@ from workers import records
 from workers.contract import Dataset, Label
 from workers.datasets.builder import DatasetBuilder
 from workers.datasets.documents import Documents, open_documents
+from workers.datasets.quota import Quota
 from workers.datasets.relabel import relabeled
 from workers.deletions import Deletions
 from workers.errors import Conflict, NotFound
@@ -29,14 +30,15 @@ _UNFINISHED_SECONDS = 86_400
 class Datasets:
     """Datasets by id, newest first. Nothing of them changes once they are sealed."""
 
-    def __init__(self, store: Store, limits: Limits | None = None) -> None:
+    def __init__(self, store: Store, limits: Limits | None = None, quota: Quota | None = None) -> None:
         self._store = store
+        self._quota = quota
         self._limits = limits or Limits()
         self._deletions = Deletions(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
-        """A new dataset to be filled; raises InvalidName."""
-        return DatasetBuilder(self._store, self._limits, None if name is None else check_name("dataset", name))
+        """A new dataset to be filled; raises InvalidName, QuotaExceeded."""
+        return DatasetBuilder(self._store, self._room(), None if name is None else check_name("dataset", name))
 
     def get(self, id: str) -> Dataset:
         """The manifest of a dataset; raises NotFound."""
@@ -72,18 +74,23 @@ class Datasets:
         """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
 
         It has the name of the other unless it is given one. Raises NotFound, InvalidName, InvalidDocuments naming documents that are unknown
-        or labels that cannot be taken, LimitExceeded.
+        or labels that cannot be taken, LimitExceeded, QuotaExceeded.
         """
-        base = self.get(id)
+        base, limits = self.get(id), self._room()
         if name is not None:
             base = base.model_copy(update={"name": check_name("dataset", name)})
         folder = self._store.staging()
         try:
-            dataset, file = relabeled(base, self.open(id), labels, self._limits, folder)
+            dataset, file = relabeled(base, self.open(id), labels, limits, folder)
             self._share(base, dataset, file)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return dataset
+
+    def _room(self) -> Limits:
+        """What one more dataset may have; raises QuotaExceeded."""
+        left = None if self._quota is None else self._quota.left()
+        return self._limits if left is None else self._limits._replace(bytes=min(self._limits.bytes, left))
 
     def _share(self, base: Dataset, dataset: Dataset, labels: Path) -> None:
         """Store a relabeled dataset, or nothing of it."""
@@ -141,6 +148,8 @@ class Datasets:
         self._drop(dataset.id)
         self._drop(dataset.documents)
         self._deletions.end(mark)
+        if self._quota is not None:
+            self._quota.forget()
 
     def _drop(self, id: str) -> None:
         """Remove the files of a dataset without a manifest unless others share them."""

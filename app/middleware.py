@@ -1,0 +1,143 @@
+"""What every request passes before the routes and its answer after them: plain ASGI, some microseconds each."""
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Callable
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.access import CALLER
+from app.errors import TooSlow
+
+REQUEST_ID = "X-Request-ID"
+_GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+Counted = Callable[[str, str, int, float], None]
+"""Takes note of an answer: method, template of the route, status, seconds until it began."""
+
+
+class Traced:
+    """Gives every request an id (the client's own, if it sends a good one), which its answer and all log lines about it carry.
+
+    With ``every`` set, a line is written for each answer; of a failure there is always one.
+    """
+
+    def __init__(self, app: ASGIApp, every: bool) -> None:
+        self._app = app
+        self._every = every
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(REQUEST_ID, "")
+        id = given if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
+        begun = time.perf_counter()
+
+        async def traced(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append(REQUEST_ID, id)
+                if self._every:
+                    _tell(scope, message["status"], time.perf_counter() - begun)
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request=id):
+            await self._app(scope, receive, traced)
+
+
+def _tell(scope: Scope, status: int, seconds: float) -> None:
+    found = {"method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 6), "key": scope.get(CALLER)}
+    _log.info("answered", **found)
+
+
+class Measured:
+    """Counts every request with the template of its route, its status and its time."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and count it when its answer begins."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "(none)")
+                seconds = time.perf_counter() - begun
+                scope["app"].state.services.metrics.answered(scope["method"], route, message["status"], seconds)
+            await send(message)
+
+        await self._app(scope, receive, counted)
+
+
+class Patient:
+    """Gives up on a body of which nothing comes for ``idle`` seconds, or which comes slower than ``rate`` bytes a second on the whole."""
+
+    def __init__(self, app: ASGIApp, idle: float, rate: float) -> None:
+        self._app = app
+        self._idle = idle
+        self._rate = rate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, size, whole = time.monotonic(), 0, False
+
+        async def in_time() -> Message:
+            nonlocal size, whole
+            if whole:
+                return await receive()
+            now = time.monotonic()
+            wait = min(self._idle, begun + self._idle + size / self._rate - now)
+            try:
+                async with asyncio.timeout(wait):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow(self._idle, self._rate) from None
+            size += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
+            return message
+
+        await self._app(scope, in_time, send)
+
+
+class Guarded:
+    """Tells browsers what an answer is not: another type than it says, a part of another page, a source of anything from elsewhere."""
+
+    _ALWAYS = ((b"x-content-type-options", b"nosniff"),)
+    _PAGES = (
+        *_ALWAYS,
+        (b"x-frame-options", b"DENY"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+    )
+
+    def __init__(self, app: ASGIApp, pages: str) -> None:
+        self._app = app
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; answers below ``pages`` are for people's eyes."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        extra = self._PAGES if scope["path"].startswith(self._pages) else self._ALWAYS
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *extra]
+            await send(message)
+
+        await self._app(scope, receive, guarded)

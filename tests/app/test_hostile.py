@@ -1,0 +1,188 @@
+"""Clients that are slow, leave, or send what unfolds: they get nothing, hold nothing, and leave nothing behind."""
+
+import gzip
+import io
+import socket
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app import connection
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
+from tests.e2e.service import until
+
+LINE = b'{"indices": [1, 2, 3]}\n'
+
+
+def dial(gateway: Gateway) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
+
+
+def head(path: str, media_type: str = NDJSON, length: int = 1 << 20) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n".encode()
+
+
+def all_of(client: socket.socket) -> bytes:
+    parts = []
+    while part := client.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
+def test_a_body_that_stops_is_given_up(start: Start, path: str) -> None:
+    gateway = start(body_idle_seconds=0.3)
+    with dial(gateway) as client:
+        client.sendall(head(path) + LINE)
+        answer = all_of(client)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in answer.lower()
+    assert b"/problems/too-slow" in answer
+    assert gateway.kept() == []
+
+
+def test_a_body_that_drips_is_given_up(start: Start) -> None:
+    gateway = start(body_idle_seconds=0.5, body_rate=10_000.0)
+    begun = time.monotonic()
+    with dial(gateway) as client:
+        client.sendall(head("/v1/datasets"))
+        stop = threading.Event()
+
+        def drip() -> None:
+            while not stop.wait(0.05):
+                try:
+                    client.sendall(LINE)
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        answer = client.recv(65536)
+        stop.set()
+        thread.join()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert time.monotonic() - begun < 3.0
+    until(lambda: gateway.kept() == [], 5.0)
+
+
+def test_slow_uploads_hold_no_thread(start: Start) -> None:
+    """More of them than there are threads, and others are served as if they were not there."""
+    gateway = start(parse_threads=1, body_idle_seconds=20.0)
+    clients = [dial(gateway) for _ in range(20)]
+    try:
+        for client in clients:
+            client.sendall(head("/v1/datasets") + LINE)
+        begun = time.monotonic()
+        dataset = gateway.upload(TWO_CLASSES)["id"]
+        assert time.monotonic() - begun < 2.0
+    finally:
+        for client in clients:
+            client.close()
+    folder = f"datasets/{dataset}"
+    until(lambda: all(path == folder or path.startswith(f"{folder}/") for path in gateway.kept()), 10.0)
+
+
+def test_a_head_that_never_ends_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+    gateway = start()
+    for sent in (b"", b"GET / HTTP/1.1\r\n", b"GET /v1/health/live HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX: "):
+        with dial(gateway) as client:
+            client.sendall(sent)
+            answer = all_of(client)
+            assert answer.endswith(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"), sent
+
+
+def test_a_head_without_bounds_is_refused(gateway: Gateway) -> None:
+    with dial(gateway) as client:
+        try:
+            client.sendall(b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * (1 << 20))
+        except OSError:
+            pass
+        else:
+            assert client.recv(65536).startswith(b"HTTP/1.1 431 ")
+    assert gateway.client.get("/v1/health/live").status_code == 200
+
+
+def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
+    gateway = start()
+    with dial(gateway) as client:
+        for _ in range(2):
+            client.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b'{"status":"live"}'):
+                answer += client.recv(65536)
+            time.sleep(0.4)
+
+
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict", "/v1/jobs"])
+def test_many_that_leave_leave_nothing(gateway: Gateway, path: str) -> None:
+    for n in range(20):
+        with dial(gateway) as client:
+            client.sendall(head(path, "application/json" if path.endswith("jobs") else NDJSON) + LINE * n * 1000)
+    until(lambda: gateway.kept() == [], 10.0)
+    gateway.upload(TWO_CLASSES)
+
+
+def bomb_of_gzip() -> bytes:
+    return gzip.compress(LINE * 2_000_000)
+
+
+def bomb_of_zip() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (10_000, 1000)})
+        for _ in range(100):
+            member.write(bytes(400_000))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("media_type", "encoding", "body"),
+    [(NDJSON, "gzip", bomb_of_gzip()), ("application/x-npz", "identity", bomb_of_zip()), ("application/x-npz", "gzip", gzip.compress(bomb_of_zip()))],
+)
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
+def test_a_bomb_stops_at_the_limit(start: Start, path: str, media_type: str, encoding: str, body: bytes) -> None:
+    from tests.app.conftest import publish
+
+    gateway = start(max_unpacked_bytes=1_000_000, max_request_bytes=1_000_000)
+    publish(gateway.store, "m")
+    before = gateway.kept()
+    assert len(body) < 200_000
+    begun = time.monotonic()
+    answer = gateway.client.post(path, content=body, headers={"Content-Type": media_type, "Content-Encoding": encoding})
+    assert problem_of(answer, 413)["detail"] == "more than 1000000 bytes in the unpacked body"
+    assert time.monotonic() - begun < 2.0
+    assert gateway.kept() == before
+
+
+HOSTILE = ["../x", "..", ".hidden", "a/b", "a\x00b", "", " ", "é", "a" * 129, "-a", "a\nb"]
+
+
+def test_no_name_leaves_the_store(gateway: Gateway, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    kept = gateway.kept()
+    for name in HOSTILE:
+        refuses(gateway, name, dataset)
+    assert gateway.kept() == kept
+    assert {path.name for path in tmp_path.iterdir()} == {"outside", "store"}
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def refuses(gateway: Gateway, name: str, dataset: str) -> None:
+    problem_of(gateway.client.post("/v1/datasets", params={"name": name}, json={"documents": TWO_CLASSES}), 422)
+    problem_of(gateway.job(dataset=dataset, model=name), 422)
+    quoted = "".join(f"%{byte:02x}" for byte in name.encode())
+    calls = [("GET", "/v1/datasets/{}"), ("DELETE", "/v1/datasets/{}"), ("GET", "/v1/jobs/{}"), ("GET", "/v1/jobs/{}/labels")]
+    calls += [("GET", "/v1/models/{}"), ("DELETE", "/v1/models/{}"), ("DELETE", "/v1/models/{}/versions/1"), ("DELETE", "/v1/models/m/aliases/{}")]
+    for method, path in calls:
+        answer = gateway.client.request(method, path.format(quoted))
+        assert answer.status_code in (404, 405), (method, path, answer.text)
+    body = {"documents": [{"indices": [0]}]}
+    assert gateway.client.post(f"/v1/models/{quoted}/predict", json=body).status_code in (404, 405)
+    assert gateway.client.put(f"/v1/models/m/aliases/{quoted}", json={"version": 1}).status_code in (404, 405, 422)
