@@ -147,22 +147,21 @@ def accuracy() -> str:
     heads = ["set", *_METHODS, "paper: CTSVM / CCCP / ∇TSVM / SVM"]
     note = (
         f"Accuracy in % on the unlabeled documents, mean and standard deviation of {_TRIALS} trials. A trial draws n documents, as many of "
-        "either class, and 10, 20 or 50 labels among them at random, at least two of each class. C of the kernel family is tuned by five-fold "
+        "either class, and 10, 20 or 50 labels among them, as many of either class. C of the kernel family is tuned by five-fold "
         f"cross-validation of `kernel_svm` on the labels over {', '.join(f'{C:g}' for C in _CS)}, and gamma for the RBF kernel; C_u = C; `svm`, "
         "`tsvm` and `da` have λ = 0.001, λ' = 1. "
-        "No method is told the true share of the classes. The data are not the paper's: only the order of the methods may be compared with it."
+        "The tolerance of `ctsvm` is 1e-3. The data are not the paper's: only the order of the methods may be compared with it."
     )
     return f"## Table 2 on like data\n\n{note}\n\n{table(heads, lines)}"
 
 
 def _trial(task: Task, seed: int) -> list[float]:
     rng = np.random.default_rng(seed)
-    halves = [rng.choice(np.flatnonzero(task.y == label), task.n // 2, replace=False) for label in (-1, 1)]
-    chosen = rng.permutation(np.concatenate(halves))
+    n, n_labeled = task.n, task.n_labeled
+    halves = [rng.choice(np.flatnonzero(task.y == label), n // 2, replace=False) for label in (-1, 1)]
+    labeled, rest = (np.concatenate([half[part] for half in halves]) for part in (slice(n_labeled // 2), slice(n_labeled // 2, None)))
+    chosen = np.concatenate([labeled, rng.permutation(rest)])
     X, y = task.X[chosen], task.y[chosen]
-    while (y[: task.n_labeled] > 0).sum() not in range(2, task.n_labeled - 1):
-        order = rng.permutation(task.n)
-        X, y = X[order], y[order]
     kernel = _tuned(task, X[: task.n_labeled], y[: task.n_labeled])
     return [_accuracy(X, y, task.n_labeled, method, kernel) for method in _METHODS]
 
@@ -192,7 +191,7 @@ def _accuracy(X: Any, y: NDArray[Any], n_labeled: int, method: str, kernel: dict
     own: dict[str, Any] = {
         "kernel_svm": kernel,
         "cccp_tsvm": {**kernel, "C_u": kernel["C"]},
-        "ctsvm": {**kernel, "C": 2 * kernel["C"], "tolerance": 1e-4},
+        "ctsvm": {**kernel, "C": 2 * kernel["C"], "tolerance": 1e-3},
     }.get(method, {})
     codes = np.full(len(y), -1, np.int32)
     codes[:n_labeled] = y[:n_labeled] > 0

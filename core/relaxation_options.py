@@ -20,7 +20,7 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
     C_u: Weight | None = Field(default=None, description="Weight of the summed losses of the unlabeled documents; by default C.")
     hard_margin: bool = Field(default=False, description="Allow no losses at all, whatever C and C_u.")
     epsilon: Annotated[float, Field(ge=1e-6, le=1e6)] | None = Field(
-        default=0.1, description="How far the mean score of the unlabeled documents may lie from that of the labeled ones; null: anywhere."
+        default=0.01, description="How far the mean score of the unlabeled documents may lie from that of the labeled ones; null: anywhere."
     )
     regularisation: float = Field(
         default=1e-3,
