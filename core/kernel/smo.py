@@ -74,7 +74,7 @@ def maximise(cache: RowCache, terms: Terms, iterate: Iterate, tolerance: float, 
             return Ending(machine.intercept(), machine.gap, Status.NUMERICAL_ERROR, done)
         if code == CONVERGED:
             goal = _SHARE * machine.gap
-            if len(wanted := machine.wanted()):
+            if len(wanted := machine.wanted(max(goal, tolerance))):
                 yield KernelRows(cache, wanted)
             continue
         slices += 1
@@ -129,11 +129,11 @@ class _Machine:
         self._look()
         return code, steps
 
-    def wanted(self) -> Positions:
-        """The points to go on with: of those without a row the worst pair, and those that violate most, from both sides."""
+    def wanted(self, goal: float) -> Positions:
+        """Of the points without a row those that keep the gap above ``goal``: at most a block, the worst from both sides."""
         missing = self._cache.slots.slot_of < 0
-        rising = np.flatnonzero(missing & (self._rise > self._fall[self._bottom]))
-        falling = np.flatnonzero(missing & (self._fall < self._rise[self._top]))
+        rising = np.flatnonzero(missing & (self._rise > self._fall[self._bottom] + goal))
+        falling = np.flatnonzero(missing & (self._fall < self._rise[self._top] - goal))
         half = self._cache.block // 2
         return np.union1d(_largest(rising, self._rise[rising], half), _largest(falling, -self._fall[falling], half))
 
