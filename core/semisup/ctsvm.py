@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from core.balance import positive_fraction
 from core.kernel.cache import RowCache
 from core.kernel.expansion import nothing, wish_of
 from core.kernel.function import Kernel
@@ -27,8 +28,7 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
 
     Objective: ``zᵀ G⁻¹ z + Σ C_i ξ_i`` over scores z, with ``y_i z_i ≥ 1 − ξ_i`` for labeled and ``z_j² ≥ 1 − ξ_j`` for unlabeled rows, relaxed by
     ``Z ⪰ z zᵀ`` for ``z zᵀ`` (core.semisup.relaxation); without ξ if ``hard_margin``. A sum, and against |w|², not ½ |w|², as in the paper.
-    Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows (weighted so that ``fraction`` of them is positive, if
-    one is given) less that of the unlabeled ones.
+    Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows, weighted so that ``fraction`` of them is positive, less that of the unlabeled ones.
     Symbols: ``G = K + regularisation · mean(diag K) · I + bias²``, C_i = ``C`` or ``C_u`` times the cost of row i.
     Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as ``stage_objective``, the dual bound as ``objective``.
     Returns: the bound, which no labeling's optimum is below; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``,
@@ -142,15 +142,15 @@ def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxatio
     caps = np.repeat([options.C, unlabeled_cap], [n_labeled, n - n_labeled]) * problem.costs
     if options.hard_margin:
         caps = np.full(n, np.inf)
-    balance = None if options.epsilon is None or n == n_labeled else _balance(problem, options.positive_fraction)
+    balance = None if options.epsilon is None or n == n_labeled else _balance(problem, positive_fraction(problem, options))
     return Relaxation(K, problem.y, caps, balance, options.epsilon or 1.0)
 
 
-def _balance(problem: Problem, fraction: float | None) -> Vector:
+def _balance(problem: Problem, fraction: float) -> Vector:
     """c of shape (n_rows,): the mean of the labeled rows, of which ``fraction`` count as positive, less that of the unlabeled ones (6)."""
     c = problem.weights
     found = problem.labeled_fraction()
-    if fraction is not None and 0 < found < 1:
+    if 0 < found < 1:
         c[: problem.n_labeled] *= np.where(problem.y > 0, fraction / found, (1 - fraction) / (1 - found))
     c[problem.n_labeled :] *= -1.0
     return c
