@@ -28,10 +28,11 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
 
     Objective: ``zᵀ G⁻¹ z + Σ C_i ξ_i`` over scores z, with ``y_i z_i ≥ 1 − ξ_i`` for labeled and ``z_j² ≥ 1 − ξ_j`` for unlabeled rows, relaxed by
     ``Z ⪰ z zᵀ`` for ``z zᵀ`` (core.semisup.relaxation); without ξ if ``hard_margin``. A sum, and against |w|², not ½ |w|², as in the paper.
-    Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows, weighted so that ``fraction`` of them is positive, less that of the unlabeled ones.
+    Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows, weighted so that ``fraction`` of them is positive, less that of
+    the unlabeled ones.
     Symbols: ``G = K + regularisation · mean(diag K) · I + bias²``, C_i = ``C`` or ``C_u`` times the cost of row i.
     Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as ``stage_objective``, the dual bound as ``objective``.
-    Returns: the bound, which no labeling's optimum is below; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``,
+    Returns: the bound, below which no labeling's value lies; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``,
     ``b = bias² Σ a``. The problem is convex: there is nothing that ``init`` could change.
     Source: Xu, Jin, Zhu, King & Lyu 2007, (8), (9) and (12), as derived in docs/ctsvm.md.
     """
