@@ -39,7 +39,7 @@ def adult_beside_scikit_learn() -> str:
     hinge = fit_split(split, "kernel_svm", given)
     zero = fit_split(split, "ramp_svm", {**given, "s": 0.0})
     subset = fit_split(split, "ramp_svm", {**given, "s": 0.0, "start": "subset"})
-    theirs = hinge_objective(split, split.X[rival.support_], rival.dual_coef_[0], float(rival.intercept_[0]))
+    theirs = hinge_objective(split, split.X[rival.support_], rival.dual_coef_.toarray()[0], float(rival.intercept_[0]))
     ours = _objective_of(split, hinge.training)
     figures = [
         Figure("hinge loss: seconds", hinge.seconds, seconds, "s", rival=seconds),

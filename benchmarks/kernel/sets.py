@@ -80,6 +80,7 @@ def usps_noise(seed: int) -> Split:
     return clean._replace(y=_noisy(clean.y, seed))
 
 
+@cache
 def _usps() -> Split:
     data = load("usps")
     train, test, y = data.splits["train"], data.splits["test"], np.where(data.y == 0, 1, -1)
@@ -126,10 +127,12 @@ def validation(split: Split, most: int) -> Split:
     return Split(split.X[order[:part]], split.y[order[:part]], split.X[order[part:]], split.y[order[part:]])
 
 
-def noisy_validation(most: int) -> Split:
+def noisy_validation(seed: int) -> Split:
     """The same of USPS+N: as on its test rows, the labels that validate are not noisy."""
-    split = validation(_usps(), most)
-    return split._replace(y=_noisy(split.y, 0))
+    order = np.random.default_rng(seed).permutation(len(_usps().y))
+    shuffled = _usps()._replace(X=_usps().X[order], y=_usps().y[order])
+    split = validation(shuffled, len(order))
+    return split._replace(y=_noisy(split.y, seed))
 
 
 DRAWS: dict[str, Callable[[], list[Draw]]] = {
@@ -145,9 +148,9 @@ SPLITS: dict[str, tuple[Callable[[int], Split], int]] = {
     "Adult": (adult, 1),
 }
 """a split by its seed, and how many are averaged"""
-VALIDATION: dict[str, Callable[[], Split]] = {
-    "Waveform": lambda: validation(waveform(0), 4000),
-    "Banana": lambda: validation(banana(0), 4000),
-    "USPS+N": lambda: noisy_validation(7291),
-    "Adult": lambda: validation(adult(0), 6000),
+VALIDATION: dict[str, Callable[[], list[Split]]] = {
+    "Waveform": lambda: [validation(waveform(0), 4000)],
+    "Banana": lambda: [validation(banana(0), 4000)],
+    "USPS+N": lambda: [noisy_validation(seed) for seed in range(3)],
+    "Adult": lambda: [validation(adult(0), 6000)],
 }
