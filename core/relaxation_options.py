@@ -45,9 +45,9 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
         if n_documents <= self.max_documents:
             return
         together = 1 if n_classes == 2 else min(n_classes, _SIDE_BY_SIDE)
-        gigabytes = n_documents**2 * (8 * _MATRICES * together + 4) / 2**30
+        megabytes = n_documents**2 * (8 * _MATRICES * together + 4) / 1e6
         raise InvalidOption(
             "max_documents",
             f"{n_documents:,} documents are more than the {self.max_documents:,} that this option allows: ctsvm would need about "
-            f"{gigabytes:,.1f} GiB for dense matrices of documents × documents; tsvm, da, cuts3vm and cccp_tsvm learn from as many",
+            f"{megabytes:,.0f} MB for dense matrices of documents × documents; tsvm, da, cuts3vm and cccp_tsvm learn from as many",
         )

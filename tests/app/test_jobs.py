@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "option of a wrong type": ({"options": {"lambda": "1"}}, "invalid-option", "options.lambda", "number"),
     "fraction": ({"algorithm": "tsvm", "options": {"positive_fraction": 1.5}}, "invalid-option", "options.positive_fraction", "1"),
     "class fractions": ({"algorithm": "da", "options": {"class_fractions": {"no": 1}}}, "invalid-option", "options.class_fractions", "no, yes"),
-    "too many documents": ({"algorithm": "ctsvm", "options": {"max_documents": 2}}, "invalid-option", "options.max_documents", "GiB"),
+    "too many documents": ({"algorithm": "ctsvm", "options": {"max_documents": 2}}, "invalid-option", "options.max_documents", "MB for dense matrices"),
     "model with a slash": ({"model": "a/b"}, "invalid-name", "", "letters"),
     "model with a dot": ({"model": "../x"}, "invalid-name", "", "letters"),
     "no model name": ({"model": ""}, "invalid-name", "", "letters"),

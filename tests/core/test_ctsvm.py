@@ -235,7 +235,7 @@ def test_the_iteration_limit_is_told() -> None:
 
 
 def test_too_many_documents_are_refused_at_once() -> None:
-    with pytest.raises(InvalidOption, match=r"5,000 documents.*3,000.*GiB.*tsvm, da") as caught:
+    with pytest.raises(InvalidOption, match=r"5,000 documents.*3,000.*3,300 MB.*tsvm, da") as caught:
         check_options("ctsvm", {}, ["a", "b"], 5000)
     assert caught.value.field == "max_documents"
     assert check_options("ctsvm", {"max_documents": 5000}, ["a", "b"], 5000)
