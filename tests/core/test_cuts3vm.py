@@ -149,6 +149,13 @@ def test_planes_that_were_dropped_are_not_missed(monkeypatch: pytest.MonkeyPatch
     assert dropped.objective == pytest.approx(kept.objective, rel=0.02)
 
 
+def test_planes_multiplied_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = small(4, n=80, d=9, labeled=10, gap=0.3).problem
+    whole = run(problem)
+    monkeypatch.setattr(planes, "_PRODUCTS", 20)
+    np.testing.assert_allclose(weights_of(run(problem)), weights_of(whole), atol=1e-9)
+
+
 def test_more_planes_than_there_was_room_for() -> None:
     assert len(rounds_of(run(small(0, n=200, d=30, labeled=40, gap=0.1).problem, epsilon=1e-4, C=100.0))) > 2 * planes._ROOM
 
