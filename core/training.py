@@ -141,7 +141,9 @@ def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result], sta
 
 def warm_up() -> None:
     """Compile all that training runs, or load it from the cache, so that no job waits for it; call it before forking."""
-    rows = SparseRows(np.arange(5, dtype=np.int64), np.array([0, 1, 0, 1], np.uint32), np.ones(4, np.float32), 2)
-    for name in ALGORITHMS:
-        train(rows, np.array([0, 1, -1, -1], np.int32), [0, 1], name, {}, threads=1)
-        train(rows, np.array([0, 1, 2, -1], np.int32), [0, 1, 2], name, {}, threads=1)
+    for n_features in (2, 16):  # dense rows, then sparse ones
+        indices = np.arange(16, dtype=np.uint32) % np.uint32(n_features)
+        rows = SparseRows(np.arange(17, dtype=np.int64), indices, np.ones(16, np.float32), n_features)
+        for name in ALGORITHMS:
+            train(rows, np.array([0, 1, *[-1] * 14], np.int32), [0, 1], name, {}, threads=1)
+            train(rows, np.array([0, 1, 2, *[-1] * 13], np.int32), [0, 1, 2], name, {}, threads=1)
