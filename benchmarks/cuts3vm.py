@@ -46,6 +46,8 @@ u / n.
 What reproduced: on pcmac (its text1) and g50c, with the paper's own parameters, the error comes near to the printed one. A round takes one to
 three turns of the concave-convex procedure, as in its Table 3.
 
+That column alone was tuned: by the paper, in a grid search on labels that it does not name. The other columns might gain by one too.
+
 What did not:
 
 - That it is the most accurate on almost all sets. Annealing is better on pcmac, rec and Windows/Mac, `cccp_tsvm` on the last two. The errors
@@ -239,11 +241,20 @@ def _speed_section(found: dict[str, Any]) -> str:
     rows = []
     for name, seconds in found["seconds"].items():
         slope = _slope(_SIZES, seconds)
-        rows.append([name, *(f"{second:.2f}" for second in seconds), f"**{slope:.2f}**", "reached" if slope <= 1.1 else "MISSED"])
-    second = table(["seconds at rows", *(f"{size:,}" for size in _SIZES), "slope", "≤ 1.1"], rows)
+        rows.append(
+            [
+                name,
+                *(f"{second:.2f}" for second in seconds),
+                f"**{slope:.2f}**",
+                "reached" if slope <= 1.1 else "MISSED",
+                f"{_slope(_SIZES[-2:], seconds[-2:]):.2f}",
+            ]
+        )
+    second = table(["seconds at rows", *(f"{size:,}" for size in _SIZES), "slope", "≤ 1.1", "of the last step"], rows)
     slope = _slope(_SMALL_SIZES, found["real"])
     cells = ["cuts3vm", *(f"{value:.3f}" for value in found["real"]), f"**{slope:.2f}**", "reached" if slope <= 1.1 else "MISSED"]
-    third = table(["20news, comp. against the rest", *(f"{size:,}" for size in _SMALL_SIZES), "slope", "≤ 1.1"], [cells])
+    cells.append(f"{_slope(_SMALL_SIZES[-2:], found['real'][-2:]):.2f}")
+    third = table(["20news, comp. against the rest", *(f"{size:,}" for size in _SMALL_SIZES), "slope", "≤ 1.1", "of the last step"], [cells])
     return f"One unit here: {number(found['unit'] * 1e3)} ms (median of training five times, half the range).\n\n{first}\n{second}\n{third}"
 
 
