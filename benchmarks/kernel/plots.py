@@ -9,6 +9,7 @@ import numpy as np
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.ticker import MaxNLocator
 
 
 class Panel(NamedTuple):
@@ -44,6 +45,9 @@ def _fill(axis: Any, panel: Panel) -> None:
     if panel.logarithmic:
         axis.set_xscale("log")
         axis.set_yscale("log")
+    else:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.ticklabel_format(axis="y", useOffset=False)
     axis.set_title(panel.title, fontsize=10)
     axis.set_xlabel(panel.across)
     axis.set_ylabel(panel.up)
