@@ -1,4 +1,4 @@
-"""The commands: ``halfmoon up``, ``api``, ``worker``, ``keys``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
+"""The commands: ``halfmoon up``, ``api``, ``worker``, ``doctor``, ``keys``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
 
 import argparse
 import gc
@@ -48,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("worker", help="run a worker alone; where Redis and the store are is told by HALFMOON_ settings")
     command.set_defaults(run=_worker)
+
+    command = commands.add_parser("doctor", help="look at settings, Redis, store, disk and kernels, and say what to mend")
+    command.set_defaults(run=_doctor)
 
     add_keys(commands.add_parser("keys", help="make, list and revoke API keys"))
 
@@ -103,6 +106,12 @@ def _worker(given: argparse.Namespace) -> int:
     from workers.settings import Settings
 
     return run_worker(Settings())
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from app.doctor import doctor
+
+    return doctor()
 
 
 def _warm(given: argparse.Namespace) -> int:

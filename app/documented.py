@@ -79,6 +79,17 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def v2_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The same in the form of the Open Inference Protocol, which calls 400 what is 422 elsewhere."""
+    return {
+        status: {
+            "description": _MEANINGS[422 if status == 400 else status],
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/InferenceError"}}},
+        }
+        for status in statuses
+    }
+
+
 def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:
     """The description of a JSON body that msgspec reads; ``replaced`` are properties described otherwise."""
     _, components = msgspec.json.schema_components([kind])

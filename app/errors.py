@@ -10,6 +10,8 @@ from core.errors import MAX_FAULTS, HalfmoonError
 from workers import problems
 from workers.problems import Kind
 
+V2 = "/v2"
+"""Below this path errors have the form of the Open Inference Protocol."""
 PROBLEM = "application/problem+json"
 RETRY_SECONDS = 1
 _CHALLENGE = 'Bearer realm="halfmoon"'
@@ -99,6 +101,14 @@ def answer(error: HalfmoonError) -> Response:
     kind = problems.kind_of(error, KINDS)
     detail = "the failure has been logged" if kind.status == HTTPStatus.INTERNAL_SERVER_ERROR else str(error)
     return problem(kind, detail, _named_by(error), _headers(error, kind))
+
+
+def as_v2(response: Response) -> Response:
+    """A problem in the form of the Open Inference Protocol."""
+    told = msgspec.json.decode(response.body)
+    kept = {name: value for name, value in response.headers.items() if name not in ("content-type", "content-length")}
+    status = HTTPStatus.BAD_REQUEST if response.status_code == HTTPStatus.UNPROCESSABLE_ENTITY else response.status_code
+    return Response(msgspec.json.encode({"error": told["detail"]}), status, kept, "application/json")
 
 
 def _headers(error: HalfmoonError, kind: Kind) -> Mapping[str, str] | None:

@@ -1,5 +1,6 @@
 """Every way in which a request can fail, answered as a problem."""
 
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 import structlog
@@ -9,21 +10,32 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from app.errors import KINDS, InvalidRequest, answer, problem
+from app.errors import KINDS, V2, InvalidRequest, answer, as_v2, problem
 from core.errors import HalfmoonError
 from workers.problems import Kind
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _CLIENT_GONE = 499
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def add_handlers(app: FastAPI) -> None:
     """Make the application answer all errors alike."""
-    app.add_exception_handler(HalfmoonError, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(HalfmoonError, _in_form(_refused))
+    app.add_exception_handler(RequestValidationError, _in_form(_invalid))
+    app.add_exception_handler(HTTPException, _in_form(_http))
     app.add_exception_handler(ClientDisconnect, _gone)
-    app.add_exception_handler(Exception, _failed)
+    app.add_exception_handler(Exception, _in_form(_failed))
+
+
+def _in_form(handler: Handler) -> Handler:
+    """The handler, its answers in the form that those expect who call that path."""
+
+    async def formed(request: Request, error: Exception) -> Response:
+        response = await handler(request, error)
+        return as_v2(response) if request.url.path.startswith(f"{V2}/") else response
+
+    return formed
 
 
 async def _refused(request: Request, error: Exception) -> Response:

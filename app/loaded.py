@@ -23,6 +23,7 @@ class LoadedModels:
         self._remember = remember
         self._loaded: OrderedDict[tuple[str, int, str], Model] = OrderedDict()
         self._bytes = 0
+        self.loads = 0
         self._resolved: dict[str, tuple[float, Version]] = {}
         self._lock = threading.Lock()
         self._loading = threading.Lock()
@@ -31,6 +32,11 @@ class LoadedModels:
     def nbytes(self) -> int:
         """Memory that the loaded models take."""
         return self._bytes
+
+    @property
+    def count(self) -> int:
+        """How many are loaded."""
+        return len(self._loaded)
 
     @property
     def quick(self) -> bool:
@@ -74,6 +80,7 @@ class LoadedModels:
     def _keep(self, version: Version, model: Model) -> None:
         size = model.nbytes
         with self._lock:
+            self.loads += 1
             self._loaded[_key(version)] = model
             self._bytes += size
             while self._bytes > self._most and len(self._loaded) > 1:

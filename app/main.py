@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from app.handlers import add_handlers
 from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Traced
 from app.openapi import describe
-from app.routes import datasets, health, jobs, models, predictions
+from app.routes import datasets, health, inference, jobs, models, predictions
 from app.services import open_services
 from app.settings import GatewaySettings
 
@@ -27,7 +27,7 @@ _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
     *(predictions.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies),
-    *(health.router, health.measures),
+    *(health.router, health.measures, inference.health, inference.router, inference.bodies),
 )
 
 

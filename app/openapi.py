@@ -1,6 +1,7 @@
 """The contract as OpenAPI. ``python -m app.openapi [file]`` writes it; a test compares the file with the live application."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from app.access import SCHEMES, allowed
-from app.documented import DOCUMENT, DOCUMENTS, refusals
+from app.documented import DOCUMENT, DOCUMENTS, refusals, v2_refusals
+from app.errors import V2
+from app.oip import InferenceError, InferenceRequest
 from app.schemas import LabeledDocument, ProblemOut
 
 FILE = Path(__file__).parent.parent / "openapi" / "openapi.yaml"
@@ -33,18 +36,28 @@ def describe(app: FastAPI) -> None:
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
     """With the schemas that no signature mentions, and without FastAPI's own form of a refusal."""
     schemas = document["components"]["schemas"]
-    _, extra = models_json_schema([(ProblemOut, "serialization"), (LabeledDocument, "serialization")], ref_template="#/components/schemas/{model}")
+    _, extra = models_json_schema(
+        [(kind, "serialization") for kind in (ProblemOut, LabeledDocument, InferenceRequest, InferenceError)],
+        ref_template="#/components/schemas/{model}",
+    )
     schemas |= extra["$defs"] | {"Document": DOCUMENT, "Documents": DOCUMENTS}
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     document["components"] = {"schemas": dict(sorted(schemas.items())), "securitySchemes": SCHEMES}
-    for item in document["paths"].values():
+    for path, item in document["paths"].items():
         for method, operation in item.items():
-            _guard(operation, method)
+            _without_fastapis_own(operation)
+            _guard(operation, method, v2_refusals if path.startswith(V2) else refusals)
     return document
 
 
-def _guard(operation: dict[str, Any], method: str) -> None:
+def _without_fastapis_own(operation: dict[str, Any]) -> None:
+    """FastAPI documents a refusal that is never sent for every route with parameters that does not document one of its own."""
+    if "HTTPValidationError" in str(operation["responses"].get("422", "")):
+        del operation["responses"]["422"]
+
+
+def _guard(operation: dict[str, Any], method: str, refusals: Callable[..., dict[int | str, dict[str, Any]]]) -> None:
     """Say which keys an operation takes, where keys are needed at all."""
     scopes = allowed(operation["tags"][0], method.upper())
     if scopes is not None:

@@ -27,15 +27,22 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
 
     Small bodies are answered on the event loop, where a thread would cost more than the work.
     """
-    settings, models = services.settings, services.models
+    settings = services.settings
     blocks = await read_blocks(request, settings.request_bounds)
+    version, model = await version_and_model(services, reference)
+    if sum(map(len, blocks)) < settings.large_request_bytes and "content-encoding" not in request.headers:
+        return _answer(version, model, blocks, request.headers, settings.request_bounds)
+    return await in_thread(services.predicting, _answer, version, model, blocks, request.headers, settings.request_bounds)
+
+
+async def version_and_model(services: Services, reference: str) -> tuple[Version, Model]:
+    """The version that a reference stands for now, and its model, loaded; raises NotFound."""
+    models = services.models
     version = models.resolve(reference) if models.quick else await in_thread(services.predicting, models.resolve, reference)
     model = models.find(version)
     if model is None:
         model = await in_thread(services.predicting, models.load, version)
-    if sum(map(len, blocks)) < settings.large_request_bytes and "content-encoding" not in request.headers:
-        return _answer(version, model, blocks, request.headers, settings.request_bounds)
-    return await in_thread(services.predicting, _answer, version, model, blocks, request.headers, settings.request_bounds)
+    return version, model
 
 
 def _answer(version: Version, model: Model, blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds) -> Response:

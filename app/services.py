@@ -13,7 +13,7 @@ from app.access import Access
 from app.background import Rounds
 from app.backlog import Backlog
 from app.loaded import LoadedModels
-from app.metrics import Metrics
+from app.metrics import Metrics, Observed
 from app.room import Room
 from app.settings import GatewaySettings
 from workers.api_keys import ApiKeys
@@ -75,6 +75,8 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
         retention = Retention(store, datasets, jobs, models.registry, settings.policy)
         stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], TIDY_SECONDS))
+        uploads = Room("uploads", "concurrent-requests", settings.max_uploads)
+        held = Room("bodies in memory", "content-bytes", settings.max_held_bytes)
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
         yield Services(
             settings=settings,
@@ -87,9 +89,9 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             queue=queue,
             watch=Watch(partial(job_now, jobs, live), settings.events_seconds, watching),
             backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
-            uploads=Room("uploads", "concurrent-requests", settings.max_uploads),
-            held=Room("bodies in memory", "content-bytes", settings.max_held_bytes),
-            metrics=Metrics(queue, jobs, models),
+            uploads=uploads,
+            held=held,
+            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held)),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
         )

@@ -5,13 +5,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import structlog
 
 from core.errors import HalfmoonError
+from core.memory import training_bytes
+from core.registry import algorithm as find_algorithm
 from core.result import Status
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
 from workers.datasets import Datasets, Documents
-from workers.errors import LiveUnavailable, NotFound, QueueUnavailable, Unavailable
+from workers.errors import JobTooLarge, LiveUnavailable, NotFound, QueueUnavailable, Unavailable
 from workers.heart import Heart, Reason
 from workers.jobs import Jobs
 from workers.live import Live
@@ -41,6 +44,7 @@ class Parts(NamedTuple):
     lease_seconds: float
     job_seconds: float
     max_model_bytes: int
+    max_job_bytes: int
 
 
 class Attempts:
@@ -65,9 +69,10 @@ class Attempts:
         self._heart = heart
         try:
             with heart:
-                outcome = self._outcome(self._jobs.get(job_id).request, attempt, heart)
+                request = self._jobs.get(job_id).request
+                outcome = self._outcome(request, attempt, heart)
                 if outcome is not None:
-                    self._conclude(job_id, attempt, self._with_course(outcome, job_id, heart))
+                    self._conclude(job_id, request.algorithm, attempt, self._with_course(outcome, job_id, heart))
             # not before the heart has stopped renewing the lease
             if outcome is None:
                 self._let_go(job_id, attempt, heart.reason)
@@ -127,6 +132,7 @@ class Attempts:
         from core.training import train
 
         rows, codes, classes, _ = documents
+        self._check_memory(request, documents)
         threads = self._parts.threads or None
         start = None
         if request.start is not None:
@@ -145,13 +151,25 @@ class Attempts:
             max_model_bytes=self._parts.max_model_bytes,
         )
 
-    def _conclude(self, job_id: str, attempt: Attempt, outcome: Outcome) -> None:
+    def _check_memory(self, request: JobRequest, documents: Documents) -> None:
+        """Raises JobTooLarge for what the kernel would kill halfway."""
+        rows = documents.rows
+        options = find_algorithm(request.algorithm).options.parse(request.options)
+        n_labeled = int(np.count_nonzero(documents.codes >= 0))
+        needed = training_bytes(options, rows.n_rows, n_labeled, rows.n_nonzeros, rows.n_features, len(documents.classes))
+        if needed > self._parts.max_job_bytes:
+            raise JobTooLarge(needed, self._parts.max_job_bytes)
+
+    def _conclude(self, job_id: str, algorithm: str, attempt: Attempt, outcome: Outcome) -> None:
         """Record the outcome, unless there is one; then what this attempt has stored is removed."""
         won = self._jobs.finish(job_id, outcome)
         if not won:
             self._parts.store.delete(_files_of(job_id, attempt.number))
         if self._jobs.publish(job_id) is None:
             self._jobs.close(job_id)
+        if won:
+            with suppress(LiveUnavailable):
+                self._parts.live.ended(algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds())
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
     def _with_course(self, outcome: Outcome, job_id: str, heart: Heart) -> Outcome:

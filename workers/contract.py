@@ -106,6 +106,15 @@ class Attempt(Record):
     started_at: AwareDatetime
 
 
+class Death(Record):
+    """How the process ended that ran an attempt: ``jobs/{id}/attempts/{number}.killed.json``; of a worker that died with it nobody can tell."""
+
+    signal: int | None
+    """None: it ended by itself, with an error"""
+    peak_bytes: int
+    """the most memory that it had"""
+
+
 class Cancellation(Record):
     """The wish that a job stop: ``jobs/{id}/cancel.json``."""
 

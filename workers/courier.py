@@ -1,7 +1,10 @@
 """RQ's worker, made to outlast its Redis and to hand its job back when it is told to stop."""
 
 import logging
+import os
+import resource
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +16,8 @@ from redis import Redis
 from redis.exceptions import RedisError
 from rq.job import Job
 from rq.serializers import JSONSerializer
+
+from workers.contract import Death
 
 _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
@@ -28,7 +33,7 @@ class Courier(rq.Worker):
     max_connection_wait_time = _LONGEST_WAIT_SECONDS
     stopping = False
 
-    def __init__(self, queue: str, name: str, redis: Redis, *, drain_seconds: float, killed: Callable[[str], None]) -> None:
+    def __init__(self, queue: str, name: str, redis: Redis, *, drain_seconds: float, killed: Callable[[str, Death], None]) -> None:
         super().__init__(
             [queue],
             name=name,
@@ -37,7 +42,7 @@ class Courier(rq.Worker):
             worker_ttl=_TTL_SECONDS,
             job_monitoring_interval=_MONITORING_SECONDS,
             maintenance_interval=_MAINTENANCE_SECONDS,
-            work_horse_killed_handler=lambda job, *_: killed(job.args[0]),
+            work_horse_killed_handler=lambda job, pid, status, usage: killed(job.args[0], _death(status, usage)),
         )
         self._drain_seconds = drain_seconds
 
@@ -81,3 +86,9 @@ class Courier(rq.Worker):
         if self.horse_pid:
             _log.info("the running job is asked to come back", worker=self.name, signal=what.name)
             self.kill_horse(what)
+
+
+def _death(status: int, usage: resource.struct_rusage | None) -> Death:
+    """How a child ended, from what the system tells of it; Linux counts memory in KiB, macOS in bytes."""
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) if usage else 0
+    return Death(signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None, peak_bytes=peak)

@@ -8,6 +8,7 @@ HalfmoonError
 │   └── IdempotencyConflict  the key was used with another request
 ├── InvalidName          a name that is not allowed
 ├── LimitExceeded        more documents, features, … than configured
+├── JobTooLarge          a training would need more memory than the worker has
 ├── QuotaExceeded        the store may not have more datasets, or bytes of them
 └── Unavailable          a part of the service does not answer; trying again later may help
     ├── StoreUnavailable
@@ -74,6 +75,15 @@ class LimitExceeded(HalfmoonError):
         super().__init__(f"more than {limit} {what}")
         self.what = what
         self.limit = limit
+
+
+class JobTooLarge(HalfmoonError):
+    """A training would need more memory than the worker has."""
+
+    def __init__(self, needed: int, most: int) -> None:
+        super().__init__(f"the training would need up to {needed / 2**20:.0f} MiB of memory, and a job may have {most / 2**20:.0f} MiB here")
+        self.needed = needed
+        self.most = most
 
 
 class QuotaExceeded(HalfmoonError):

@@ -3,6 +3,7 @@
 jobs/{id}/request.json               what was asked
 jobs/{id}/attempts/{n}.json          attempt n was claimed
 jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, without a death
+jobs/{id}/attempts/{n}.killed.json   how its process was seen to die
 jobs/{id}/cancel.json                it should stop
 jobs/{id}/outcome.json               how it ended; the first wins
 jobs/{id}/published.json             under which version
@@ -22,6 +23,7 @@ from workers.contract import (
     Attempt,
     Cancellation,
     Dataset,
+    Death,
     File,
     Job,
     JobRequest,
@@ -242,6 +244,14 @@ class Jobs:
     def hand_back(self, id: str, number: int) -> None:
         """Record that an attempt ended unfinished though its worker lives: it was told to stop, or overtaken."""
         records.create(self._store, f"jobs/{id}/attempts/{number}.returned.json", _Return(returned_at=datetime.now(UTC)))
+
+    def note_death(self, id: str, number: int, death: Death) -> None:
+        """Record how the process of an attempt ended."""
+        records.create(self._store, f"jobs/{id}/attempts/{number}.killed.json", death)
+
+    def death(self, id: str, number: int) -> Death | None:
+        """How the process of an attempt ended, if anybody saw it."""
+        return records.find(self._store, f"jobs/{id}/attempts/{number}.killed.json", Death)
 
     def deaths(self, id: str) -> int:
         """How many attempts were begun and not handed back; of a job that nobody runs, how many workers it has cost."""

@@ -6,7 +6,7 @@ Everything has a time to live. When Redis does not answer, every method raises L
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -20,6 +20,18 @@ TRACE_POINTS = 10_000
 
 TraceRow = dict[str, Any]
 """A point of a trace as JSON: ``phase``, ``iteration``, ``stage_objective``, ``objective``, ``fraction``, ``seconds``."""
+
+ENDING_SECONDS = ("1", "5", "15", "60", "300", "900", "3600", "14400", "+Inf")
+"""Bounds by which the times of jobs are counted, as Prometheus writes them."""
+
+
+class Endings(NamedTuple):
+    """Jobs of one algorithm that ended in one state."""
+
+    seconds: float
+    """in all"""
+    within: dict[str, float]
+    """by each bound, how many took no longer"""
 
 
 class Live:
@@ -85,6 +97,29 @@ class Live:
         """Whether somebody lives who runs this attempt."""
         with _answering():
             return bool(self._redis.exists(self._lease(job_id, attempt)))
+
+    def ended(self, algorithm: str, state: str, seconds: float) -> None:
+        """Count a job that has ended, so many seconds after its last start."""
+        key = self._key("ended")
+        with _answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.hincrbyfloat(key, f"{algorithm} {state} seconds", seconds)
+            for bound in ENDING_SECONDS:
+                pipe.hincrby(key, f"{algorithm} {state} {bound}", int(seconds <= float(bound)))
+            pipe.execute()
+
+    def endings(self) -> dict[tuple[str, str], "Endings"]:
+        """What was counted of each algorithm and state."""
+        with _answering():
+            found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key("ended")))
+        counted = {name.decode(): float(value) for name, value in found.items()}
+        kinds = sorted({tuple(name.split()[:2]) for name in counted})
+        return {
+            (algorithm, state): Endings(
+                counted.get(f"{algorithm} {state} seconds", 0.0),
+                {bound: counted.get(f"{algorithm} {state} {bound}", 0.0) for bound in ENDING_SECONDS},
+            )
+            for algorithm, state in kinds
+        }
 
     def worker_alive(self, name: str, seconds: float) -> None:
         """A worker's sign of life, good for so many seconds by the clock of Redis."""

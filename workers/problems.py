@@ -27,6 +27,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.InvalidName: Kind(422, "invalid-name", "The name is not allowed"),
     errors.IdempotencyConflict: Kind(422, "idempotency-conflict", "The idempotency key was used for another request"),
     errors.LimitExceeded: Kind(413, "limit-exceeded", "More than this installation takes"),
+    errors.JobTooLarge: Kind(413, "job-too-large", "The training would need more memory than there is"),
     errors.QuotaExceeded: Kind(507, "quota-exceeded", "The store holds as much as it may"),
     errors.NotFound: Kind(404, "not-found", "Not found"),
     errors.Conflict: Kind(409, "conflict", "The present state forbids it"),

@@ -11,6 +11,7 @@ from redis.exceptions import RedisError
 
 from workers.errors import LiveUnavailable, QueueUnavailable
 from workers.live import Live
+from workers.names import seconds_since
 
 if TYPE_CHECKING:
     import rq
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 TASK = "workers.tasks.train"
 _RESULT_SECONDS = 60
 _MARGIN_SECONDS = 120
+_PROBE_MILLISECONDS = 1000
 
 
 class Queue:
@@ -65,10 +67,14 @@ class Queue:
         with _answering():
             return len(self._live.workers())
 
+    def age(self) -> float:
+        """Seconds since the oldest of the jobs that wait was asked for; 0 if none waits."""
+        return max((seconds_since(id) for id in self.waiting()), default=0.0)
+
     def ping(self) -> None:
-        """Raise QueueUnavailable unless Redis answers."""
+        """Raise QueueUnavailable unless Redis takes what is written: a full or a read-only one answers, too."""
         with _answering():
-            self._redis.ping()
+            self._redis.set(f"{self._name}:probe", b"", px=_PROBE_MILLISECONDS)
 
 
 @contextmanager

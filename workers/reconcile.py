@@ -1,5 +1,6 @@
 """Repairs what a crash or a lost Redis has left: jobs that nobody runs, successes that were not published."""
 
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 import structlog
 
-from workers.contract import Job, JobState, Outcome, Problem
+from workers.contract import Death, Job, JobState, Outcome, Problem
 from workers.errors import LiveUnavailable
 from workers.jobs import ABANDONED_SECONDS, Jobs
 from workers.live import Live
@@ -83,7 +84,7 @@ class Reconciler:
         if self._hopeless(id):
             deaths = self._jobs.deaths(id)
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
-            self._end(job, JobState.FAILED, problem(WORKER_DIED, detail))
+            self._end(job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{told(self._jobs.death(id, job.attempt))}"))
             return False
         self._queue.enqueue(id)
         return True
@@ -107,6 +108,19 @@ class Reconciler:
         outcome = Outcome.model_validate(
             {"state": state, "attempt": job.attempt, "finished_at": datetime.now(UTC), "error": error, "progress": progress, "files": files}
         )
-        self._jobs.finish(id, outcome)
+        if self._jobs.finish(id, outcome):
+            seconds = (outcome.finished_at - job.started_at).total_seconds() if job.started_at else 0.0
+            with suppress(LiveUnavailable):
+                self._live.ended(job.request.algorithm, state.value, seconds)
         if self._jobs.publish(id) is None:
             self._jobs.close(id)
+
+
+def told(death: Death | None) -> str:
+    """What the owner of a job is told of how its last attempt died."""
+    if death is None:
+        return ""
+    if death.signal is None:
+        return "; the last ended by itself, see the worker's log"
+    how = "; the last was killed by " + signal.Signals(death.signal).name + f" when it had taken {death.peak_bytes / 2**20:.0f} MiB of memory"
+    return how + (", as the system does where memory runs out" if death.signal == signal.SIGKILL else "")

@@ -12,11 +12,13 @@ import structlog
 from core.errors import HalfmoonError
 from workers.attempt import Parts
 from workers.connect import connect
+from workers.contract import Death
 from workers.courier import Courier
 from workers.errors import LiveUnavailable
 from workers.jobs import Jobs
 from workers.live import Live
 from workers.logs import configure_logging
+from workers.memory import usable_memory
 from workers.queue import Queue
 from workers.reconcile import Reconciler
 from workers.settings import Settings
@@ -54,7 +56,9 @@ def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
             redis = connect(settings.redis_url, settings.redis_seconds)
             # RQ refuses a name whose last bearer it has not seen dying
             name = f"{parts.worker}.{secrets.token_hex(2)}"
-            courier = Courier(settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id: _recover(settings, parts, id))
+            courier = Courier(
+                settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(settings, parts, id, death)
+            )
         except Exception as error:
             _log.warning("Redis does not answer", error=str(error), again_in=wait)
         else:
@@ -72,13 +76,14 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, lambda *_: stop.set())
 
 
-def _recover(settings: Settings, parts: Parts, job_id: str) -> None:
+def _recover(settings: Settings, parts: Parts, job_id: str, death: Death) -> None:
     """The child that ran a job was killed: give the job its next chance at once instead of when its lease has run out."""
     jobs = Jobs(parts.store)
     reconciler = Reconciler(jobs, parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
     try:
         job = jobs.get(job_id)
         if job.attempt:
+            jobs.note_death(job_id, job.attempt, death)
             parts.live.release(job_id, job.attempt)
         if not jobs.over(job_id):
             reconciler.recover(job)
@@ -98,6 +103,7 @@ def _parts(settings: Settings, name: str) -> Parts:
         lease_seconds=settings.lease_seconds,
         job_seconds=settings.job_seconds,
         max_model_bytes=settings.max_model_bytes,
+        max_job_bytes=settings.max_job_bytes or usable_memory(),
     )
 
 

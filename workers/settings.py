@@ -1,5 +1,7 @@
 """What a process that trains or queues is told by its environment: ``HALFMOON_…`` variables, one a field."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -8,6 +10,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+_PREFIX = "HALFMOON_"
 
 
 class Limits(NamedTuple):
@@ -23,7 +28,7 @@ class Limits(NamedTuple):
 class Settings(BaseSettings):
     """Settings of every process; immutable and passed to whoever needs them."""
 
-    model_config = SettingsConfigDict(env_prefix="HALFMOON_", frozen=True, use_attribute_docstrings=True)
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, use_attribute_docstrings=True)
 
     store_url: str = "file:///var/lib/halfmoon"
     """Where datasets, jobs and models are kept: file:///folder or s3://bucket/prefix (credentials and endpoint from the AWS_… variables)."""
@@ -57,6 +62,8 @@ class Settings(BaseSettings):
     """Nonzero values that one dataset may have."""
     max_classes: Annotated[int, Field(ge=2)] = Limits().classes
     """Different labels that one dataset may have."""
+    max_job_bytes: Count | None = None
+    """Bytes of memory that a job may be expected to need; one that would need more fails before it starts. Unset: all that the worker may use."""
     max_model_bytes: Count = 512 * 2**20
     """Bytes that the documents and weights kept by a model in kernel functions may take; a training that would need more fails."""
     log_format: str = Field(default="console", pattern="^(console|json)$")
@@ -74,3 +81,9 @@ class Settings(BaseSettings):
             classes=self.max_classes,
             bytes=self.max_dataset_bytes,
         )
+
+
+def unknown_variables(settings: type[Settings]) -> Iterator[str]:
+    """Variables of the environment that look like settings and are none."""
+    known = {f"{_PREFIX}{name}".upper() for name in settings.model_fields}
+    return (name for name in sorted(os.environ) if name.upper().startswith(_PREFIX) and name.upper() not in known)

@@ -25,13 +25,13 @@ async def live() -> Alive:
 
 @router.get("/ready", response_model=Ready, responses=refusals(503))
 def ready(services: Has) -> Ready | Response:
-    """The store can be written and Redis answers."""
+    """The store and Redis can be written."""
     store, workers = services.store.writable(), 0
     try:
         services.queue.ping()
         workers = services.queue.workers()
     except Unavailable:
-        return _unready("Redis does not answer" if store else "neither does Redis answer nor can the store be written")
+        return _unready("Redis cannot be written" if store else "neither Redis nor the store can be written")
     if not services.access.known:
         return _unready("the keys could not be read yet")
     return Ready(status="ready", store=True, redis=True, workers=workers) if store else _unready("the store cannot be written")

@@ -71,7 +71,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "option of a wrong type": ({"options": {"lambda": "1"}}, "invalid-option", "options.lambda", "number"),
     "fraction": ({"algorithm": "tsvm", "options": {"positive_fraction": 1.5}}, "invalid-option", "options.positive_fraction", "1"),
     "class fractions": ({"algorithm": "da", "options": {"class_fractions": {"no": 1}}}, "invalid-option", "options.class_fractions", "no, yes"),
-    "too many documents": ({"algorithm": "ctsvm", "options": {"max_documents": 2}}, "invalid-option", "options.max_documents", "MB for dense matrices"),
+    "too many documents": (
+        {"algorithm": "ctsvm", "options": {"max_documents": 2}},
+        "invalid-option",
+        "options.max_documents",
+        "MB for dense matrices",
+    ),
     "model with a slash": ({"model": "a/b"}, "invalid-name", "", "letters"),
     "model with a dot": ({"model": "../x"}, "invalid-name", "", "letters"),
     "no model name": ({"model": ""}, "invalid-name", "", "letters"),
@@ -333,7 +338,7 @@ def test_without_redis(start: Start, tmp_path: Any) -> None:
     )
     assert gateway.client.get(f"/v1/jobs/{running.request.id}/trace").json() == {"job": running.request.id, "points": []}
     assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
-    assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "Redis does not answer"
+    assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "Redis cannot be written"
     assert gateway.client.get("/v1/health/live").status_code == 200
     assert "halfmoon_redis_up 0.0" in gateway.client.get("/metrics").text
 

@@ -16,6 +16,9 @@ from app.openapi import FILE, text_of
 from app.settings import GatewaySettings
 from core.registry import ALGORITHMS
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
+from tests.workers.conftest import Valkey
+from workers.connect import connect
+from workers.live import Live
 
 
 def app() -> FastAPI:
@@ -67,9 +70,10 @@ def test_every_refusal_is_documented_as_a_problem() -> None:
     for path, method, operation in operations():
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
-                assert list(answer["content"]) == ["application/problem+json"], (path, method, status)
+                form = "application/json" if path.startswith("/v2/") else "application/problem+json"
+                assert list(answer["content"]) == [form], (path, method, status)
         if "requestBody" in operation:
-            assert {"413", "415", "422"} <= set(operation["responses"]), (path, method)
+            assert {"413", "415", "429", "408", "400" if path.startswith("/v2/") else "422"} <= set(operation["responses"]), (path, method)
     uploads = [operation for path, _, operation in operations() if path == "/v1/datasets" and "requestBody" in operation]
     assert len(uploads[0]["requestBody"]["content"]) == 4
 
@@ -205,8 +209,26 @@ def test_metrics(start: Start) -> None:
     assert 'halfmoon_requests_total{method="POST",route="/v1/jobs",status="202"} 1.0' in lines
     assert 'halfmoon_requests_total{method="GET",route="/v1/jobs/{id}",status="404"} 1.0' in lines
     assert 'halfmoon_request_seconds_count{method="POST",route="/v1/datasets"} 1.0' in lines
-    assert 'halfmoon_jobs{state="queued"} 1.0' in lines
+    assert {'halfmoon_jobs{state="queued"} 1.0', "halfmoon_datasets 1.0", "halfmoon_store_up 1.0"} <= set(lines)
+    assert {"halfmoon_uploads 0.0", "halfmoon_body_bytes 0.0", "halfmoon_model_cache_models 0.0"} <= set(lines)
     assert {"halfmoon_queue_depth 1.0", "halfmoon_redis_up 1.0", "halfmoon_workers 0.0"} <= set(lines)
+
+
+def test_what_an_operator_is_told_of_trainings(gateway: Gateway, valkey: Valkey) -> None:
+    with connect(valkey.url, 1.0) as redis:
+        Live(redis).ended("tsvm", "succeeded", 7.0)
+    gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"])
+    lines = gateway.client.get("/metrics").text.splitlines()
+    assert 'halfmoon_training_seconds_bucket{algorithm="tsvm",le="15",state="succeeded"} 1.0' in lines
+    assert 'halfmoon_training_seconds_bucket{algorithm="tsvm",le="5",state="succeeded"} 0.0' in lines
+    assert 'halfmoon_training_seconds_sum{algorithm="tsvm",state="succeeded"} 7.0' in lines
+    names = {line.split("{")[0].split()[0] for line in lines if not line.startswith("#")}
+    assert {"halfmoon_queue_age_seconds", "halfmoon_dataset_bytes", "halfmoon_store_free_bytes", "process_open_fds"} <= names
+
+
+def test_metrics_without_redis(start: Start, tmp_path: Path) -> None:
+    lines = start(redis_url=f"unix://{tmp_path}/nowhere.sock").client.get("/metrics").text.splitlines()
+    assert {"halfmoon_redis_up 0.0", "halfmoon_store_up 1.0", 'halfmoon_jobs{state="queued"} 0.0'} <= set(lines)
 
 
 def test_the_documentation_needs_no_other_server(gateway: Gateway) -> None:

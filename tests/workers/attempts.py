@@ -21,7 +21,17 @@ Faked = Callable[[Observer], Training]
 
 
 def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 60) -> Parts:
-    return Parts(store, Live(redis, "q"), Queue(redis, "q"), worker, threads=1, lease_seconds=1.0, job_seconds=job_seconds, max_model_bytes=2**29)
+    return Parts(
+        store,
+        Live(redis, "q"),
+        Queue(redis, "q"),
+        worker,
+        threads=1,
+        lease_seconds=1.0,
+        job_seconds=job_seconds,
+        max_model_bytes=2**29,
+        max_job_bytes=2**34,
+    )
 
 
 def trained(status: Status = Status.CONVERGED) -> Training:

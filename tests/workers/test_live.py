@@ -14,6 +14,7 @@ from rq.serializers import JSONSerializer
 from workers.contract import Progress
 from workers.errors import LiveUnavailable, QueueUnavailable
 from workers.live import Live
+from workers.names import new_id
 from workers.queue import Queue
 
 
@@ -124,3 +125,36 @@ def test_live_without_redis(no_redis: Redis, call: str) -> None:
 def test_queue_without_redis(no_redis: Redis, call: str) -> None:
     with pytest.raises(QueueUnavailable):
         QUEUE[call](Queue(no_redis, "q"))
+
+
+def test_endings_are_counted_by_algorithm_state_and_time(redis: Redis) -> None:
+    live = Live(redis)
+    assert live.endings() == {}
+    for algorithm, state, seconds in (("svm", "succeeded", 0.5), ("svm", "succeeded", 20.0), ("svm", "failed", 1e6), ("da", "cancelled", 5.0)):
+        live.ended(algorithm, state, seconds)
+    told = live.endings()
+    assert set(told) == {("svm", "succeeded"), ("svm", "failed"), ("da", "cancelled")}
+    assert told["svm", "succeeded"].seconds == pytest.approx(20.5)
+    assert list(told["svm", "succeeded"].within.values()) == [1, 1, 1, 2, 2, 2, 2, 2, 2]
+    assert list(told["svm", "failed"].within.values()) == [0] * 8 + [1]
+    assert told["da", "cancelled"].within["5"] == 1
+
+
+def test_how_long_the_oldest_has_waited(redis: Redis) -> None:
+    queue = Queue(redis, "halfmoon")
+    assert queue.age() == 0.0
+    queue.enqueue("job-" + "0" * 24)
+    queue.enqueue(new_id("job"))
+    assert queue.age() == pytest.approx(time.time(), rel=1e-3)
+
+
+def test_a_redis_that_takes_no_writes_does_not_answer(redis: Redis) -> None:
+    queue = Queue(redis, "halfmoon")
+    queue.ping()
+    redis.config_set("min-replicas-to-write", 1)
+    try:
+        assert redis.ping()
+        with pytest.raises(QueueUnavailable):
+            queue.ping()
+    finally:
+        redis.config_set("min-replicas-to-write", 0)

@@ -1,6 +1,7 @@
 """Real worker processes with real training, and what becomes of their jobs when something is killed."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -202,6 +203,11 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
     assert outcome is not None
     assert outcome.error is not None
     assert outcome.error.type == "/problems/worker-died"
+    told = r"the last was killed by SIGKILL when it had taken (\d+) MiB of memory, as the system does where memory runs out"
+    found = re.search(told, outcome.error.detail)
+    assert found
+    assert 50 < int(found[1]) < 5000
+    assert service.live.endings()[service.jobs.get(id).request.algorithm, "failed"].within["+Inf"] == 1
 
 
 def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service: Service) -> None:

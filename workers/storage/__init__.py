@@ -61,6 +61,10 @@ class Store(Protocol):
         """Whether something can be written now."""
         ...
 
+    def free(self) -> int | None:
+        """Bytes that there is still room for; None where nobody knows."""
+        ...
+
 
 def open_store(url: str, cache: Path | None = None, *, cache_bytes: int = 20 * 2**30, options: Mapping[str, str] | None = None) -> Store:
     """The store at ``file:///folder`` or ``s3://bucket/prefix``.

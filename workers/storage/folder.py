@@ -123,6 +123,14 @@ class FolderStore(Staged):
         except StoreUnavailable:
             return False
 
+    def free(self) -> int | None:
+        """See Store."""
+        with disk("read", "the file system"):
+            try:
+                return shutil.disk_usage(self._root).free
+            except FileNotFoundError:  # nothing was written yet
+                return None
+
     def _path(self, key: str) -> Path:
         return self._root / check_key(key)
 

@@ -111,6 +111,10 @@ class ObjectStore(Staged):
             return False
         return True
 
+    def free(self) -> int | None:
+        """See Store."""
+        return None
+
     def _fetch(self, file: File, path: Path) -> None:
         with path.open("wb") as local:
             for block in obstore.get(self._client, check_key(file.key)):

@@ -1,0 +1,96 @@
+"""Predictions as the Open Inference Protocol (KServe V2) has them: tensors in, tensors out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from fastapi import Request
+from starlette.responses import Response
+
+from app.bodies import in_thread, read_json
+from app.codecs.base import MAX_TEXT, Bounds
+from app.errors import InvalidRequest
+from app.oip import ModelMetadata, TensorMetadata
+from app.predicting import version_and_model
+from app.services import Services
+from app.tensors import SPARSE, Tensor, documents_of
+from core.model import Model
+from workers.contract import Version
+
+PLATFORM = "halfmoon"
+_ENCODER = msgspec.json.Encoder()
+_INPUT_TYPES = dict(zip(SPARSE, ("INT64", "INT64", "FP32"), strict=True))
+_ALWAYS = ("labels", "scores", "probabilities")
+
+
+class Asked(msgspec.Struct):
+    """An output that is wanted."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class InferBody(msgspec.Struct):
+    """A request of the protocol; what it does not know may be in it, as the protocol wants."""
+
+    inputs: list[Tensor]
+    id: str | None = None
+    parameters: dict[str, Any] = {}
+    outputs: list[Asked] = []
+
+
+async def infer(request: Request, services: Services, reference: str) -> Response:
+    """Labels and scores of the documents in the inputs. Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound."""
+    body = await read_json(request, services, InferBody)
+    version, model = await version_and_model(services, reference)
+    bounds = services.settings.request_bounds
+    if sum(len(bytes(tensor.data)) for tensor in body.inputs) < services.settings.large_request_bytes:
+        return _answer(version, model, body, bounds)
+    return await in_thread(services.predicting, _answer, version, model, body, bounds)
+
+
+def metadata(version: Version, model: Model, versions: Sequence[int]) -> ModelMetadata:
+    """What goes into a model and what comes out."""
+    n_columns = 1 if len(version.classes) == 2 else len(version.classes)
+    outputs = [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, n_columns])]
+    if model.probabilities(np.zeros((1, n_columns))) is not None:
+        outputs.append(("probabilities", "FP64", [-1, len(version.classes)]))
+    return ModelMetadata(
+        name=version.name,
+        versions=[str(number) for number in versions],
+        platform=PLATFORM,
+        inputs=[TensorMetadata(name=name, datatype=datatype, shape=[-1]) for name, datatype in _INPUT_TYPES.items()],
+        outputs=[TensorMetadata(name=name, datatype=datatype, shape=shape) for name, datatype, shape in outputs],
+    )
+
+
+def _answer(version: Version, model: Model, body: InferBody, bounds: Bounds) -> Response:
+    found = _outputs(version, model, body, bounds)
+    asked = [output.name for output in body.outputs] or [name for name in _ALWAYS if name in found]
+    unknown = next((name for name in asked if name not in found), None)
+    if unknown is not None:
+        raise InvalidRequest("outputs", f"there is no output {unknown[:MAX_TEXT]!r}; there are {', '.join(found)}")
+    content: dict[str, Any] = {"model_name": version.name, "model_version": str(version.number), "outputs": [found[name] for name in asked]}
+    if body.id is not None:
+        content["id"] = body.id
+    return Response(_ENCODER.encode(content), media_type="application/json")
+
+
+def _outputs(version: Version, model: Model, body: InferBody, bounds: Bounds) -> Mapping[str, dict[str, Any]]:
+    rows = documents_of(body.inputs, bounds)
+    scores, _ = model.scores_and_unseen(rows)
+    probabilities = model.probabilities(scores)
+    classes = [str(label) for label in version.classes]
+    found = {
+        "labels": _tensor("labels", "BYTES", [rows.n_rows], [classes[place] for place in model.labels_of(scores).tolist()]),
+        "scores": _tensor("scores", "FP64", list(scores.shape), scores.ravel().tolist()),
+        "classes": _tensor("classes", "BYTES", [len(classes)], classes),
+    }
+    if probabilities is not None:
+        found["probabilities"] = _tensor("probabilities", "FP64", list(probabilities.shape), probabilities.ravel().tolist())
+    return found
+
+
+def _tensor(name: str, datatype: str, shape: list[int], data: list[Any]) -> dict[str, Any]:
+    return {"name": name, "datatype": datatype, "shape": shape, "data": data}

@@ -1,0 +1,59 @@
+"""A training that would need more memory than there is does not begin."""
+
+from pathlib import Path
+
+import pytest
+
+from core.memory import training_bytes
+from core.options import AnnealingOptions, SvmOptions, TsvmOptions
+from core.registry import algorithm
+from tests.workers.conftest import submit
+from workers.attempt import Attempts, Parts
+from workers.contract import JobState
+from workers.jobs import Jobs
+from workers.memory import usable_memory
+from workers.storage import Store
+
+MIB = 2**20
+
+
+def test_a_job_that_is_too_large_fails_before_it_starts(parts: Parts, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    import core.training
+
+    monkeypatch.setattr(core.training, "train", lambda *_, **__: pytest.fail("it has begun"))
+    id = submit(store)
+    Attempts(parts._replace(max_job_bytes=50 * MIB)).run(id)
+    job = Jobs(store).get(id)
+    assert job.state is JobState.FAILED
+    assert job.outcome is not None
+    assert job.outcome.error is not None
+    assert (job.outcome.error.status, job.outcome.error.type) == (413, "/problems/job-too-large")
+    assert job.outcome.error.detail == "the training would need up to 64 MiB of memory, and a job may have 50 MiB here"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "n_documents", "n_nonzeros", "n_features", "n_classes", "measured"),
+    [
+        ("svm", SvmOptions(), 400_000, 4_000_000, 10_000, 2, 29),
+        ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 2, 39),
+        ("da", AnnealingOptions(), 400_000, 4_000_000, 10_000, 2, 57),
+        ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 8, 421),
+        ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 16, 474),
+        ("tsvm", TsvmOptions(), 20_000, 400_000, 2_000_000, 8, 312),
+        ("cccp_tsvm", algorithm("cccp_tsvm").options(), 5_000, 50_000, 10_000, 2, 102),
+    ],
+)
+def test_the_estimate_is_above_what_was_measured_but_not_by_much(
+    name: str, options: SvmOptions, n_documents: int, n_nonzeros: int, n_features: int, n_classes: int, measured: int
+) -> None:
+    estimate = training_bytes(options, n_documents, 1000, n_nonzeros, n_features, n_classes) / MIB
+    assert measured <= estimate <= 1.5 * measured + 128
+
+
+def test_what_a_container_is_bounded_to(tmp_path: Path) -> None:
+    machine = usable_memory(tmp_path)
+    assert machine > 100 * MIB
+    (tmp_path / "memory.max").write_text("max\n")
+    assert usable_memory(tmp_path) == machine
+    (tmp_path / "memory.max").write_text(f"{64 * MIB}\n")
+    assert usable_memory(tmp_path) == 64 * MIB
