@@ -1,6 +1,7 @@
 """The convex relaxation: its time beside a general solver's, and Table 2 of its paper on like data.
 
-``python -m benchmarks.ctsvm`` writes ``docs/ctsvm-figures.md`` and its plot; ``python -m benchmarks.ctsvm speed`` or ``accuracy`` prints one part.
+``python -m benchmarks.ctsvm`` writes ``docs/ctsvm-figures.md`` and its plot; ``python -m benchmarks.ctsvm speed``,
+``general`` or ``accuracy`` prints one part.
 """
 
 import sys
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 from benchmarks.base import machine, number, rows_of, table, timed, write
 from benchmarks.data import load, tfidf
 from core.progress import TracePoint
+from core.relaxation_options import CtsvmOptions
 from core.training import Training, train
 from tests.reference.relaxation import Given, dual_value
 
 _DOCS = Path(__file__).parent.parent / "docs"
 _BOUNDS = {300: 2.0, 1000: 20.0, 2000: 150.0}
+_LARGEST_GENERAL = 100
 _TRIALS = 10
 _CS = (0.1, 1.0, 10.0, 100.0)
 _METHODS = ("svm", "kernel_svm", "tsvm", "da", "cccp_tsvm", "ctsvm")
@@ -60,23 +63,38 @@ def banana(n: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def speed() -> str:
-    """Seconds against n, and the general solver's."""
-    ours = {n: _run(n) for n in (20, 40, 60, 100, 300, 1000, 2000)}
-    general = {n: timed(partial(dual_value, _given(n)), repeats=1, warm_ups=0)[1].median for n in (20, 40, 60, 100)}
-    _draw({n: seconds for n, (seconds, _, _) in ours.items()}, general, _DOCS / "ctsvm-figures.png")
+    """Seconds against n."""
     lines = []
-    for n, (seconds, training, silence) in ours.items():
-        bound = f"≤ {_BOUNDS[n]:g}: {'reached' if seconds <= _BOUNDS[n] else 'MISSED'}" if n in _BOUNDS else ""
+    for n, bound in _BOUNDS.items():
+        seconds, training, silence = _run(n)
         gap = training.trace[-1].stage_objective / training.objective
-        rival = [number(general[n]), f"{general[n] / seconds:,.0f}"] if n in general else ["", ""]
-        lines.append([n, f"**{number(seconds)}**", bound, len(training.trace) - 1, f"{gap:.0e}", f"{silence * 1e3:.0f} ms", *rival])
-    heads = ["n", "seconds", "to reach", "steps", "relative gap", "longest silence", "general solver, s", "times slower"]
+        verdict = f"≤ {bound:g}: {'reached' if seconds <= bound else 'MISSED'}"
+        lines.append([f"{n:,}", f"**{number(seconds)}**", verdict, len(training.trace) - 1, f"{gap:.0e}", f"{silence * 1e3:.0f} ms"])
     note = (
         "Banana-like data, 20 labels, RBF kernel, default options (tolerance 1e-5), one run each of core.training.train after a warm-up at n = 20. "
-        "General solver: programme (12) through CVXPY and Clarabel with its defaults, its set-up included. Silence: the longest time without a call "
-        "of the observer."
+        "Silence: the longest time without a call of the observer."
     )
-    return f"## Time\n\n{note}\n\n{table(heads, lines)}\n![Seconds against n](ctsvm-figures.png)\n"
+    return f"## Time\n\n{note}\n\n{table(['n', 'seconds', 'to reach', 'steps', 'relative gap', 'longest silence'], lines)}"
+
+
+def general() -> str:
+    """The general solver on the same programmes, and the plot of both."""
+    ours, theirs, lines = {}, {}, []
+    for n in (20, 40, 60, 100, 300, 1000):
+        ours[n], training, _ = _run(n)
+        if n > _LARGEST_GENERAL:
+            continue
+        value, timing = timed(partial(dual_value, _given(n)), repeats=1, warm_ups=0)
+        theirs[n] = timing.median
+        off = abs(training.objective - value) / value
+        lines.append([n, number(ours[n]), number(theirs[n]), f"**{theirs[n] / ours[n]:,.0f}**", f"{off:.0e}"])
+    _draw(ours, theirs, _DOCS / "ctsvm-figures.png")
+    note = (
+        "The same data and options. General solver: programme (12) through CVXPY and Clarabel with its defaults, its set-up included, one run each; "
+        "it has no use for the structure. The last column is the relative distance of the two values."
+    )
+    heads = ["n", "ctsvm, s", "general solver, s", "ratio", "values differ by"]
+    return f"## Beside a general solver\n\n{note}\n\n{table(heads, lines)}\n![Seconds against n](ctsvm-figures.png)\n"
 
 
 def _run(n: int) -> tuple[float, Training, float]:
@@ -102,7 +120,7 @@ def _given(n: int) -> Given:
     X, y = banana(n, 0)
     gamma = 1 / (2 * float(X.var()))
     K = np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2)) + 1e-3 * np.eye(n)
-    return Given(K, y[: min(20, n // 2)].astype(float), np.ones(n), 0.1, 1.0)
+    return Given(K, y[: min(20, n // 2)].astype(float), np.ones(n), CtsvmOptions().epsilon, 1.0)
 
 
 def _draw(ours: dict[int, float], general: dict[int, float], figure: Path) -> None:
@@ -148,8 +166,8 @@ def accuracy() -> str:
     note = (
         f"Accuracy in % on the unlabeled documents, mean and standard deviation of {_TRIALS} trials. A trial draws n documents, as many of "
         "either class, and 10, 20 or 50 labels among them, as many of either class. C of the kernel family is tuned by five-fold "
-        f"cross-validation of `kernel_svm` on the labels over {', '.join(f'{C:g}' for C in _CS)}, and gamma for the RBF kernel; C_u = C; `svm`, "
-        "`tsvm` and `da` have λ = 0.001, λ' = 1. "
+        f"cross-validation of `kernel_svm` on the labels over {', '.join(f'{C:g}' for C in _CS)}, the largest of equals, and gamma for RBF; "
+        "C_u = C; `svm`, `tsvm` and `da` have λ = 0.001, λ' = 1. "
         "The tolerance of `ctsvm` is 1e-3. The data are not the paper's: only the order of the methods may be compared with it."
     )
     return f"## Table 2 on like data\n\n{note}\n\n{table(heads, lines)}"
@@ -167,13 +185,13 @@ def _trial(task: Task, seed: int) -> list[float]:
 
 
 def _tuned(task: Task, X: Any, y: NDArray[Any]) -> dict[str, Any]:
-    """The kernel and the C that do best in cross-validation on labeled documents; of equals the smaller C."""
+    """The kernel and the C that do best in cross-validation on labeled documents; of equals the largest C: text is separable."""
     scale = 1 / (X.shape[1] * float(X.var())) if task.kernel == "rbf" else 1.0
     kernels = [{"kernel": "rbf", "gamma": scale * factor} for factor in (0.25, 1.0, 4.0)] if task.kernel == "rbf" else [{"kernel": "linear"}]
     folds = np.empty(len(y), int)
     for label in (-1, 1):
         folds[y == label] = np.arange((y == label).sum()) % 5
-    choices = [{**kernel, "C": C} for C in _CS for kernel in kernels]
+    choices = [{**kernel, "C": C} for C in reversed(_CS) for kernel in kernels]
     return max(choices, key=lambda choice: _cross_validated(X, y, folds, choice))
 
 
@@ -199,7 +217,7 @@ def _accuracy(X: Any, y: NDArray[Any], n_labeled: int, method: str, kernel: dict
     return float(np.mean(np.where(training.scores[:, 0] > 0, 1, -1) == y[training.unlabeled]))
 
 
-_SECTIONS: dict[str, Callable[[], str]] = {"speed": speed, "accuracy": accuracy}
+_SECTIONS: dict[str, Callable[[], str]] = {"speed": speed, "general": general, "accuracy": accuracy}
 
 
 def main(names: list[str]) -> None:
