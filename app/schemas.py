@@ -101,6 +101,8 @@ class JobOut(Out):
     """how the solver ended: converged, iteration_limit, …"""
     objective: float | None
     warnings: list[str]
+    report: dict[str, Any] | None
+    """of a success: the class fractions used; where something was left to find, what was estimated, tried and chosen, and why"""
     error: Problem | None
 
     @classmethod
@@ -125,6 +127,7 @@ class JobOut(Out):
             status=outcome.status if outcome else None,
             objective=outcome.objective if outcome else None,
             warnings=outcome.warnings if outcome else [],
+            report=outcome.report if outcome else None,
             error=outcome.error if outcome else None,
         )
 
@@ -266,7 +269,7 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     """What training is asked for: on a dataset, or on documents in the body."""
 
     model: str
-    algorithm: str
+    algorithm: str = "auto"
     dataset: str | None = None
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     options: dict[str, Any] = {}

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[2] / "shared" / "data"))
-_BUILD = Path(__file__).parents[1] / "build"
+BUILD = Path(__file__).parents[1] / "build"
 
 
 class DataSet(NamedTuple):
@@ -63,7 +63,7 @@ class TextLike(NamedTuple):
 @cache
 def text_like(train: int = 100_000, features: int = 47_000) -> TextLike:
     """The synthetic text-like set of that size, generated once into ``build/``."""
-    folder = _BUILD / f"text-like-{train}-{features}"
+    folder = BUILD / f"text-like-{train}-{features}"
     if not (folder / "y_test.npy").exists():
         script = FOLDER.parent / "bench" / "make_text_like.py"
         subprocess.run([sys.executable, script, folder, "--train", str(train), "--features", str(features)], check=True, stdout=sys.stderr)

@@ -53,9 +53,9 @@ def _pools() -> Iterator[Pool]:
     X = sp.csr_matrix(sp.vstack([structure.X, _one_hot(np.load(FOLDER / "ssl-secstr" / "T_extra.npz")["T"])]))
     X.data *= np.float32(1 / np.sqrt(15))
     y = np.concatenate([structure.y, np.full(X.shape[0] - len(structure.y), -1)])
-    yield Pool("ssl-secstr + 1.19 million", X, y, y >= 0, {})
+    yield Pool("ssl-secstr + 1.19 million", X, y, y >= 0, {"positive_fraction": "labeled"})
     news, labels = tfidf("20news-bydate")
-    yield Pool("20news-bydate", news, labels, np.ones(len(labels), bool), {})
+    yield Pool("20news-bydate", news, labels, np.ones(len(labels), bool), {"positive_fraction": "labeled"})
 
 
 def _one_hot(codes: NDArray[np.uint8]) -> sp.csr_matrix:

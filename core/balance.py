@@ -16,8 +16,8 @@ _LARGEST_POWER = 700.0
 
 
 def positive_fraction(problem: Problem, options: BalancedOptions) -> float:
-    """The fraction asked for, or that of the labeled rows."""
-    return problem.labeled_fraction() if options.positive_fraction is None else options.positive_fraction
+    """The fraction asked for, or that of the labeled rows: a solver alone estimates nothing (core.training does, before it)."""
+    return problem.labeled_fraction() if isinstance(options.positive_fraction, str) else options.positive_fraction
 
 
 def threshold_labels(scores: Vector, fraction: float) -> Vector:

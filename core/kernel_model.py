@@ -54,7 +54,8 @@ class KernelModel(Model):
         arrays: Arrays = {"features": self.features, "weights": self.weights, "intercepts": self.intercepts}
         first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
         arrays |= {"indptr": self.support.indptr - first, "indices": self.support.indices[first:last], "values": self.support.values[first:last]}
-        return arrays, {"kind": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
+        meta = {"kind": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
+        return arrays, meta | self._stored_calibration()
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:

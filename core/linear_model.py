@@ -63,7 +63,7 @@ class LinearModel(Model):
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Arrays to store as tensors, and what else to store as JSON."""
         arrays: Arrays = {"features": self.features, "coefficients": self.coefficients, "intercepts": self.intercepts}
-        return arrays, {"kind": "linear", "classes": list(self.classes), "n_features": self.n_features}
+        return arrays, {"kind": "linear", "classes": list(self.classes), "n_features": self.n_features, **self._stored_calibration()}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:

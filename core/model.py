@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.calibration import Calibration
 from core.rows import SparseRows
 
 _TABLE_BYTES = 64 << 20
@@ -29,6 +30,8 @@ class Model(ABC):
     """of the training documents; larger indices are as unseen as gaps"""
     features: NDArray[np.uint32]
     """shape (n_seen,), ascending: the features that occurred in training"""
+    calibration: Calibration | None = field(default=None, kw_only=True)
+    """how scores become probabilities, if that is known"""
 
     @property
     @abstractmethod
@@ -53,10 +56,13 @@ class Model(ABC):
         if meta["kind"] == "kernel":
             from core.kernel_model import KernelModel
 
-            return KernelModel.read(arrays, meta)
-        from core.linear_model import LinearModel
+            model: Model = KernelModel.read(arrays, meta)
+        else:
+            from core.linear_model import LinearModel
 
-        return LinearModel.read(arrays, meta)
+            model = LinearModel.read(arrays, meta)
+        stored = meta.get("calibration")
+        return model if stored is None else replace(model, calibration=Calibration.read(stored))
 
     def scores(self, rows: SparseRows) -> NDArray[np.float64]:
         """shape (n_rows, n_columns)."""
@@ -74,7 +80,11 @@ class Model(ABC):
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """shape (n_rows, n_classes), or None for a model that was not calibrated."""
-        return None
+        return None if self.calibration is None else self.calibration.probabilities(scores)
+
+    def _stored_calibration(self) -> dict[str, Any]:
+        """Its part of the JSON."""
+        return {} if self.calibration is None else {"calibration": self.calibration.to_json()}
 
     @property
     def finite(self) -> bool:

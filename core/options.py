@@ -3,7 +3,7 @@
 ``lambda`` is a Python keyword: the field is ``lambda_`` here and ``lambda`` in JSON.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -26,7 +26,7 @@ class Options(BaseModel):
         try:
             return cls.model_validate(dict(given), by_alias=True, by_name=False)
         except ValidationError as error:
-            raise _invalid(cls, error) from None
+            raise _invalid(cls, given, error) from None
 
     def check_size(self, n_documents: int, n_classes: int) -> None:
         """Raise InvalidOption if a dataset is too large for the algorithm, told these options; most take what fits in memory."""
@@ -35,11 +35,14 @@ class Options(BaseModel):
 class BalancedOptions(Options):
     """What every algorithm takes that needs to know how the unlabeled documents are shared among the classes."""
 
-    positive_fraction: Fraction | None = Field(
-        default=None, description="Fraction of the unlabeled documents in the positive class (of two); by default that of the labeled documents."
+    positive_fraction: Fraction | Literal["labeled", "estimate"] = Field(
+        default="estimate",
+        description="Fraction of the unlabeled documents in the positive class (of two); or, for any number of classes, labeled: "
+        "take the shares of the labels; estimate: find the fractions from the documents and their labels.",
     )
-    class_fractions: dict[str, Fraction] | None = Field(
-        default=None, description="Fraction of the unlabeled documents in each class, for more than two; by default those of the labeled documents."
+    class_fractions: dict[str, Fraction] | Literal["labeled", "estimate"] | None = Field(
+        default=None,
+        description="Fractions of the unlabeled documents in the classes, summing to 1; labeled or estimate, as above; null: see positive_fraction.",
     )
 
 
@@ -83,6 +86,14 @@ class AnnealingOptions(SemiSupervisedOptions):
     fixed_temperature: Weight | None = Field(default=None, description="Keep T here, in units of lambda_u, and do not anneal (for the ablation).")
 
 
+class AutoOptions(BalancedOptions):
+    """Options of the selection: what its owner knows of the classes, and how exact the model is to be."""
+
+    tolerance: float = Field(
+        default=1e-6, gt=0, le=1, description="The chosen model is solved until its objective lies within this relative distance of the minimum."
+    )
+
+
 class Cuts3vmOptions(BalancedOptions):
     """Options of the semi-supervised SVM by cutting planes."""
 
@@ -104,10 +115,18 @@ class Cuts3vmOptions(BalancedOptions):
     max_iterations: int = Field(default=500, ge=1, le=1_000_000, description="Most planes of one start; reaching it is told in the status.")
 
 
-def _invalid(cls: type[Options], error: ValidationError) -> InvalidOption:
+def _invalid(cls: type[Options], given: Mapping[str, Any], error: ValidationError) -> InvalidOption:
     first = error.errors(include_url=False, include_input=False)[0]
-    field = ".".join(str(part) for part in first["loc"]) or "options"
+    field = ".".join(_path(first["loc"], given)) or "options"
     if first["type"] == "extra_forbidden":
         known = ", ".join(sorted(info.alias or name for name, info in cls.model_fields.items()))
         return InvalidOption(field, f"unknown option; known are {known}")
     return InvalidOption(field, first["msg"])
+
+
+def _path(places: Sequence[int | str], value: Any) -> Iterator[str]:
+    """The keys of what was given that lead to an error; where a field takes several types, Pydantic names the type in between."""
+    for place in places:
+        if isinstance(value, Mapping) and place in value:
+            value = value[place]
+            yield str(place)

@@ -22,7 +22,7 @@ class Problem:
     y: NDArray[np.float64]
     """shape (n_labeled,), -1 or +1"""
     costs: NDArray[np.float64]
-    """shape (n_rows,), relative weights above 0"""
+    """shape (n_rows,), relative weights above 0; a labeled row of weight 0, as cross-validation makes them, is only scored"""
     seed: int = 0
     """of all random numbers that a solver may draw"""
 

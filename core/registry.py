@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from core.errors import UnknownAlgorithm
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
-from core.options import AnnealingOptions, Cuts3vmOptions, Options, SvmOptions, TsvmOptions
+from core.options import AnnealingOptions, AutoOptions, Cuts3vmOptions, Options, SvmOptions, TsvmOptions
 from core.relaxation_options import CtsvmOptions
 
 if TYPE_CHECKING:
@@ -45,10 +45,18 @@ ALGORITHMS = {
     )
 }
 
+"""The solvers."""
+
+AUTO = Algorithm("auto", "chooses method, λ and class fractions, and calibrates", AutoOptions, "", start=None)
+"""No solver: core.selection.auto runs several."""
+
+OFFERED = {AUTO.name: AUTO, **ALGORITHMS}
+"""What a training may ask for."""
+
 
 def algorithm(name: str) -> Algorithm:
-    """The algorithm of that name; raises UnknownAlgorithm with the known ones."""
+    """What is offered by that name; raises UnknownAlgorithm with the known ones."""
     try:
-        return ALGORITHMS[name]
+        return OFFERED[name]
     except KeyError:
-        raise UnknownAlgorithm(name, tuple(ALGORITHMS)) from None
+        raise UnknownAlgorithm(name, tuple(OFFERED)) from None

@@ -1,7 +1,7 @@
 """What can be known to be wrong with a training request before any training: loads without Numba, for the gateway's sake."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from core.errors import InvalidDocuments, InvalidOption
 from core.options import BalancedOptions, Options
@@ -23,23 +23,31 @@ def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[
     return parsed
 
 
-def positive_fractions(options: Options, classes: Sequence[str | int]) -> list[float | None]:
-    """For each two-class problem of a training (one for two classes, one a class for more) the fraction asked for, or None."""
-    positives = classes[1:] if len(classes) == 2 else classes
-    if not isinstance(options, BalancedOptions):
-        return [None] * len(positives)
-    if options.class_fractions is not None:
-        return [options.class_fractions[str(label)] for label in positives]
-    return [options.positive_fraction] * len(positives)
+class Wish(NamedTuple):
+    """How the class fractions of a training shall be found."""
+
+    source: Literal["given", "labeled", "estimate"]
+    fractions: dict[str, float] | None = None
+    """by class, if given"""
+
+
+def fractions_wish(options: BalancedOptions, classes: Sequence[str | int]) -> Wish:
+    """What the options say of the fractions of these classes, which have passed ``check_options``."""
+    chosen = options.positive_fraction if options.class_fractions is None else options.class_fractions
+    if isinstance(chosen, str):
+        return Wish(chosen)
+    if isinstance(chosen, dict):
+        return Wish("given", {str(label): chosen[str(label)] for label in classes})
+    return Wish("given", {str(classes[0]): 1 - chosen, str(classes[1]): chosen})
 
 
 def _check_fractions(options: BalancedOptions, classes: Sequence[str]) -> None:
     given = options.class_fractions
-    if options.positive_fraction is not None and given is not None:
+    if options.positive_fraction != "estimate" and given is not None:
         raise InvalidOption("class_fractions", "give positive_fraction or class_fractions, not both")
-    if options.positive_fraction is not None and len(classes) > 2:
+    if not isinstance(options.positive_fraction, str) and len(classes) > 2:
         raise InvalidOption("positive_fraction", f"is for two classes; for these {len(classes)} give class_fractions")
-    if given is None:
+    if not isinstance(given, dict):
         return
     if sorted(given) != sorted(classes):
         raise InvalidOption("class_fractions", f"must name each class once: {', '.join(sorted(classes)[:20])}")

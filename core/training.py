@@ -1,28 +1,36 @@
 """From labeled and unlabeled documents to a model: columns, one-vs-rest, results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.assembly import model_of
+from core.calibration import Calibration
 from core.columns import Compact, compact
 from core.linear_model import LinearModel
 from core.model import Model
-from core.options import BalancedOptions, Options
+from core.options import AutoOptions, BalancedOptions, Options
 from core.problem import Problem
 from core.progress import Observer, TracePoint
-from core.registry import ALGORITHMS
+from core.registry import OFFERED
 from core.registry import algorithm as find_algorithm
-from core.requests import check_options, positive_fractions
+from core.requests import check_options, fractions_wish
 from core.result import Result, Status
 from core.rows import SparseRows
+from core.selection.auto import choose
+from core.selection.estimate import estimate
+from core.selection.stages import Stages
+from core.selection.study import Study, positives_of, prefixes_of
 from core.starting import Points, starting_points
 from core.sweeps import Steps, Sweeper, Vector
 from core.watch import Stopped, Watch
+
+_ESTIMATION = 0.8
+"""share of the work that is the estimation of class fractions, where there is one"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,9 @@ class Training:
     warnings: list[str]
     trace: list[TracePoint]
     passes: float
-    """over the nonzeros, summed over the two-class problems"""
+    """over the nonzeros, summed over the two-class problems; without those of estimates"""
+    report: dict[str, Any] | None = None
+    """what was estimated and chosen, and on what grounds, as JSON; of auto also what was tried; None where nothing was left to find"""
 
 
 def train(
@@ -79,21 +89,106 @@ def train(
         documents = compact(rows, order, watch)
         if start is not None:
             points = starting_points(start, find_algorithm(algorithm), rows, order, documents.features, classes, watch)
+        means = _Means(observer, threads, max_model_bytes, watch)
+        given = _given_fractions(parsed, codes, classes, len(unlabeled))
+        if isinstance(parsed, AutoOptions):
+            found = _chosen(documents, codes, classes, parsed, given, seed, means)
+        else:
+            found = _solved(documents, codes, classes, algorithm, parsed, given, points, seed, means)
     except Stopped:
         return _nothing(rows.n_features, classes, unlabeled)
-    with Sweeper(documents.rows, threads=threads, observer=observer, max_model_bytes=max_model_bytes) as sweeper:
-        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, parsed, points, seed))
+    results = found.results
+    model = model_of(documents, rows.n_features, classes, [result.decision for result in results])
+    model = model if found.calibration is None else replace(model, calibration=found.calibration)
+    scores = np.column_stack([result.unlabeled_scores for result in results])
     return Training(
-        model=model_of(documents, rows.n_features, classes, [result.decision for result in results]),
+        model=model,
         unlabeled=unlabeled,
-        scores=np.column_stack([result.unlabeled_scores for result in results]),
-        probabilities=None,
+        scores=scores,
+        probabilities=model.probabilities(scores),
         objective=sum(result.objective for result in results),
         status=reduce(Status.worse, (result.status for result in results)),
         warnings=_warnings(parsed, len(unlabeled), results, start is not None and all(point is None for point in points)),
         trace=sorted((point for result in results for point in result.trace), key=lambda point: point.seconds),
         passes=sum(result.passes for result in results),
+        report=found.report,
     )
+
+
+def _given_fractions(options: Options, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], n_unlabeled: int) -> Vector | None:
+    """Fractions of the classes that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
+    if not isinstance(options, BalancedOptions):
+        return None
+    wish = fractions_wish(options, classes)
+    if wish.fractions is not None:
+        return np.array(list(wish.fractions.values()))
+    if wish.source == "labeled" or not n_unlabeled:
+        return np.asarray(np.bincount(codes, minlength=len(classes)) / len(codes))
+    return None
+
+
+class _Means(NamedTuple):
+    """What a training works with."""
+
+    observer: Observer | None
+    threads: int | None
+    max_model_bytes: int | None
+    watch: Watch
+
+
+class _Found(NamedTuple):
+    """What solving came to."""
+
+    results: list[Result]
+    calibration: Calibration | None
+    report: dict[str, Any] | None
+
+
+def _chosen(
+    documents: Compact,
+    codes: NDArray[np.integer[Any]],
+    classes: Sequence[str | int],
+    options: AutoOptions,
+    given: Vector | None,
+    seed: int,
+    means: _Means,
+) -> _Found:
+    """The solutions of what auto chooses; raises Stopped."""
+    study = Study.of(documents.rows, codes, classes, seed, means.watch)
+    chosen = choose(study, classes, options, given, means.observer, means.threads)
+    if chosen is None:
+        raise Stopped
+    return _Found(chosen.results, chosen.calibration, chosen.report)
+
+
+def _solved(
+    documents: Compact,
+    codes: NDArray[np.integer[Any]],
+    classes: Sequence[str | int],
+    algorithm: str,
+    options: Options,
+    fractions: Vector | None,
+    points: Points,
+    seed: int,
+    means: _Means,
+) -> _Found:
+    """The solutions of one algorithm, with the class fractions given or, if it needs them, estimated; raises Stopped before there is one."""
+    stages, report = Stages(means.observer), None
+    observer = stages if means.observer else None
+    if fractions is not None:
+        report = {"class_fractions": {str(label): float(share) for label, share in zip(classes, fractions, strict=True)}}
+    elif isinstance(options, BalancedOptions):
+        stages.enter(0.0, _ESTIMATION)
+        study = Study.of(documents.rows, codes, classes, seed, means.watch)
+        with Sweeper(study.prepared.rows, threads=means.threads, observer=observer) as sweeper:
+            found = estimate(sweeper, study)
+        if found is None:
+            raise Stopped
+        stages.enter(_ESTIMATION, 1 - _ESTIMATION)
+        fractions, report = found.fractions, found.told(classes)
+    with Sweeper(documents.rows, threads=means.threads, observer=observer, max_model_bytes=means.max_model_bytes) as sweeper:
+        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, options, fractions, points, seed))
+    return _Found(results, None, report)
 
 
 def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[np.int64]) -> Training:
@@ -109,22 +204,20 @@ def _one_vs_rest(
     classes: Sequence[str | int],
     algorithm: str,
     options: Options,
+    fractions: Vector | None,
     points: Points,
     seed: int,
 ) -> dict[str, Callable[[], Steps]]:
     """The solvers of all two-class problems, each made when its turn comes, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()
 
-    def begin(positive: int, fraction: float | None, point: Vector | None) -> Steps:
+    def begin(positive: int, point: Vector | None) -> Steps:
         problem = Problem.of(documents.rows, np.where(codes == positive, 1.0, -1.0), seed=seed)
-        own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None}) if fraction is not None else options
-        return solver(problem, own, point)
+        own = {} if fractions is None else {"positive_fraction": float(fractions[positive]), "class_fractions": None}
+        return solver(problem, options.model_copy(update=own), point)
 
-    positives = [1] if len(classes) == 2 else range(len(classes))
-    return {
-        f"class={classes[positive]}/" if len(classes) > 2 else "": partial(begin, positive, fraction, point)
-        for positive, fraction, point in zip(positives, positive_fractions(options, classes), points, strict=True)
-    }
+    places = zip(prefixes_of(classes), positives_of(len(classes)), points, strict=True)
+    return {prefix: partial(begin, positive, point) for prefix, positive, point in places}
 
 
 def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result], start_ignored: bool) -> list[str]:
@@ -144,6 +237,6 @@ def warm_up() -> None:
     for n_features in (2, 16):  # dense rows, then sparse ones
         indices = np.arange(16, dtype=np.uint32) % np.uint32(n_features)
         rows = SparseRows(np.arange(17, dtype=np.int64), indices, np.ones(16, np.float32), n_features)
-        for name in ALGORITHMS:
+        for name in OFFERED:
             train(rows, np.array([0, 1, *[-1] * 14], np.int32), [0, 1], name, {}, threads=1)
             train(rows, np.array([0, 1, 2, *[-1] * 13], np.int32), [0, 1, 2], name, {}, threads=1)

@@ -124,7 +124,13 @@ class Attempts:
                 _log.error("training failed", job=request.id, attempt=attempt.number, traceback=traceback.format_exc())
             return _ended(attempt, JobState.FAILED, error=problem_of(error))
         return _ended(attempt, JobState.SUCCEEDED).model_copy(
-            update={"status": training.status, "objective": training.objective, "warnings": list(training.warnings), "files": files}
+            update={
+                "status": training.status,
+                "objective": training.objective,
+                "warnings": list(training.warnings),
+                "report": training.report,
+                "files": files,
+            }
         )
 
     def _train(self, request: JobRequest, documents: Documents, heart: Heart) -> "Training":

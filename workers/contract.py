@@ -139,6 +139,8 @@ class Outcome(Record):
     status: Status | None = None
     objective: float | None = None
     warnings: list[str] = []
+    report: dict[str, Any] | None = None
+    """what the training estimated and chose, and on what grounds"""
     error: Problem | None = None
     progress: Progress | None = None
     """the last that was told"""

@@ -18,7 +18,7 @@ from app.routes.paging import Cursor, Limit
 from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
 from app.services import Has, Services, services_of
 from app.training import submit
-from core.registry import ALGORITHMS
+from core.registry import OFFERED
 from workers.contract import JobState
 from workers.errors import Conflict, LiveUnavailable
 from workers.watch import job_now
@@ -34,10 +34,10 @@ _KEY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "tsvm", "options": {"lambda": 0.001, "lambda_u": 1.0}, "seed": 0}
-_ALGORITHM = {"type": "string", "enum": list(ALGORITHMS), "description": "; ".join(f"{each.name}: {each.title}" for each in ALGORITHMS.values())}
+_ALGORITHM = {"type": "string", "enum": list(OFFERED), "description": "; ".join(f"{each.name}: {each.title}" for each in OFFERED.values())}
 _OPTIONS = {
     "description": "By algorithm; all may be left out.",
-    "anyOf": [each.options.model_json_schema() | {"title": each.name} for each in ALGORITHMS.values()],
+    "anyOf": [each.options.model_json_schema() | {"title": each.name} for each in OFFERED.values()],
     "default": {},
 }
 _SUBMIT: dict[str, Any] = {

@@ -12,7 +12,7 @@ import pytest
 
 from app.settings import GatewaySettings
 from core.options import TsvmOptions
-from core.registry import ALGORITHMS, Algorithm
+from core.registry import OFFERED, Algorithm
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.workers.conftest import Valkey
 from workers.connect import connect
@@ -64,7 +64,7 @@ def test_documents_in_the_job(gateway: Gateway, queue: Queue) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
-    "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are svm, tsvm, da"),
+    "unknown algorithm": ({"algorithm": "magic"}, "unknown-algorithm", "algorithm", "known are auto, svm, tsvm, da"),
     "unknown option": ({"options": {"lamda": 1}}, "invalid-option", "options.lamda", "known are"),
     "option of another algorithm": ({"options": {"lambda_u": 1}}, "invalid-option", "options.lambda_u", "known are"),
     "option out of range": ({"options": {"lambda": 0}}, "invalid-option", "options.lambda", "greater than"),
@@ -151,10 +151,17 @@ def test_bodies_that_are_no_request(gateway: Gateway, body: bytes) -> None:
     assert gateway.kept() == []
 
 
-@pytest.mark.parametrize("missing", ["model", "algorithm"])
-def test_a_missing_field_is_named(gateway: Gateway, missing: str) -> None:
-    body = {name: "x" for name in ("model", "algorithm", "dataset") if name != missing}
-    assert problem_of(gateway.client.post("/v1/jobs", json=body), 422)["errors"][0]["field"] == missing
+def test_a_missing_field_is_named(gateway: Gateway) -> None:
+    body = {"algorithm": "svm", "dataset": "x"}
+    assert problem_of(gateway.client.post("/v1/jobs", json=body), 422)["errors"][0]["field"] == "model"
+
+
+def test_without_an_algorithm_it_is_chosen(gateway: Gateway, dataset: str) -> None:
+    answer = gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news"})
+    assert answer.status_code == 202
+    assert answer.json()["algorithm"] == "auto"
+    assert answer.json()["options"]["positive_fraction"] == "estimate"
+    assert answer.json()["report"] is None
 
 
 def test_idempotency(gateway: Gateway, dataset: str, queue: Queue) -> None:
@@ -185,7 +192,7 @@ def test_a_replay_gives_the_same_job_when_its_dataset_is_gone_and_redis_too(star
     assert gateway.client.get("/v1/datasets").json()["datasets"] == []
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=list(ALGORITHMS))
+@pytest.mark.parametrize("algorithm", OFFERED.values(), ids=list(OFFERED))
 def test_options_as_they_are_stored_are_taken_again(algorithm: Algorithm) -> None:
     options = algorithm.options.parse({"lambda": 0.25} if "lambda_" in algorithm.options.model_fields else {})
     stored = json.loads(json.dumps(options.model_dump(mode="json", by_alias=True)))

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from app.main import create_app
 from app.openapi import FILE, text_of
 from app.settings import GatewaySettings
-from core.registry import ALGORITHMS
+from core.registry import OFFERED
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
 from tests.workers.conftest import Valkey
 from workers.connect import connect
@@ -90,7 +90,7 @@ def test_the_contract_tells_what_a_job_may_be_asked() -> None:
     assert len(found) == len(operations())
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in found)
     schema = found["create_job"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
-    assert schema["algorithm"]["enum"] == list(ALGORITHMS)
+    assert schema["algorithm"]["enum"] == list(OFFERED)
     options = {each["title"]: each["properties"] for each in schema["options"]["anyOf"]}
     assert "lambda" in options["svm"]
     assert "max_switches" in options["tsvm"]

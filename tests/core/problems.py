@@ -8,7 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.linear_model import LinearModel
+from core.options import BalancedOptions
 from core.problem import Problem
+from core.registry import ALGORITHMS
 from core.result import Linear, Result, Status
 from core.rows import SparseRows
 from core.sweeps import Request
@@ -98,3 +100,8 @@ def linear(training: Training) -> LinearModel:
     """The model of a training by an algorithm of the linear family."""
     assert isinstance(training.model, LinearModel)
     return training.model
+
+
+def labeled(name: str) -> dict[str, Any]:
+    """Options by which an algorithm takes the shares of the labels for the class fractions, if it needs any, instead of estimating them."""
+    return {"positive_fraction": "labeled"} if issubclass(ALGORITHMS[name].options, BalancedOptions) else {}

@@ -164,7 +164,7 @@ def test_the_model_gives_the_scores_less_the_regularisation(options: dict[str, A
     """z = f + r a: what the ridge on the diagonal adds to a row's own score."""
     data = small(1, n=50, labeled=8)
     result = solved(data.problem, **options)
-    training = train(data.rows, data.codes, ["a", "b"], "ctsvm", options)
+    training = train(data.rows, data.codes, ["a", "b"], "ctsvm", {"positive_fraction": "labeled", **options})
     np.testing.assert_allclose(training.scores[:, 0], result.unlabeled_scores)
     assert isinstance(result.decision, Expansion)
     weights = np.zeros(50)

@@ -215,7 +215,7 @@ def test_without_unlabeled_rows_it_is_the_supervised_hinge_svm() -> None:
     X = data.X[:, :-1]
     fraction = float((data.y > 0).mean())
     of = reference.Geometry(X - X.mean(axis=0), data.y, np.full(14, C / 14), 2 * fraction - 1)
-    result = run(data.problem, positive_fraction=None, epsilon=1e-4)
+    result = run(data.problem, positive_fraction="labeled", epsilon=1e-4)
     assert result.objective == pytest.approx(reference.hinge_svm(of, data.y), abs=2e-4)
 
 

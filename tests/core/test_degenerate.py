@@ -11,7 +11,7 @@ from core.errors import InvalidDocuments
 from core.result import Status
 from core.rows import SparseRows
 from core.training import Training, train
-from tests.core.problems import LINEAR, Array, dense_of, linear, rows_of, small, with_bias
+from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, small, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
 
@@ -246,7 +246,7 @@ def test_rows_of_a_view_are_the_rows(name: str) -> None:
 def test_labeled_rows_may_be_anywhere(name: str) -> None:
     data = small(11)
     order = np.random.default_rng(0).permutation(40)
-    mixed = run(rows_of(data.X[order, :-1]), data.codes[order], name)
-    plain = run(data.rows, data.codes, name)
+    mixed = run(rows_of(data.X[order, :-1]), data.codes[order], name, **labeled(name))
+    plain = run(data.rows, data.codes, name, **labeled(name))
     np.testing.assert_allclose(mixed.model.scores(data.rows), plain.model.scores(data.rows), atol=2e-2)
     assert mixed.objective == pytest.approx(plain.objective, rel=1e-3)

@@ -20,7 +20,7 @@ from core.result import Status
 from core.rows import SparseRows
 from core.solver import solve
 from core.training import Training, train
-from tests.core.problems import Array, dense_of, rows_of, small
+from tests.core.problems import Array, dense_of, labeled, rows_of, small
 
 OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
 every = pytest.mark.parametrize("algorithm", OPTIONS)
@@ -90,7 +90,7 @@ def test_features_that_training_never_saw_count_as_zero(width: int) -> None:
 @every
 def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
     rows, codes = clusters(2)
-    given_options = {"C": 2.0, "gamma": 0.3, "tolerance": 1e-6}
+    given_options = {"C": 2.0, "gamma": 0.3, "tolerance": 1e-6, **labeled(algorithm)}
     training = train(rows, codes, list("abcd"), algorithm, given_options)
     order = np.concatenate([np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)])
     ordered = rows_of(dense_of(rows)[order])
@@ -114,7 +114,7 @@ def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) 
 @every
 def test_two_runs_are_the_same_bit_for_bit(algorithm: str) -> None:
     rows, codes = clusters(4, n=400)
-    one, other = (train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3}, threads=2, seed=seed) for seed in (0, 1))
+    one, other = (train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, threads=2, seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_array_equal(one.model.scores(rows), other.model.scores(rows))
     assert one.objective == other.objective

@@ -14,7 +14,7 @@ from core.result import Status
 from core.rows import SparseRows
 from core.solver import solve
 from core.training import train
-from tests.core.problems import LINEAR, Array, dense_of, linear, rows_of, weights_of, with_bias
+from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, weights_of, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
 
@@ -47,7 +47,7 @@ def alone(rows: SparseRows, codes: NDArray[np.int32], k: int, name: str, options
 def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: str, threads: int) -> None:
     monkeypatch.setattr(passes, "_SERIAL", 0)
     rows, codes, _ = clusters(0)
-    given = {"lambda": 1e-2, "tolerance": 1e-12}
+    given: dict[str, Any] = {"lambda": 1e-2, "tolerance": 1e-12, **labeled(name)}
     training = train(rows, codes, ["a", "b", "c", "d"], name, given, threads=threads)
     assert training.status is Status.CONVERGED
     total = 0.0
@@ -128,7 +128,7 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
     monkeypatch.setattr(passes, "SLICE", 4096)
     rows, codes, _ = clusters(6, n=400)
     codes = np.where(codes >= 0, codes % n_classes, -1).astype(np.int32)
-    one, other = (train(rows, codes, list(range(n_classes)), name, {}, threads=2, seed=seed) for seed in (0, 1))
+    one, other = (train(rows, codes, list(range(n_classes)), name, labeled(name), threads=2, seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(linear(one).coefficients, linear(other).coefficients)
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.objective == other.objective

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownAlgorithm
-from core.options import AnnealingOptions, TsvmOptions
-from core.registry import ALGORITHMS
-from core.requests import check_options, positive_fractions
+from core.options import AnnealingOptions, BalancedOptions, TsvmOptions
+from core.registry import ALGORITHMS, OFFERED
+from core.requests import Wish, check_options, fractions_wish
 
 THREE = ["a", "b", "c"]
 
@@ -91,7 +91,7 @@ def test_fewer_than_two_classes(name: str, classes: list[Any], said: str) -> Non
 def test_an_unknown_algorithm_is_told_the_known_ones() -> None:
     with pytest.raises(UnknownAlgorithm, match="svm, tsvm, da") as caught:
         check_options("tsmv", {}, THREE)
-    assert caught.value.known == tuple(ALGORITHMS)
+    assert caught.value.known == tuple(OFFERED)
     assert isinstance(caught.value, HalfmoonError)
 
 
@@ -101,9 +101,19 @@ def test_what_is_right_comes_back_parsed() -> None:
     assert check_options("da", {}, THREE) == AnnealingOptions()
 
 
-def test_fractions_by_problem() -> None:
-    fractions = {"1": 0.2, "2": 0.3, "3": 0.5}
-    assert positive_fractions(TsvmOptions(class_fractions=fractions), [1, 2, 3]) == [0.2, 0.3, 0.5]
-    assert positive_fractions(TsvmOptions(), [1, 2, 3]) == [None] * 3
-    assert positive_fractions(TsvmOptions(positive_fraction=0.4), [1, 2]) == [0.4]
-    assert positive_fractions(TsvmOptions(class_fractions={"1": 0.1, "2": 0.9}), [1, 2]) == [0.9]
+def test_what_is_said_of_fractions() -> None:
+    fractions = {"3": 0.5, "1": 0.2, "2": 0.3}
+    assert fractions_wish(TsvmOptions(class_fractions=fractions), [1, 2, 3]) == Wish("given", {"1": 0.2, "2": 0.3, "3": 0.5})
+    assert fractions_wish(TsvmOptions(), [1, 2, 3]) == Wish("estimate")
+    assert fractions_wish(TsvmOptions(positive_fraction="labeled"), [1, 2, 3]) == Wish("labeled")
+    assert fractions_wish(TsvmOptions(class_fractions="labeled"), [1, 2]) == Wish("labeled")
+    assert fractions_wish(TsvmOptions(positive_fraction=0.4), [1, 2]) == Wish("given", {"1": 0.6, "2": 0.4})
+
+
+@pytest.mark.parametrize("name", ["auto", "tsvm", "da", "cccp_tsvm"])
+def test_fractions_are_estimated_unless_something_else_is_said(name: str) -> None:
+    options = check_options(name, {}, THREE)
+    assert isinstance(options, BalancedOptions)
+    assert fractions_wish(options, THREE).source == "estimate"
+    stored = options.model_dump(mode="json", by_alias=True)
+    assert check_options(name, stored, THREE) == options

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def overlapping(seed: int, n: int = 60) -> Small:
     return small(seed, n=n, labeled=8, gap=OVERLAP)
 
 
-def options(**given: float | None) -> TsvmOptions:
+def options(**given: Any) -> TsvmOptions:
     return TsvmOptions.parse({"lambda": 1e-2, "positive_fraction": 0.4, "tolerance": 1e-12, **given})
 
 
@@ -186,5 +186,5 @@ def test_threshold_labels_are_the_largest_scores_and_ties_go_by_position() -> No
 
 def test_the_fraction_is_that_of_the_labeled_rows_by_default(run: Run) -> None:
     data = overlapping(2)
-    switches = run(data.problem, options(positive_fraction=None))[1]
+    switches = run(data.problem, options(positive_fraction="labeled"))[1]
     assert (switches[-1].labels > 0).sum() == round(float((data.y > 0).mean()) * 52)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.settings import GatewaySettings
-from core.registry import ALGORITHMS
+from core.registry import OFFERED
 
 
 @pytest.fixture
@@ -28,6 +28,4 @@ def test_the_table_has_no_setting_that_is_no_more(readme: str) -> None:
 
 def test_the_algorithms_are_those_of_the_registry(readme: str) -> None:
     section = readme.split("## Which algorithm")[1].split("\n## ")[0]
-    assert [line.split("`")[1] for line in section.splitlines() if line.startswith("| `") and "algorithm" not in line.split("`")[1]] == list(
-        ALGORITHMS
-    )
+    assert [line.split("`")[1] for line in section.splitlines() if line.startswith("| `") and "algorithm" not in line.split("`")[1]] == list(OFFERED)

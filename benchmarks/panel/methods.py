@@ -1,0 +1,110 @@
+"""The methods of the panel on one task."""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.base import rows_of
+from benchmarks.panel import measures
+from benchmarks.panel.peers import PEERS, answer_of
+from benchmarks.panel.sets import Task, documents
+from core.rows import SparseRows
+from core.training import Training, train
+
+_LAMBDAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+_FOLDS = 5
+
+
+class Score(NamedTuple):
+    """What a method made of a task; None where it does not say."""
+
+    error: float
+    seconds: float
+    variation: float | None = None
+    """total variation between the fractions it took or found and the true ones"""
+    calibration: float | None = None
+    chosen: str = ""
+
+
+def scores(task: Task, threads: int | None = None) -> dict[str, Score]:
+    """Each method's score on the unlabeled documents of a task."""
+    data = documents(task.name)
+    rows = rows_of(data.X)
+    codes = np.full(len(data.codes), -1, np.int32)
+    codes[task.labeled] = data.codes[task.labeled]
+    truth = np.delete(data.codes, task.labeled)
+    found = {
+        "SVM": _supervised(rows, codes, truth, task.seed, threads),
+        "TSVM, true fractions": _told(rows, codes, truth, threads),
+        "auto": _auto(rows, codes, truth, task.seed, threads),
+    }
+    return found | {peer: Score(measures.error(answer_of(peer, task), truth), 0.0) for peer in PEERS}
+
+
+def _answer(training: Training) -> NDArray[np.intp]:
+    return training.model.labels_of(training.scores)
+
+
+def _classes(codes: NDArray[np.int32]) -> list[str | int]:
+    return list(range(int(codes.max()) + 1))
+
+
+def _supervised(rows: SparseRows, codes: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
+    """The supervised SVM with λ by stratified cross-validation of its error, the larger of equals."""
+    start = time.perf_counter()
+    labeled = np.flatnonzero(codes >= 0)
+    known = rows.taken(labeled)
+    folds = _stratified(codes[labeled], seed)
+    best = max(_LAMBDAS, key=lambda ridge: (_hits(known, codes[labeled], folds, ridge), ridge))
+    training = train(rows, codes, _classes(codes), "svm", {"lambda": best}, threads=threads)
+    seconds = time.perf_counter() - start
+    return Score(measures.error(_answer(training), truth), seconds, chosen=f"{best:g}")
+
+
+def _stratified(codes: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
+    rng = np.random.default_rng(seed)
+    folds, following = np.zeros(len(codes), np.int64), 0
+    for code in np.unique(codes):
+        members = rng.permutation(np.flatnonzero(codes == code))
+        folds[members] = (np.arange(len(members)) + following) % _FOLDS
+        following += len(members)
+    return folds
+
+
+def _hits(rows: SparseRows, codes: NDArray[np.int32], folds: NDArray[np.int64], ridge: float) -> int:
+    hits = 0
+    for fold in range(_FOLDS):
+        part = np.where(folds == fold, -1, codes).astype(np.int32)
+        present = np.unique(part[part >= 0])
+        if len(present) < 2 or not (folds == fold).any():
+            continue
+        training = train(rows, part, _classes(codes), "svm", {"lambda": ridge}, threads=1)
+        hits += int(np.count_nonzero(present[_answer(training)] == codes[folds == fold]))
+    return hits
+
+
+def _told(rows: SparseRows, codes: NDArray[np.int32], truth: NDArray[np.int32], threads: int | None) -> Score:
+    classes = _classes(codes)
+    fractions = {str(label): float(share) for label, share in zip(classes, measures.shares(truth, len(classes)), strict=True)}
+    start = time.perf_counter()
+    training = train(rows, codes, classes, "tsvm", {"lambda": 1e-3, "class_fractions": fractions}, threads=threads)
+    return Score(measures.error(_answer(training), truth), time.perf_counter() - start)
+
+
+def _auto(rows: SparseRows, codes: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
+    classes = _classes(codes)
+    start = time.perf_counter()
+    training = train(rows, codes, classes, "auto", {}, seed=seed, threads=threads)
+    seconds = time.perf_counter() - start
+    assert training.report is not None
+    assert training.probabilities is not None
+    found = np.array([training.report["class_fractions"][str(label)] for label in classes])
+    return Score(
+        measures.error(_answer(training), truth),
+        seconds,
+        measures.total_variation(found, measures.shares(truth, len(classes))),
+        measures.calibration_error(training.probabilities, truth),
+        training.report["chosen"]["algorithm"],
+    )

@@ -1,0 +1,124 @@
+"""From scores to probabilities: a sigmoid a column, fitted on held-out scores, and odds that agree with the class fractions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+_SLOPE, _SLOPE_SPREAD = 2.0, 2.0
+"""what a slope is before any label is seen: at the margin, a score of 1, odds of 7.4"""
+_OFFSET_SPREAD = 1.0
+_NEWTON_STEPS = 50
+_RAKES = 200
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """``p_c ∝ odds_c · sigmoid(slopes_c · score_c + offsets_c)``; with one column of scores the first class takes one minus the second's sigmoid."""
+
+    slopes: Vector
+    """shape (n_columns,), above 0: a label never contradicts its probability within a column"""
+    offsets: Vector
+    """shape (n_columns,)"""
+    odds: Vector
+    """shape (n_classes,), above 0"""
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """shape (n_rows, n_classes), rows summing to 1."""
+        return _normalised(_sigmoids(self.slopes, self.offsets, scores) * self.odds)
+
+    def to_json(self) -> dict[str, list[float]]:
+        """As it is stored with its model."""
+        return {"slopes": self.slopes.tolist(), "offsets": self.offsets.tolist(), "odds": self.odds.tolist()}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """The inverse of ``to_json``."""
+        return cls(*(np.asarray(stored[name], np.float64) for name in ("slopes", "offsets", "odds")))
+
+
+def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], scores: NDArray[np.float64], fractions: Vector | None) -> Calibration:
+    """A calibration from held-out scores of labeled rows, shape (n_labeled, n_columns), NaN where a row was never left out.
+
+    ``codes`` are the rows' classes, ``scores`` those of the unlabeled rows, whose mean probabilities become ``fractions`` (None: nothing is
+    known of them, and the classes stay as even as the sigmoids have them).
+    """
+    known = np.isfinite(held_out).all(axis=1)
+    n_classes = 2 if held_out.shape[1] == 1 else held_out.shape[1]
+    positives = [1] if n_classes == 2 else range(n_classes)
+    fits = [fit_sigmoid(held_out[known, column], codes[known] == positive) for column, positive in enumerate(positives)]
+    slopes, offsets = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
+    odds = np.ones(n_classes)
+    if fractions is not None and len(scores):
+        odds = raked(_sigmoids(slopes, offsets, scores), fractions)
+    return Calibration(slopes, offsets, odds)
+
+
+def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:
+    """Slope a and offset b of ``P(positive | s) = 1 / (1 + exp(−(a s + b)))``.
+
+    Maximum a posteriori under Platt's targets ``(n₊ + 1) / (n₊ + 2)`` and ``1 / (n₋ + 2)``, both classes of the same weight in total and none of the
+    labels above one, with normal priors on a and b, without which a few labels that happen to be separated ask for certainty. Newton's method
+    with halved steps on a strictly convex function.
+    Source: Lin, Lin & Weng, A note on Platt's probabilistic outputs, 2007; the priors are ours.
+    """
+    n_positive, n_negative = int(np.count_nonzero(positive)), int(np.count_nonzero(~positive))
+    if not (n_positive and n_negative):
+        return _SLOPE, 0.0
+    targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    weights = min(n_positive, n_negative) / np.where(positive, n_positive, n_negative)
+    design = np.column_stack([scores, np.ones_like(scores)])
+    prior, precision = np.array([_SLOPE, 0.0]), np.array([_SLOPE_SPREAD, _OFFSET_SPREAD]) ** -2.0
+    point = prior.copy()
+
+    def value(point: Vector) -> float:
+        margins = design @ point
+        return float(weights @ (np.logaddexp(0, margins) - targets * margins) + 0.5 * precision @ (point - prior) ** 2)
+
+    for _ in range(_NEWTON_STEPS):
+        beliefs = _sigmoid(design @ point)
+        gradient = design.T @ (weights * (beliefs - targets)) + precision * (point - prior)
+        if float(np.abs(gradient).max()) < 1e-9:
+            break
+        hessian = design.T @ (design * (weights * beliefs * (1 - beliefs))[:, None]) + np.diag(precision)
+        step = np.linalg.solve(hessian, -gradient)
+        length, before = 1.0, value(point)
+        while value(point + length * step) > before + 1e-4 * length * float(gradient @ step) and length > 1e-10:
+            length /= 2
+        point = point + length * step
+    return max(float(point[0]), _LEAST), float(point[1])
+
+
+def raked(likelihoods: NDArray[np.float64], fractions: Vector) -> Vector:
+    """Odds, shape (n_classes,), with which the normalised ``odds · likelihoods`` of all rows have the mean ``fractions``; their geometric mean is 1.
+
+    By iterative proportional fitting, which converges where every class has a likelihood somewhere; classes of no share get next to none.
+    """
+    odds = np.ones(likelihoods.shape[1])
+    goal = np.maximum(fractions, _LEAST)
+    for _ in range(_RAKES):
+        means = _normalised(likelihoods * odds).mean(axis=0)
+        if float(np.abs(means - fractions).max()) < 1e-6:
+            break
+        odds = np.clip(odds * goal / np.maximum(means, _LEAST), _LEAST, 1 / _LEAST)
+    return np.asarray(odds / np.exp(np.log(odds).mean()))
+
+
+def _sigmoids(slopes: Vector, offsets: Vector, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """shape (n_rows, n_classes)"""
+    margins = slopes * scores + offsets
+    return _sigmoid(np.column_stack([-margins, margins]) if margins.shape[1] == 1 else margins)
+
+
+def _sigmoid(margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margins)))
+
+
+def _normalised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    values = values + _LEAST
+    return np.asarray(values / values.sum(axis=1, keepdims=True))

@@ -1,0 +1,147 @@
+"""Class fractions of the unlabeled documents, estimated from all evidence there is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from core.options import SvmOptions, TsvmOptions
+from core.problem import Problem
+from core.result import Result, Status
+from core.selection import evidence
+from core.selection.folds import N_FOLDS, without
+from core.selection.fractions import Belief, belief_of, centre_of, grid_around, on_simplex
+from core.selection.path import Path
+from core.selection.study import Study
+from core.supervised.svm import svm
+from core.sweeps import Steps, Sweeper, Vector
+
+LAMBDA = 1e-3
+"""λ of the solutions by which fractions are judged, on rows of mean square norm 1"""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Fractions, and what they rest on."""
+
+    fractions: Vector
+    """shape (n_classes,), summing to 1"""
+    held_out: NDArray[np.float64]
+    """shape (n_labeled, n_problems): scores of transductive solutions at these fractions that did not know the label; NaN where none left it out"""
+    grids: list[list[float]]
+    """the fractions tried for each two-class problem"""
+    grounds: list[dict[str, float]]
+    """for each two-class problem what the labels say, what the supervised model predicts, mean and standard deviation of what all evidence says;
+    empty if the fractions were given"""
+    counts_used: bool
+    """whether the class counts of the labels were taken as a random sample"""
+
+    def told(self, classes: Sequence[str | int]) -> dict[str, Any]:
+        """For a job's report."""
+        positives = classes[1:] if len(classes) == 2 else classes
+        named = {str(label): grounds for label, grounds in zip(positives, self.grounds, strict=True)} if self.grounds else None
+        return {
+            "class_fractions": {str(label): float(share) for label, share in zip(classes, self.fractions, strict=True)},
+            "estimate": named and {"label_counts_used": self.counts_used, "classes": named},
+        }
+
+
+def estimate(sweeper: Sweeper, study: Study, given: Vector | None = None) -> Estimate | None:
+    """The fractions of the classes, or None if stopped before they were known; fractions that are ``given``, shape (n_classes,), stand.
+
+    For each two-class problem transductive SVMs are solved along a grid of fractions, once with all labels and once without those of each fold,
+    all of them together; see core.selection.evidence for what they tell.
+    """
+    options = SvmOptions(lambda_=LAMBDA)
+    supervised = sweeper.run(
+        {f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(study.prefixes, study.problems, strict=True)}
+    )
+    if stopped(supervised):
+        return None
+    predicted = _predicted(supervised)
+    if given is None:
+        centres = [
+            centre_of(share, int(np.count_nonzero(problem.y > 0)), problem.n_labeled)
+            for share, problem in zip(predicted, study.problems, strict=True)
+        ]
+        grids = [grid_around(centre) for centre in centres]
+    else:
+        grids = [given[[positive]] for positive in study.positives]
+    paths = _solved(sweeper, study, grids)
+    if paths is None:
+        return None
+    tried = [grid.tolist() for grid in grids]
+    if given is not None:
+        return Estimate(given, np.column_stack([held_out_scores(several, study.folds)[0] for several in paths]), tried, [], False)
+    informative = not evidence.designed(np.bincount(study.codes, minlength=study.n_classes))
+    beliefs = [
+        belief_of(several[-1].fractions, _evidence(problem, several, study, share, informative))
+        for problem, several, share in zip(study.problems, paths, predicted, strict=True)
+    ]
+    fractions = np.array([1 - beliefs[0].mean, beliefs[0].mean]) if study.n_classes == 2 else on_simplex(beliefs)
+    chosen = fractions[study.positives]
+    held_out = np.column_stack([scores_at(several, study.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
+    grounds = [_ground(*known) for known in zip(study.problems, predicted, beliefs, strict=True)]
+    return Estimate(fractions, held_out, tried, grounds, informative)
+
+
+def _solved(sweeper: Sweeper, study: Study, grids: Sequence[Vector]) -> list[list[Path]] | None:
+    """For each two-class problem the paths without each fold, and last that with all labels; None if stopped."""
+    options = TsvmOptions(lambda_=LAMBDA)
+    paths = [[Path(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
+    steps: dict[str, Callable[[], Steps]] = {
+        f"{prefix}fractions/fold={fold}/": partial(path.steps, without(problem, study.folds == fold), options)
+        for prefix, problem, several in zip(study.prefixes, study.problems, paths, strict=True)
+        for fold, path in enumerate(several)
+    }
+    return None if stopped(sweeper.run(steps)) else paths
+
+
+def stopped(results: Sequence[Result]) -> bool:
+    """Whether the observer asked to stop."""
+    return any(result.status is Status.CANCELLED for result in results)
+
+
+def _ground(problem: Problem, predicted: float, belief: Belief) -> dict[str, float]:
+    return {"labeled": problem.labeled_fraction(), "predicted": predicted, "mean": belief.mean, "deviation": float(np.sqrt(belief.variance))}
+
+
+def _predicted(results: Sequence[Result]) -> list[float]:
+    """The share of the unlabeled rows that go to the class of each two-class problem."""
+    if len(results) == 1:
+        return [float(np.mean(results[0].unlabeled_scores > 0))]
+    winners = np.argmax([result.unlabeled_scores for result in results], axis=0)
+    return [float(share) for share in np.bincount(winners, minlength=len(results)) / len(winners)]
+
+
+def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float, informative: bool) -> Vector:
+    """All of it, added up; what is not a number (of values that overflow) says nothing."""
+    full, known, y = paths[-1], study.left_out, problem.y
+    terms = [
+        evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, informative),
+        evidence.from_prediction(full.fractions, predicted),
+        evidence.from_separation(full.fractions, full.objectives),
+    ]
+    if len(np.unique(y[known])) == 2:
+        terms.append(evidence.from_held_out(held_out_scores(paths, study.folds)[:, known], y[known]))
+    return np.asarray(sum(term for term in terms if np.isfinite(term).all()))
+
+
+def held_out_scores(paths: Sequence[Path], folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Scores of each labeled row by the path of the fold that left it out, shape (n_fractions, n_labeled); NaN where none did."""
+    scores = np.full_like(paths[-1].labeled, np.nan)
+    for fold in range(N_FOLDS):
+        scores[:, folds == fold] = paths[fold].labeled[:, folds == fold]
+    return scores
+
+
+def scores_at(paths: Sequence[Path], folds: NDArray[np.int64], fraction: float) -> Vector:
+    """Held-out scores at a fraction, between those of the grid by its logit, shape (n_labeled,)."""
+    scores, grid = held_out_scores(paths, folds), logit(paths[-1].fractions)
+    place = float(np.interp(logit(np.clip(fraction, 1e-9, 1 - 1e-9)), grid, np.arange(len(grid))))
+    low = min(int(place), len(grid) - 2)
+    return np.asarray((low + 1 - place) * scores[low] + (place - low) * scores[low + 1])

@@ -1,0 +1,66 @@
+"""From evidence over a grid of fractions to the fractions of the classes."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from core.selection.evidence import LEAST
+
+Vector = NDArray[np.float64]
+
+STEPS = (-2.7, -1.8, -0.9, 0.0, 0.9, 1.8, 2.7)
+"""of the grid, in logits around its centre"""
+_FINE = 400
+
+
+class Belief(NamedTuple):
+    """What is known of one fraction."""
+
+    mean: float
+    variance: float
+
+
+def centre_of(predicted: float, count: int, total: int) -> float:
+    """Where to look for a fraction: between what the supervised model predicts and what the labels say, nearer to these."""
+    ends = np.clip([predicted, (count + 0.5) / (total + 1)], LEAST, 1 - LEAST)
+    return float(expit(logit(ends) @ [1 / 3, 2 / 3]))
+
+
+def grid_around(centre: float) -> Vector:
+    """Fractions to try, ascending."""
+    return np.asarray(expit(logit(centre) + np.array(STEPS)))
+
+
+def belief_of(fractions: Vector, evidence: Vector) -> Belief:
+    """Mean and variance of a fraction with log-density ``evidence`` by its logit at ``fractions``, between them by straight lines."""
+    logits = np.linspace(logit(fractions[0]), logit(fractions[-1]), _FINE)
+    density = np.interp(logits, logit(fractions), evidence)
+    density = np.exp(density - density.max())
+    density /= density.sum()
+    values = expit(logits)
+    mean = float(density @ values)
+    return Belief(mean, float(density @ (values - mean) ** 2))
+
+
+def on_simplex(beliefs: list[Belief]) -> Vector:
+    """Fractions of the classes of one-vs-rest, each judged alone, that sum to 1: those that are known worst are moved most.
+
+    Least squares under the sum, weighed by the inverse variances; no class falls below a tenth of its mean.
+    """
+    means = np.array([belief.mean for belief in beliefs])
+    variances = np.array([belief.variance for belief in beliefs]) + 1e-12
+    least = 0.1 * means
+    free = np.ones(len(means), bool)
+    fractions = means.copy()
+    for _ in beliefs:
+        missing = 1.0 - fractions.sum()
+        fractions[free] += missing * variances[free] / variances[free].sum()
+        low = free & (fractions < least)
+        if not low.any():
+            break
+        fractions[low], free[low] = least[low], False
+        if not free.any():
+            break
+    return np.asarray(fractions / fractions.sum())

@@ -1,0 +1,86 @@
+"""Solutions that are made to be compared: what they say of labels that they were not told."""
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.options import SvmOptions, TsvmOptions
+from core.problem import Problem
+from core.result import Linear, Result, Status
+from core.semisup.tsvm import tsvm
+from core.supervised.svm import svm
+from core.sweeps import Request, Scores, Steps, Stopped, Vector
+
+TOLERANCE = 1e-3
+"""of the solutions: they are compared, not kept"""
+
+
+@dataclass
+class Path:
+    """Transductive solutions for several fractions in a row, each from the last: what is known of them when the steps have been run."""
+
+    fractions: Vector
+    """shape (n,), ascending"""
+    objectives: Vector = field(init=False)
+    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, NaN where there is none"""
+    labeled: NDArray[np.float64] = field(init=False)
+    """shape (n, n_labeled): their scores of all labeled rows, those that cost nothing among them"""
+
+    def steps(self, problem: Problem, options: TsvmOptions) -> Steps:
+        """Solve at the middle of the grid, and from there outwards on both sides, each solution starting from its neighbour."""
+        count, middle = len(self.fractions), len(self.fractions) // 2
+        self.objectives, self.labeled = np.full(count, np.nan), np.full((count, problem.n_labeled), np.nan)
+        first = yield from self._solve(middle, problem, options, None)
+        for side in (range(middle + 1, count), range(middle - 1, -1, -1)):
+            last = first
+            for position in side:
+                if last.status is Status.CANCELLED:
+                    return last
+                last = yield from self._solve(position, problem, options, last)
+        return first if last.status is not Status.CANCELLED else last
+
+    def _solve(self, position: int, problem: Problem, options: TsvmOptions, last: Result | None) -> Steps:
+        fraction = float(self.fractions[position])
+        own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None, "tolerance": TOLERANCE})
+        result = yield from tsvm(problem, own, None if last is None else coefficients_of(last))
+        scores = yield from labeled_scores(result, problem)
+        if scores is None:
+            return replace(result, status=Status.CANCELLED)
+        self.objectives[position], self.labeled[position] = result.objective, scores
+        return result
+
+
+@dataclass
+class Supervised:
+    """The supervised solution and its scores of all labeled rows, those that cost nothing among them."""
+
+    labeled: Vector = field(init=False)
+    """shape (n_labeled,)"""
+
+    def steps(self, problem: Problem, options: SvmOptions) -> Steps:
+        """Solve and score."""
+        result = yield from svm(problem, options)
+        scores = yield from labeled_scores(result, problem)
+        if scores is None:
+            return replace(result, status=Status.CANCELLED)
+        self.labeled = scores
+        return result
+
+
+def labeled_scores(result: Result, problem: Problem) -> Generator[Request, Any, Vector | None]:
+    """The scores of the labeled rows, shape (n_labeled,), or None if stopped."""
+    scores = np.zeros(problem.rows.n_rows)
+    try:
+        yield Scores(coefficients_of(result), (np.arange(len(scores)) >= problem.n_labeled).astype(np.float64), scores)
+    except Stopped:
+        return None
+    return scores[: problem.n_labeled]
+
+
+def coefficients_of(result: Result) -> Vector:
+    """Coefficients of a linear solution with the bias last."""
+    assert isinstance(result.decision, Linear)
+    return np.append(result.decision.coefficients, result.decision.intercept)

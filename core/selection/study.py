@@ -1,0 +1,63 @@
+"""What every selection works on: comparable rows, two-class problems, and folds of the labels."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.problem import Problem
+from core.rows import SparseRows
+from core.selection.folds import folds_of
+from core.selection.prepared import Prepared, prepared
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rows of which the first are labeled, and their two-class problems: one for two classes, for the second; for more one a class."""
+
+    prepared: Prepared
+    codes: NDArray[np.integer[Any]]
+    """shape (n_labeled,): classes of the labeled rows, from 0"""
+    folds: NDArray[np.int64]
+    """shape (n_labeled,): see core.selection.folds"""
+    problems: list[Problem]
+    """over the prepared rows"""
+    prefixes: list[str]
+    """of the phases of each problem"""
+
+    @classmethod
+    def of(
+        cls, rows: SparseRows, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], seed: int, between: Callable[[], None] = lambda: None
+    ) -> Self:
+        """A study of these rows; ``seed`` decides the folds. ``between`` is called between parts of the work; what it raises ends it."""
+        ready = prepared(rows, between)
+        positives = positives_of(len(classes))
+        problems = [Problem.of(ready.rows, np.where(codes == positive, 1.0, -1.0), seed=seed) for positive in positives]
+        return cls(ready, codes, folds_of(codes, seed), problems, prefixes_of(classes))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return max(2, len(self.problems))
+
+    @property
+    def positives(self) -> list[int]:
+        """The class of each problem."""
+        return positives_of(self.n_classes)
+
+    @property
+    def left_out(self) -> NDArray[np.bool_]:
+        """The labeled rows that some fold leaves out."""
+        return np.asarray(self.folds >= 0)
+
+
+def positives_of(n_classes: int) -> list[int]:
+    """The class that is positive in each two-class problem."""
+    return [1] if n_classes == 2 else list(range(n_classes))
+
+
+def prefixes_of(classes: Sequence[str | int]) -> list[str]:
+    """What the phases of each two-class problem begin with."""
+    return [""] if len(classes) == 2 else [f"class={label}/" for label in classes]
