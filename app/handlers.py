@@ -33,7 +33,7 @@ def _in_form(handler: Handler) -> Handler:
 
     async def formed(request: Request, error: Exception) -> Response:
         response = await handler(request, error)
-        return as_v2(response) if request.url.path.startswith(f"{V2}/") else response
+        return as_v2(response) if f"{request.url.path}/".startswith(f"{V2}/") else response
 
     return formed
 

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from app.bodies import in_thread, read_json
 from app.codecs.base import MAX_TEXT, Bounds
 from app.errors import InvalidRequest
-from app.oip import ModelMetadata, TensorMetadata
 from app.predicting import version_and_model
 from app.services import Services
 from app.tensors import SPARSE, Tensor, documents_of
@@ -50,19 +49,19 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     return await in_thread(services.predicting, _answer, version, model, body, bounds)
 
 
-def metadata(version: Version, model: Model, versions: Sequence[int]) -> ModelMetadata:
-    """What goes into a model and what comes out."""
+def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:
+    """What goes into a model and what comes out; a dimension of -1 is of any length."""
     n_columns = 1 if len(version.classes) == 2 else len(version.classes)
     outputs = [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, n_columns])]
     if model.probabilities(np.zeros((1, n_columns))) is not None:
         outputs.append(("probabilities", "FP64", [-1, len(version.classes)]))
-    return ModelMetadata(
-        name=version.name,
-        versions=[str(number) for number in versions],
-        platform=PLATFORM,
-        inputs=[TensorMetadata(name=name, datatype=datatype, shape=[-1]) for name, datatype in _INPUT_TYPES.items()],
-        outputs=[TensorMetadata(name=name, datatype=datatype, shape=shape) for name, datatype, shape in outputs],
-    )
+    return {
+        "name": version.name,
+        "versions": [str(number) for number in versions],
+        "platform": PLATFORM,
+        "inputs": [{"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in _INPUT_TYPES.items()],
+        "outputs": [{"name": name, "datatype": datatype, "shape": shape} for name, datatype, shape in outputs],
+    }
 
 
 def _answer(version: Version, model: Model, body: InferBody, bounds: Bounds) -> Response:

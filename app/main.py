@@ -27,7 +27,7 @@ _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
     *(predictions.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies),
-    *(health.router, health.measures, inference.health, inference.router, inference.bodies),
+    *(health.router, health.measures, inference.health, inference.router),
 )
 
 

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 
 import structlog
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access import CALLER
 from app.errors import TooSlow
 
 REQUEST_ID = "X-Request-ID"
-_GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_ID_HEADER = REQUEST_ID.lower().encode()
+_GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 Counted = Callable[[str, str, int, float], None]
@@ -36,19 +36,20 @@ class Traced:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(REQUEST_ID, "")
-        id = given if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8)
+        given = next((value for name, value in scope["headers"] if name == _ID_HEADER), b"")
+        id = given if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8).encode()
+        # each request has a context of its own, so there is nothing to undo
+        structlog.contextvars.bind_contextvars(request=id.decode())
         begun = time.perf_counter()
 
         async def traced(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).append(REQUEST_ID, id)
+                message["headers"] = [*message["headers"], (_ID_HEADER, id)]
                 if self._every:
                     _tell(scope, message["status"], time.perf_counter() - begun)
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request=id):
-            await self._app(scope, receive, traced)
+        await self._app(scope, receive, traced)
 
 
 def _tell(scope: Scope, status: int, seconds: float) -> None:

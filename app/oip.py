@@ -106,3 +106,7 @@ class InferenceError(Out):
     """What went wrong."""
 
     error: str
+
+
+MODELS = (ServerLive, ServerReady, ServerMetadata, ModelMetadata, ModelReady, InferenceRequest, InferenceResponse, InferenceError)
+"""All that the contract names."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.access import SCHEMES, allowed
 from app.documented import DOCUMENT, DOCUMENTS, refusals, v2_refusals
 from app.errors import V2
-from app.oip import InferenceError, InferenceRequest
 from app.schemas import LabeledDocument, ProblemOut
 
 FILE = Path(__file__).parent.parent / "openapi" / "openapi.yaml"
@@ -35,11 +35,11 @@ def describe(app: FastAPI) -> None:
 
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
     """With the schemas that no signature mentions, and without FastAPI's own form of a refusal."""
+    from app.oip import MODELS  # only now: see app.routes.inference
+
     schemas = document["components"]["schemas"]
-    _, extra = models_json_schema(
-        [(kind, "serialization") for kind in (ProblemOut, LabeledDocument, InferenceRequest, InferenceError)],
-        ref_template="#/components/schemas/{model}",
-    )
+    kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, *MODELS]
+    _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template="#/components/schemas/{model}")
     schemas |= extra["$defs"] | {"Document": DOCUMENT, "Documents": DOCUMENTS}
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)

@@ -129,6 +129,7 @@ def test_refusals_have_the_form_of_the_protocol(client: OpenInferenceClient, gat
         (gateway.client.get("/v2/models/nobody"), 404),
         (gateway.client.get("/v2/models/news/versions/7/ready"), 404),
         (gateway.client.get("/v2/nothing"), 404),
+        (gateway.client.get("/v2?x=1"), 400),
         (gateway.client.post("/v2/models/news/infer", content=b"{"), 415),
         (gateway.client.post("/v2/models/news/infer", content=b"{", headers={"Content-Type": "application/json"}), 400),
         (gateway.client.post("/v2/models/news/infer", json={"inputs": SPARSE, "outputs": [{"name": "x"}]}), 400),

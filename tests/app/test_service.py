@@ -70,7 +70,7 @@ def test_every_refusal_is_documented_as_a_problem() -> None:
     for path, method, operation in operations():
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
-                form = "application/json" if path.startswith("/v2/") else "application/problem+json"
+                form = "application/json" if path.startswith("/v2") else "application/problem+json"
                 assert list(answer["content"]) == [form], (path, method, status)
         if "requestBody" in operation:
             assert {"413", "415", "429", "408", "400" if path.startswith("/v2/") else "422"} <= set(operation["responses"]), (path, method)

@@ -1,0 +1,166 @@
+"""The runbook's commands, as they are printed."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import yaml
+
+from tests.app.conftest import serving
+from tests.e2e.service import Service, large, until
+from tests.workers.conftest import Valkey, s3_endpoint, s3_options, shared_valkey, valkey
+from workers.api_keys import ApiKeys, Scope
+from workers.contract import Attempt
+from workers.records import read
+from workers.storage import open_store
+
+__all__ = ["s3_endpoint", "shared_valkey", "valkey"]
+
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def runbook(repository: Path) -> dict[str, str]:
+    """The commands of each section that has some."""
+    sections = re.split(r"^## ", (repository / "docs/runbook.md").read_text(), flags=re.MULTILINE)[1:]
+    commands = {section.splitlines()[0]: "\n".join(re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)) for section in sections}
+    return {name: script for name, script in commands.items() if script}
+
+
+def run(script: str, folder: Path, **variables: str) -> str:
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **variables}
+    done = subprocess.run(["sh", "-euc", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def small() -> bytes:
+    chance = np.random.default_rng(0)
+    labels = np.where(np.arange(60) % 2, "left", "right")
+    points = chance.standard_normal((60, 5)) + np.where(labels == "left", 2.0, -2.0)[:, None]
+    buffer = io.BytesIO()
+    np.savez(buffer, X=points, labels=np.where(np.arange(60) < 20, labels, ""))
+    return buffer.getvalue()
+
+
+def train(service: Service) -> int:
+    dataset = service.upload(small(), "points")["id"]
+    job = service.wait_for(service.post("/v1/jobs", {"dataset": dataset, "model": "news", "algorithm": "svm"})["id"])
+    assert job["state"] == "succeeded", job
+    return int(job["model"]["version"])
+
+
+def test_the_sections(runbook: dict[str, str]) -> None:
+    assert list(runbook) == ["Is it well?", "Back up", "Restore", "Scale out", "Roll a model back", "Rotate a key"]
+
+
+def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[str, str], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    store = open_store(f"file://{data}/store")
+    old, _ = ApiKeys(store).create("portal", {Scope.PREDICT})
+    with Service(data, tmp_path / "log") as service:
+        assert "MEND" not in run(runbook["Is it well?"], tmp_path)
+        assert [train(service), train(service)] == [1, 2]
+        service.client.put("/v1/models/news/aliases/live", json={"version": 2}).raise_for_status()
+        run(runbook["Back up"], tmp_path)
+        told = run(runbook["Roll a model back"], tmp_path, URL=service.url)
+        assert '"version":1' in told.splitlines()[-1]
+        prediction = service.post("/v1/models/news@live/predict", {"documents": [{"indices": [0]}]})
+        assert prediction["version"] == 1
+        answer = service.client.delete("/v1/models/news/versions/1")
+        assert answer.status_code == 409
+        run(runbook["Rotate a key"], tmp_path)
+        states = {listed.key.name: listed.revoked for listed in ApiKeys(store).every()}
+        assert states == {"portal": True, "portal-2": False}
+        assert (tmp_path / "new.key").read_text().startswith("hm_key-")
+    restored = tmp_path / "elsewhere"
+    restored.mkdir()
+    (tmp_path / "backup.tar").rename(restored / "backup.tar")
+    run(runbook["Restore"], restored)
+    with Service(restored / "data", tmp_path / "log2") as service:
+        assert service.get("/v1/models/news")["aliases"] == {"live": 2}
+        assert service.post("/v1/models/news@live/predict", {"documents": [{"indices": [0]}]})["version"] == 2
+        assert len(service.get("/v1/jobs")["jobs"]) == 2
+        assert train(service) == 3
+    assert {listed.key.id for listed in ApiKeys(open_store(f"file://{restored}/data/store")).every()} == {old.id}
+
+
+def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: dict[str, str], tmp_path: Path) -> None:
+    with Service(tmp_path / "data", tmp_path / "log", drain_seconds="0") as service:
+        dataset = service.upload(large(20_000), "large")["id"]
+        job = service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "da"})["id"]
+        service.wait_for(job, "running")
+        run(runbook["Back up"], tmp_path)
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (tmp_path / "backup.tar").rename(folder / "backup.tar")
+    run(runbook["Restore"], folder)
+    with Service(folder / "data", tmp_path / "log2") as service:
+        assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+
+
+@contextmanager
+def process(name: str, folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker of a machine of its own, as far as files are concerned."""
+    cache = {"HALFMOON_CACHE_DIR": str(folder / name), "HALFMOON_THREADS": "1"}
+    with (folder / f"{name}.log").open("wb") as log:
+        running = subprocess.Popen([BIN / "halfmoon", "worker"], env={**os.environ, **environment, **cache}, stdout=log, stderr=log)
+        try:
+            yield running
+        finally:
+            running.terminate()
+            running.wait(60)
+
+
+def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_endpoint: str, valkey: Valkey) -> None:
+    from app.settings import GatewaySettings
+
+    httpx.put(f"{s3_endpoint}/halfmoon")
+    options = s3_options(s3_endpoint)
+    given = {f"AWS_{name.upper()}": value for name, value in options.items()}
+    given |= {"HALFMOON_REDIS_URL": valkey.url, "HALFMOON_STORE_URL": "s3://halfmoon/production"}
+    script = runbook["Scale out"].replace("redis://redis.internal:6379/0", valkey.url).replace("https://s3.internal", s3_endpoint)
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        for name in ("one", "two"):
+            stack.enter_context(process(name, tmp_path, given))
+        for name, value in given.items():
+            patch.setenv(name, value)
+        settings = [GatewaySettings(cache_dir=tmp_path / f"gateway{n}") for n in range(2)]
+        urls = [f"http://127.0.0.1:{stack.enter_context(serving(each))}" for each in settings]
+        until(lambda: httpx.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2, 60.0)
+        assert "MEND" not in run(script, tmp_path, HALFMOON_CACHE_DIR=str(tmp_path / "doctor"))
+        dataset = httpx.post(f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}).json()["id"]
+        bodies = [{"dataset": dataset, "model": f"m{n}", "algorithm": "svm"} for n in range(8)]
+        jobs = [httpx.post(f"{urls[n % 2]}/v1/jobs", json=body).json()["id"] for n, body in enumerate(bodies)]
+        until(lambda: {httpx.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"}, 60.0)
+        for url in urls:
+            answer = httpx.post(f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]})
+            assert answer.json()["labels"] == ["left"], answer.text
+        store = open_store("s3://halfmoon/production", tmp_path / "reader", options=options)
+        assert len({read(store, f"jobs/{job}/attempts/1.json", Attempt).worker for job in jobs}) == 2
+
+
+def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, tmp_path: Path) -> None:
+    from app.settings import GatewaySettings
+    from workers.connect import connect
+    from workers.live import Live
+
+    rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
+    asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}
+    with connect(valkey.url, 1.0) as redis:
+        Live(redis).ended("svm", "failed", 1.0)
+    settings = GatewaySettings(store_url=f"file://{tmp_path}/store", redis_url=valkey.url)
+    with serving(settings) as port:
+        url = f"http://127.0.0.1:{port}"
+        httpx.post(f"{url}/v1/datasets", json={"documents": [{"indices": [0]}]}).raise_for_status()
+        told = {re.split(r"[{ ]", line)[0] for line in httpx.get(f"{url}/metrics").text.splitlines() if not line.startswith("#")}
+    assert asked <= told
+    assert len(rules) >= 10
