@@ -29,8 +29,6 @@ from workers.retention import Retention
 from workers.storage import Store, open_store
 from workers.watch import Watch, job_now
 
-TIDY_SECONDS = 600.0
-
 
 @dataclass(frozen=True)
 class Services:
@@ -67,14 +65,21 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         queue = Queue(redis, settings.queue, settings.job_seconds)
         models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
         quota = Quota(store, settings.max_datasets, settings.max_stored_bytes)
-        datasets = Datasets(store, settings.limits, quota)
+        datasets = Datasets(store, settings.limits, quota, abandoned_seconds=settings.abandoned_seconds)
 
         access = Access(ApiKeys(store), settings)
         stack.enter_context(Rounds("keys", [access.refresh], settings.keys_seconds, first=0.0))
-        reconciler = Reconciler(jobs, live, queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
+        reconciler = Reconciler(
+            jobs,
+            live,
+            queue,
+            lease_seconds=settings.lease_seconds,
+            max_attempts=settings.max_attempts,
+            abandoned_seconds=settings.abandoned_seconds,
+        )
         stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
         retention = Retention(store, datasets, jobs, models.registry, settings.policy)
-        stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], TIDY_SECONDS))
+        stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_seconds))
         uploads = Room("uploads", "concurrent-requests", settings.max_uploads)
         held = Room("bodies in memory", "content-bytes", settings.max_held_bytes)
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))

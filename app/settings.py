@@ -59,6 +59,10 @@ class GatewaySettings(Settings):
     """Seconds for which the newest version of a model is remembered when the store is not a local folder."""
     reconcile_seconds: Seconds = 1.0
     """Seconds between two looks for lost or half-published jobs."""
+    tidy_seconds: Seconds = 600.0
+    """Seconds between two looks for what is no longer kept and what dead processes have left."""
+    abandoned_seconds: Seconds = 86_400.0
+    """Seconds after which an upload, a relabeling or a deletion that has not ended is taken for abandoned, and what there is of it is removed."""
     keep_versions: Keep | None = None
     """Versions kept of each model, as JSON of count, seconds and bytes, beside the newest and those that an alias or an unfinished job names."""
     keep_jobs: Keep | None = None

@@ -194,7 +194,7 @@ class Attempts:
         # without Redis, whoever reconciles finds the job unheld and does the rest
         with suppress(LiveUnavailable, QueueUnavailable):
             self._parts.live.release(job_id, attempt.number)
-            self._parts.queue.enqueue(job_id)
+            self._parts.queue.enqueue(job_id, first=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
 
 

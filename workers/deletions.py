@@ -13,7 +13,6 @@ from workers.names import born_before, new_id
 from workers.storage import Store
 
 _ALIVE_SECONDS = 10
-_REMEMBERED_SECONDS = 86_400
 _DECIDED = ".decided"
 
 
@@ -53,8 +52,8 @@ class Deletions:
             if not name.endswith(_DECIDED) and born_before(name, _ALIVE_SECONDS):
                 yield name, name.partition(".")[0]
 
-    def forget(self) -> None:
-        """Remove decisions that nobody can ask for any more."""
+    def forget(self, seconds: float) -> None:
+        """Remove decisions so old that nobody can ask for them any more."""
         for name in self._store.children("deleting"):
-            if name.endswith(_DECIDED) and born_before(name.removesuffix(_DECIDED), _REMEMBERED_SECONDS):
+            if name.endswith(_DECIDED) and born_before(name.removesuffix(_DECIDED), seconds):
                 self._store.delete(f"deleting/{name}")

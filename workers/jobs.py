@@ -45,8 +45,6 @@ from workers.storage import KeyMissing, Store
 from workers.storage.prune import prune
 from workers.storage.trouble import disk
 
-ABANDONED_SECONDS = 3600
-
 
 class _Return(Record):
     """An attempt ended unfinished and nobody died: its worker was told to stop, or taken for dead and overtaken."""

@@ -39,8 +39,12 @@ class Queue:
 
         return rq.Queue(self._name, connection=self._redis, serializer=JSONSerializer)
 
-    def enqueue(self, job_id: str) -> None:
-        """Hand a job to the next free worker. Sent twice, it is run once: a worker drops what is done or being done."""
+    def enqueue(self, job_id: str, *, first: bool = False) -> None:
+        """Hand a job to the next free worker. Sent twice, it is run once: a worker drops what is done or being done.
+
+        ``first`` is for a job that had its turn and lost it: it goes before those that wait. One that kills its workers delays the others by
+        no more than the deaths it is allowed.
+        """
         with _answering():
             self._queue.enqueue_call(
                 TASK,
@@ -49,6 +53,7 @@ class Queue:
                 timeout=self._timeout,
                 result_ttl=_RESULT_SECONDS,
                 failure_ttl=_RESULT_SECONDS,
+                at_front=first,
             )
 
     def waiting(self) -> set[str]:

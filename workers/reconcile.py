@@ -11,7 +11,7 @@ import structlog
 
 from workers.contract import Death, Job, JobState, Outcome, Problem
 from workers.errors import LiveUnavailable
-from workers.jobs import ABANDONED_SECONDS, Jobs
+from workers.jobs import Jobs
 from workers.live import Live
 from workers.names import born_before, new_id
 from workers.problems import WORKER_DIED, problem
@@ -39,13 +39,22 @@ class Reconciler:
     """
 
     def __init__(
-        self, jobs: Jobs, live: Live, queue: Queue, *, lease_seconds: float, max_attempts: int = 3, clock: Callable[[], float] = time.monotonic
+        self,
+        jobs: Jobs,
+        live: Live,
+        queue: Queue,
+        *,
+        lease_seconds: float,
+        max_attempts: int = 3,
+        abandoned_seconds: float = 86_400.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._jobs = jobs
         self._live = live
         self._queue = queue
         self._lease_seconds = lease_seconds
         self._max_attempts = max_attempts
+        self._abandoned_seconds = abandoned_seconds
         self._clock = clock
         self._missing: dict[str, tuple[int, float]] = {}
 
@@ -54,7 +63,8 @@ class Reconciler:
         repairs = Repairs([], [], [])
         before, self._missing = self._missing, {}
         missing: dict[str, tuple[int, float]] = {}
-        for id, job in self._jobs.opened(but=self._queue.waiting()):
+        # the newest first: what was lost goes before what waits, and of several the oldest ends up in front
+        for id, job in reversed(list(self._jobs.opened(but=self._queue.waiting()))):
             if job is None or job.state.final:
                 self._close(id, job)
             elif job.attempt and self._live.held(id, job.attempt):
@@ -71,6 +81,8 @@ class Reconciler:
                 else:
                     (repairs.enqueued if self.recover(job) else repairs.ended).append(id)
         self._missing = missing
+        for ids in repairs:
+            ids.reverse()
         if any(repairs):
             _log.warning("jobs repaired", **repairs._asdict())
         return repairs
@@ -86,7 +98,7 @@ class Reconciler:
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
             self._end(job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{told(self._jobs.death(id, job.attempt))}"))
             return False
-        self._queue.enqueue(id)
+        self._queue.enqueue(id, first=True)
         return True
 
     def _hopeless(self, id: str) -> bool:
@@ -94,7 +106,7 @@ class Reconciler:
 
     def _close(self, id: str, job: Job | None) -> None:
         """Take a job off the list of the unfinished that is over, or whose maker died before it stored the request, so that it was never accepted."""
-        if job is not None or born_before(id, ABANDONED_SECONDS):
+        if job is not None or born_before(id, self._abandoned_seconds):
             self._jobs.close(id)
 
     def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 from redis import Redis
@@ -64,6 +65,16 @@ def test_after_a_flush_everything_queued_is_enqueued_again(store: Store, world: 
     assert world.later() == NOTHING
     assert world.later().enqueued == ids
     assert world.queue.waiting() == set(ids)
+
+
+def test_what_was_lost_goes_before_what_waits_the_oldest_first(store: Store, world: World, redis: Redis) -> None:
+    died, lost, waits = (submit(store) for _ in range(3))
+    world.jobs.begin(died, "w")
+    world.queue.enqueue(waits)
+    world.later()
+    assert world.later().enqueued == [died, lost]
+    order = [entry.decode().rpartition("_")[0] for entry in cast("list[bytes]", redis.lrange("rq:queue:q", 0, -1))]
+    assert order == [died, lost, waits]
 
 
 def test_what_runs_is_left_alone(store: Store, world: World) -> None:

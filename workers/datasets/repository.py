@@ -23,16 +23,14 @@ from workers.settings import Limits
 from workers.storage import KeyMissing, Store
 from workers.storage.trouble import disk
 
-_UNFINISHED_SECONDS = 86_400
-"""An upload or relabeling that takes longer than this may be taken for abandoned."""
-
 
 class Datasets:
     """Datasets by id, newest first. Nothing of them changes once they are sealed."""
 
-    def __init__(self, store: Store, limits: Limits | None = None, quota: Quota | None = None) -> None:
+    def __init__(self, store: Store, limits: Limits | None = None, quota: Quota | None = None, *, abandoned_seconds: float = 86_400.0) -> None:
         self._store = store
         self._quota = quota
+        self._abandoned_seconds = abandoned_seconds
         self._limits = limits or Limits()
         self._deletions = Deletions(store)
 
@@ -135,10 +133,10 @@ class Datasets:
                 self._deletions.withdraw(mark)
 
     def collect(self) -> None:
-        """Remove what interrupted uploads, relabelings and deletions have left, once it is a day old."""
-        self._deletions.forget()
+        """Remove what interrupted uploads, relabelings and deletions have left, once they can be taken for abandoned."""
+        self._deletions.forget(self._abandoned_seconds)
         for id in self._store.children("datasets"):
-            if born_before(id, _UNFINISHED_SECONDS) and not self._store.exists(_manifest(id)):
+            if born_before(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
                 self._drop(id)
 
     def _finish_deletion(self, dataset: Dataset, mark: str) -> None:
@@ -156,7 +154,7 @@ class Datasets:
         if self._store.exists(_manifest(id)):
             return
         for other in self._store.children(f"datasets/{id}/shared"):
-            if self._store.exists(_manifest(other)) or not born_before(other, _UNFINISHED_SECONDS):
+            if self._store.exists(_manifest(other)) or not born_before(other, self._abandoned_seconds):
                 return
         self._store.delete(f"datasets/{id}")
 
