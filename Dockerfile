@@ -6,10 +6,9 @@ FROM ${BASE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=/src/constraints.txt
 RUN python3 -m venv /opt/halfmoon
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
-# the dependencies alone first: a change of the code does not fetch them again
-RUN /opt/halfmoon/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > requirements.txt \
-    && /opt/halfmoon/bin/pip install --requirement requirements.txt
+COPY pyproject.toml constraints.txt requirements.lock README.md LICENSE ./
+# the dependencies alone first: a change of the code does not fetch them again; a file that is not the locked one is refused
+RUN /opt/halfmoon/bin/pip install --require-hashes --no-deps --requirement requirements.lock
 COPY app app
 COPY workers workers
 COPY core core

@@ -65,6 +65,12 @@ def test_the_gateway_is_published_on_loopback_only(services: dict[str, dict[str,
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
+def test_all_that_the_image_is_built_from_reaches_the_builder(repository: Path) -> None:
+    sent = {line[1:] for line in (repository / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (repository / "Dockerfile").read_text(), re.MULTILINE)
+    assert {name for names in copied for name in names.split()} == sent
+
+
 def test_the_image_runs_without_root(repository: Path) -> None:
     users = re.findall(r"^USER (.+)$", (repository / "Dockerfile").read_text(), re.MULTILINE)
     assert users

@@ -2,11 +2,16 @@
 
 import re
 import tomllib
-from importlib.metadata import entry_points
+from collections.abc import Iterator
+from importlib.metadata import distribution, entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
+Locked = dict[NormalizedName, Requirement]
 
 
 def name_of(requirement: str) -> str:
@@ -43,3 +48,64 @@ def test_the_command_is_installed() -> None:
 def test_the_licence_is_mit(project: dict[str, Any], repository: Path) -> None:
     assert project["license"] == "MIT"
     assert (repository / "LICENSE").read_text().startswith("MIT License\n")
+
+
+@pytest.fixture
+def locked(repository: Path) -> Locked:
+    """The requirements of the lock file by name."""
+    text = (repository / "requirements.lock").read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    found = [Requirement(line.partition(" --hash")[0]) for line in lines]
+    return {canonicalize_name(each.name): each for each in found}
+
+
+def needed(requirements: list[str]) -> Iterator[NormalizedName]:
+    """Names of what these requirements need here, they themselves among it."""
+    waiting, seen = [Requirement(each) for each in requirements], set()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        extras = requirement.extras or {""}
+        if not any(requirement.marker is None or requirement.marker.evaluate({"extra": extra}) for extra in extras):
+            continue
+        if name not in seen:
+            seen.add(name)
+            yield name
+            waiting += [
+                inner
+                for each in distribution(name).requires or []
+                if (inner := Requirement(each)).marker is None or any(inner.marker.evaluate({"extra": extra}) for extra in extras)
+            ]
+
+
+def test_the_lock_holds_all_that_runs_and_nothing_else(project: dict[str, Any], pins: list[str], locked: Locked) -> None:
+    here = {name for name, requirement in locked.items() if requirement.marker is None or requirement.marker.evaluate()}
+    assert set(needed(project["dependencies"])) == here
+    versions = {canonicalize_name(name): version for name, _, version in (pin.partition("==") for pin in pins)}
+    assert {name: str(locked[name].specifier) for name in here} == {name: f"=={versions[name]}" for name in here}
+
+
+def test_the_image_installs_what_is_locked(repository: Path) -> None:
+    installs = re.findall(r"pip install (.*)", (repository / "Dockerfile").read_text())
+    assert installs == ["--require-hashes --no-deps --requirement requirements.lock", "--no-deps ."]
+
+
+def test_what_is_installed_fits_together(locked: Locked) -> None:
+    for name, requirement in locked.items():
+        if requirement.marker is None or requirement.marker.evaluate():
+            for each in map(Requirement, distribution(name).requires or []):
+                if each.marker is None or each.marker.evaluate({"extra": ""}):
+                    assert each.specifier.contains(distribution(each.name).version, prereleases=True), (name, str(each))
+
+
+def test_nothing_that_runs_asks_for_its_licence_to_be_passed_on(locked: Locked) -> None:
+    """As the GPL does; a library under it could not be part of a service under MIT."""
+    for name, requirement in locked.items():
+        if requirement.marker is None or requirement.marker.evaluate():
+            told = distribution(name).metadata
+            licences = [
+                *(told.get_all("License-Expression") or []),
+                *(each for each in told.get_all("Classifier") or [] if each.startswith("License")),
+            ]
+            assert not [each for each in licences if re.search(r"\b(A?GPL|GNU (Affero )?General Public)", each) and "Lesser" not in each], name
