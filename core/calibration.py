@@ -1,4 +1,9 @@
-"""From scores to probabilities: a sigmoid a column, fitted on held-out scores, and odds that agree with the class fractions."""
+"""From scores to probabilities: a sigmoid a column, fitted on held-out scores, and odds that agree with the class fractions.
+
+A sigmoid tells one class from the rest. Its odds, ``exp(slope · score + offset)``, are what a class has for it against the same rest, so classes are
+weighed against each other by their odds; the sigmoids themselves, which all end at 1, would leave every document of two likely classes undecided and
+were measured to be far too unsure (mean sureness .61 where .79 were right).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +24,8 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True)
 class Calibration:
-    """``p_c ∝ odds_c · sigmoid(slopes_c · score_c + offsets_c)``; with one column of scores the first class takes one minus the second's sigmoid."""
+    """``p_c ∝ odds_c · exp(slopes_c · score_c + offsets_c)``; of two classes, which have one column of scores, the first has ``p ∝ odds``: with
+    odds of 1 the second's probability is the sigmoid."""
 
     slopes: Vector
     """shape (n_columns,), above 0: a label never contradicts its probability within a column"""
@@ -30,7 +36,7 @@ class Calibration:
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """shape (n_rows, n_classes), rows summing to 1."""
-        return _normalised(_sigmoids(self.slopes, self.offsets, scores) * self.odds)
+        return _normalised(_likelihoods(self.slopes, self.offsets, scores) * self.odds)
 
     def to_json(self) -> dict[str, list[float]]:
         """As it is stored with its model."""
@@ -55,7 +61,7 @@ def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], s
     slopes, offsets = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
     odds = np.ones(n_classes)
     if fractions is not None and len(scores):
-        odds = raked(_sigmoids(slopes, offsets, scores), fractions)
+        odds = raked(_likelihoods(slopes, offsets, scores), fractions)
     return Calibration(slopes, offsets, odds)
 
 
@@ -109,10 +115,12 @@ def raked(likelihoods: NDArray[np.float64], fractions: Vector) -> Vector:
     return np.asarray(odds / np.exp(np.log(odds).mean()))
 
 
-def _sigmoids(slopes: Vector, offsets: Vector, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """shape (n_rows, n_classes)"""
+def _likelihoods(slopes: Vector, offsets: Vector, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The odds of the sigmoids, shape (n_rows, n_classes), the largest of a row being 1."""
     margins = slopes * scores + offsets
-    return _sigmoid(np.column_stack([-margins, margins]) if margins.shape[1] == 1 else margins)
+    if margins.shape[1] == 1:
+        margins = np.column_stack([np.zeros(len(margins)), margins])
+    return np.asarray(np.exp(margins - margins.max(axis=1, keepdims=True, initial=-np.inf)))
 
 
 def _sigmoid(margins: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -120,12 +120,13 @@ def judged(study: Study, supervised: Candidate, transductive: Candidate) -> tupl
     """How the two compare on the labels left out, as numbers and as a sentence."""
     known = study.left_out
     codes = study.codes[known]
-    verdict = compared(right(supervised.held_out[known], codes), right(transductive.held_out[known], codes))
+    likelihoods = likelihood(study, supervised), likelihood(study, transductive)
+    verdict = compared(likelihoods, right(supervised.held_out[known], codes), right(transductive.held_out[known], codes))
     why = (
-        f"of {len(codes)} labels left out in turn, the transductive model alone got {verdict.only_second} right and the supervised one alone "
-        f"{verdict.only_first}, "
+        f"{len(codes)} labels left out in turn have a log-likelihood of {verdict.second:.1f} by the transductive model (which alone gets "
+        f"{verdict.only_second} right) and of {verdict.first:.1f} by the supervised one (which alone gets {verdict.only_first} right): "
     )
-    return verdict, why + ("so the unlabeled documents would do harm" if verdict.against_second else "which does not speak against it")
+    return verdict, why + ("the unlabeled documents seem to do harm" if verdict.against_second else "nothing speaks against the unlabeled documents")
 
 
 def _solvers(study: Study, best: Candidate, options: AutoOptions, found: Estimate | None) -> list[Callable[[], Steps]]:
@@ -155,11 +156,16 @@ def _report(
     if found is not None:
         positives = [str(classes[positive]) for positive in study.positives]
         tried.append({"algorithm": "tsvm", "lambda": LAMBDA, "lambda_u": 1.0, "fractions": dict(zip(positives, found.grids, strict=True))})
-    held_out = verdict and {"labels": int(study.left_out.sum()), "folds": N_FOLDS, "only_svm_right": verdict.only_first}
+    held_out = verdict and {
+        "labels": int(study.left_out.sum()),
+        "folds": N_FOLDS,
+        "svm": {"log_likelihood": verdict.first, "alone_right": verdict.only_first},
+        "tsvm": {"log_likelihood": verdict.second, "alone_right": verdict.only_second},
+    }
     return {
         "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
         "tried": tried,
-        "held_out": held_out and verdict and {**held_out, "only_tsvm_right": verdict.only_second},
+        "held_out": held_out,
         "features": "each divided by its root mean square" if study.prepared.equalised else "all by one scale",
         **({} if found is None else found.told(classes)),
     }

@@ -1,6 +1,5 @@
 """Which of two ways to learn held-out labels speak for."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,20 +7,24 @@ from numpy.typing import NDArray
 
 
 class Comparison(NamedTuple):
-    """Held-out labels that only one of two models gets right."""
+    """Two models on labels that neither was told."""
 
+    first: float
+    """log-likelihood of the labels by the first model, in nats"""
+    second: float
     only_first: int
+    """labels that only the first gets right: easier to tell a person, but with few labels the counts are too coarse to decide by"""
     only_second: int
 
     @property
     def against_second(self) -> bool:
-        """Whether the second does worse by more than chance lets it: by more than one standard error of the difference (McNemar's test)."""
-        return self.only_first - self.only_second > math.sqrt(self.only_first + self.only_second)
+        """Whether the labels are less likely by the second."""
+        return self.second < self.first
 
 
-def compared(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Comparison:
-    """From whether each of the two got each held-out label right."""
-    return Comparison(int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first)))
+def compared(likelihoods: tuple[float, float], first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Comparison:
+    """From the likelihoods, and from whether each of the two got each label right."""
+    return Comparison(*likelihoods, int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first)))
 
 
 def right(scores: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:

@@ -1,0 +1,171 @@
+"""Fractions, method and probabilities of generated documents whose truth is known."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.progress import TracePoint
+from core.result import Status
+from core.rows import SparseRows
+from core.training import Training, train
+from tests.core.problems import rows_of
+
+
+class Pool(NamedTuple):
+    rows: SparseRows
+    codes: NDArray[np.int32]
+    truth: NDArray[np.int64]
+
+
+def pool(seed: int, fractions: list[float], per_class: int = 6, gap: float = 2.2, n: int = 400, d: int = 12) -> Pool:
+    """Gaussian classes around orthogonal centres, of given sizes; as many labels of each class."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(len(fractions), n, p=fractions)
+    centres = gap * np.eye(len(fractions), d)
+    codes = np.full(n, -1, np.int32)
+    for code in range(len(fractions)):
+        codes[np.flatnonzero(truth == code)[:per_class]] = code
+    return Pool(rows_of(rng.standard_normal((n, d)) + centres[truth]), codes, truth)
+
+
+def fit(data: Pool, algorithm: str = "auto", options: dict[str, Any] | None = None, **more: Any) -> Training:
+    return train(data.rows, data.codes, [f"c{k}" for k in range(int(data.codes.max()) + 1)], algorithm, options or {}, threads=1, **more)
+
+
+def error(training: Training, data: Pool) -> float:
+    return float(np.mean(training.model.labels_of(training.scores) != data.truth[training.unlabeled]))
+
+
+def variation(training: Training, data: Pool) -> float:
+    assert training.report is not None
+    rest = data.truth[training.unlabeled]
+    found = list(training.report["class_fractions"].values())
+    return float(np.abs(np.bincount(rest, minlength=len(found)) / len(rest) - found).sum() / 2)
+
+
+@pytest.mark.parametrize("fractions", [[0.85, 0.15], [0.5, 0.5], [0.2, 0.8]])
+def test_fractions_that_the_labels_hide_are_found(fractions: list[float]) -> None:
+    runs = [pool(seed, fractions) for seed in range(3)]
+    found = np.mean([variation(fit(data, "tsvm"), data) for data in runs])
+    hidden = abs(0.5 - fractions[0])
+    assert found < max(0.06, 0.5 * hidden)
+
+
+def test_many_classes_have_fractions_too() -> None:
+    data = pool(0, [0.6, 0.2, 0.15, 0.05], n=600, gap=3.0)
+    training = fit(data)
+    assert training.report is not None
+    assert sum(training.report["class_fractions"].values()) == pytest.approx(1)
+    assert variation(training, data) < 0.15 < 0.3 < variation(fit(data, "tsvm", {"positive_fraction": "labeled"}), data)
+
+
+def test_auto_does_well_where_the_default_of_others_loses() -> None:
+    runs = [pool(seed, [0.85, 0.15], gap=3.0) for seed in range(4)]
+    auto, labels, supervised = (
+        np.mean([error(fit(data, algorithm, options), data) for data in runs])
+        for algorithm, options in (("auto", {}), ("tsvm", {"positive_fraction": "labeled"}), ("svm", {}))
+    )
+    assert auto < labels - 0.2
+    assert auto < supervised + 0.05
+
+
+@pytest.mark.parametrize("fraction", [0.02, 0.98])
+def test_the_supervised_model_is_kept_where_labels_left_out_speak_against_the_other(fraction: float) -> None:
+    """A fraction that cannot be true drags the boundary through a class, and labels left out end on the wrong side."""
+    data = pool(0, [0.5, 0.5], per_class=15, gap=3.0)
+    training = fit(data, options={"positive_fraction": fraction})
+    assert training.report is not None
+    assert training.report["chosen"]["algorithm"] == "svm"
+    assert "harm" in training.report["chosen"]["why"]
+    held_out = training.report["held_out"]
+    assert held_out["svm"]["log_likelihood"] > held_out["tsvm"]["log_likelihood"] + 2
+    assert held_out["svm"]["alone_right"] > held_out["tsvm"]["alone_right"]
+    assert error(training, data) < error(fit(data, "tsvm", {"positive_fraction": fraction}), data) - 0.1
+
+
+def test_the_report_tells_what_was_tried_and_why() -> None:
+    training = fit(pool(1, [0.7, 0.3]))
+    report = training.report
+    assert report is not None
+    assert set(report) == {"chosen", "tried", "held_out", "features", "class_fractions", "estimate"}
+    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm"]
+    grounds = report["estimate"]["classes"]["c1"]
+    assert grounds["mean"] == report["class_fractions"]["c1"]
+    assert 0 < grounds["deviation"] < 0.3
+    assert report["held_out"]["labels"] == 12
+    assert training.probabilities is not None
+    np.testing.assert_allclose(training.probabilities.mean(axis=0), list(report["class_fractions"].values()), atol=1e-3)
+    assert training.model.calibration is not None
+
+
+@pytest.mark.parametrize(("options", "expected"), [({"positive_fraction": 0.25}, 0.25), ({"class_fractions": "labeled"}, 0.5)])
+def test_fractions_that_are_told_stand(options: dict[str, Any], expected: float) -> None:
+    for algorithm in ("auto", "tsvm"):
+        report = fit(pool(2, [0.7, 0.3]), algorithm, options).report
+        assert report is not None
+        assert report["class_fractions"]["c1"] == pytest.approx(expected)
+        assert report.get("estimate") is None
+
+
+def test_without_unlabeled_documents_it_is_the_supervised_model() -> None:
+    data = pool(0, [0.5, 0.5], n=40)
+    whole = Pool(data.rows, data.truth.astype(np.int32), data.truth)
+    training = fit(whole)
+    assert training.report is not None
+    assert training.report["chosen"]["algorithm"] == "svm"
+    assert training.model.calibration is not None
+
+
+def test_one_label_a_class_is_enough() -> None:
+    training = fit(pool(0, [0.5, 0.5], per_class=1))
+    assert training.status is Status.CONVERGED
+    assert training.report is not None
+    assert training.report["held_out"]["labels"] == 0
+
+
+def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> None:
+    plain = pool(3, [0.6, 0.4], per_class=30, gap=3.0)
+    scales = np.ones(12)
+    scales[5] = 1e5
+    dense = np.zeros((plain.rows.n_rows, 12))
+    owners = np.repeat(np.arange(plain.rows.n_rows), np.diff(plain.rows.indptr))
+    dense[owners, plain.rows.indices] = plain.rows.values
+    data = Pool(rows_of(dense * scales), plain.codes, plain.truth)
+    training = fit(data)
+    assert training.report is not None
+    assert training.report["features"].startswith("each")
+    assert error(training, data) < 0.15
+    np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
+def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str) -> None:
+    data = pool(0, [0.6, 0.3, 0.1], n=3000, d=60)
+    told: list[TracePoint] = []
+
+    def after(calls: int) -> Training:
+        told.clear()
+
+        def observer(point: TracePoint, /) -> bool:
+            told.append(point)
+            return len(told) >= calls
+
+        return fit(data, algorithm, observer=observer)
+
+    for calls in (1, 3):
+        assert after(calls).status is Status.CANCELLED
+        assert len(told) == calls
+    assert after(10**9).status is Status.CONVERGED
+    assert len(told) > 3
+    fractions = [point.fraction for point in told]
+    assert max(fractions) <= 1
+    assert fractions[-1] > fractions[0]
+
+
+def test_the_same_seed_gives_the_same_model() -> None:
+    data = pool(4, [0.8, 0.2])
+    one, other = (fit(data, seed=5) for _ in range(2))
+    np.testing.assert_array_equal(one.scores, other.scores)
+    assert one.report == other.report

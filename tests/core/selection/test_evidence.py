@@ -1,0 +1,94 @@
+"""Each source of evidence for a fraction, alone."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import beta
+
+from core.selection import evidence
+from core.selection.fractions import Belief, belief_of, centre_of, grid_around, on_simplex
+
+GRID = expit(np.linspace(-4, 4, 161))
+
+
+@pytest.mark.parametrize(
+    ("counts", "looks"), [([5, 5], True), ([10, 9, 10], True), ([22, 20], True), ([12, 8], False), ([1, 19], False), ([50, 60], False)]
+)
+def test_equal_counts_look_designed(counts: list[int], looks: bool) -> None:
+    assert evidence.designed(np.array(counts)) == looks
+
+
+def test_counts_make_the_posterior_of_a_share() -> None:
+    """For two classes and a flat prior: Beta(1 + 3, 1 + 17)."""
+    belief = belief_of(GRID, evidence.from_counts(GRID, 3, 20, 2, True))
+    known = beta(4, 18)
+    assert belief.mean == pytest.approx(known.mean(), abs=2e-3)
+    assert belief.variance == pytest.approx(known.var(), rel=0.05)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_designed_counts_say_nothing(n_classes: int) -> None:
+    wide = expit(np.linspace(-12, 12, 400))
+    one, other = (evidence.from_counts(wide, count, 20, n_classes, False) for count in (1, 19))
+    np.testing.assert_array_equal(one, other)
+    assert belief_of(wide, one).mean == pytest.approx(1 / n_classes, abs=0.01)
+
+
+def test_a_prediction_is_likeliest_where_it_is_and_off_by_a_logit() -> None:
+    said = evidence.from_prediction(GRID, 0.3)
+    assert GRID[np.argmax(said)] == pytest.approx(0.3, abs=0.02)
+    assert evidence.from_prediction(expit(np.array([logit(0.3) + 1])), 0.3) == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize("predicted", [0.0, 1.0])
+def test_a_prediction_of_nothing_rules_nothing_out(predicted: float) -> None:
+    assert np.isfinite(evidence.from_prediction(GRID, predicted)).all()
+
+
+def test_held_out_labels_are_against_what_gets_them_wrong() -> None:
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    right, half, wrong = evidence.from_held_out(np.array([y, [1.0, 1.0, 1.0, 1.0], -y]), y)
+    assert right > half > wrong
+    assert half == pytest.approx((right + wrong) / 2)
+
+
+def test_no_held_out_label_counts_for_more_than_one() -> None:
+    """Two positive labels among forty weigh two, and all negative ones together as much."""
+    y = np.repeat([1.0, -1.0], [2, 38])
+    nothing = evidence.from_held_out(np.zeros((1, 40)), y)
+    assert nothing[0] == pytest.approx(-4 * np.log(2))
+
+
+def test_separation_is_on_equal_footing() -> None:
+    """Solutions that explain the same share of their labels are as good at any fraction, and a better one is better."""
+    trivial = 2 * GRID * (1 - GRID)
+    np.testing.assert_allclose(evidence.from_separation(GRID, 0.3 * trivial), evidence.WORTH * -np.log(0.3))
+    dip = 0.3 * trivial * np.where(np.abs(GRID - 0.2) < 0.02, 0.8, 1.0)
+    assert GRID[np.argmax(evidence.from_separation(GRID, dip))] == pytest.approx(0.2, abs=0.02)
+
+
+def test_the_grid_surrounds_its_centre() -> None:
+    grid = grid_around(0.2)
+    assert np.all(np.diff(grid) > 0)
+    assert grid[len(grid) // 2] == pytest.approx(0.2)
+    assert grid[0] < 0.02
+    assert grid[-1] > 0.7
+
+
+def test_the_centre_lies_between_labels_and_prediction() -> None:
+    assert 0.1 < centre_of(0.1, 10, 20) < 0.5
+    assert 0.0 < centre_of(0.0, 1, 20) < 0.1
+
+
+@pytest.mark.parametrize("means", [[0.2, 0.3, 0.5], [0.3, 0.3, 0.7], [0.1, 0.1, 0.1, 0.1], [0.9, 0.9, 0.01]])
+def test_fractions_of_one_vs_rest_are_brought_to_sum_to_one(means: list[float]) -> None:
+    fractions = on_simplex([Belief(mean, 0.01) for mean in means])
+    assert fractions.sum() == pytest.approx(1)
+    assert (fractions > 0).all()
+    if sum(means) == pytest.approx(1):
+        np.testing.assert_allclose(fractions, means)
+
+
+def test_what_is_known_worst_is_moved_most() -> None:
+    fractions = on_simplex([Belief(0.5, 1e-6), Belief(0.5, 1e-2), Belief(0.2, 1e-6)])
+    np.testing.assert_allclose(fractions, [0.5, 0.3, 0.2], atol=1e-3)
