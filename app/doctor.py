@@ -140,7 +140,7 @@ def _disk(settings: GatewaySettings) -> Iterator[Finding]:
     free = shutil.disk_usage(there).free
     advice = "" if free > _ROOM_BYTES else ": uploads and fetched files go there; choose another with HALFMOON_CACHE_DIR"
     yield Finding("disk", free > _ROOM_BYTES, f"{free / 2**30:.1f} GiB are free at {there}{advice}")
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     advice = "" if most >= _OPEN_FILES else f": raise it (ulimit -n) to {_OPEN_FILES} or more, a connection takes one"
     yield Finding("disk", most >= _OPEN_FILES, f"{most} files may be open{advice}")
 

@@ -21,6 +21,7 @@ _MEANINGS = {
     507: "The store has no room left",
 }
 
+NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"}
 LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}
 LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null takes a label away.", "additionalProperties": LABEL}
 DOCUMENT: dict[str, Any] = {

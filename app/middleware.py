@@ -93,19 +93,20 @@ class Patient:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun, size, whole = time.monotonic(), 0, False
+        waited, size, whole = 0.0, 0, False
 
         async def in_time() -> Message:
-            nonlocal size, whole
+            nonlocal waited, size, whole
             if whole:
                 return await receive()
-            now = time.monotonic()
-            wait = min(self._idle, begun + self._idle + size / self._rate - now)
+            begun = time.monotonic()
             try:
-                async with asyncio.timeout(wait):
+                # what the service itself takes over the body between two pieces is not the client's fault
+                async with asyncio.timeout(min(self._idle, self._idle + size / self._rate - waited)):
                     message = await receive()
             except TimeoutError:
                 raise TooSlow(self._idle, self._rate) from None
+            waited += time.monotonic() - begun
             size += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             return message

@@ -1,6 +1,7 @@
 """Runs the gateway under uvicorn."""
 
 import ctypes
+import resource
 import socket
 import sys
 from contextlib import nullcontext
@@ -33,6 +34,7 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
         check_door(settings, settings.host if listening is None else listening.getsockname()[0])
         configure_logging(settings.log_format, settings.log_level)
         _keep_freed_memory()
+        _open_many_files()
         server = uvicorn.Server(_config(settings))
         server.run(None if listening is None else [listening])
     return 0 if server.started else 1
@@ -51,6 +53,12 @@ def _config(settings: GatewaySettings) -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=PATIENCE,
     )
+
+
+def _open_many_files() -> None:
+    """A connection takes a file, and systems grant few until they are asked."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _keep_freed_memory() -> None:

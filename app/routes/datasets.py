@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from app.bodies import in_thread, read_dataset, read_json
 from app.checked import CheckedRoute, PlainRoute
-from app.documented import DOCUMENT_BODY, ENCODING, LABELS, json_body, path_parameter, refusals
+from app.documented import DOCUMENT_BODY, ENCODING, LABELS, NAME, json_body, path_parameter, refusals
 from app.routes.paging import Cursor, Limit
 from app.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.services import Has, services_of
@@ -21,7 +21,7 @@ _NAME = {
     "in": "query",
     "required": False,
     "description": "1 to 128 letters, digits, '.', '_' or '-', for people to recognise it by; a relabeled dataset keeps its name by default.",
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+    "schema": NAME,
 }
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
 _LABELS: dict[str, Any] = {

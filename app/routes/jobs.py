@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from app.access import CALLER
 from app.bodies import in_thread, read_json
 from app.checked import CheckedRoute, PlainRoute
-from app.documented import DOCUMENTS, ENCODING, json_body, refusals
+from app.documented import DOCUMENTS, ENCODING, NAME, json_body, refusals
 from app.events import events_of
 from app.routes.paging import Cursor, Limit
 from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
@@ -41,7 +41,7 @@ _OPTIONS = {
     "default": {},
 }
 _SUBMIT: dict[str, Any] = {
-    **json_body(JobBody, _EXAMPLE, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS),
+    **json_body(JobBody, _EXAMPLE, model=NAME, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS),
     "parameters": [_KEY, ENCODING],
 }
 _TEXT = {"schema": {"type": "string"}}

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from app.bodies import in_thread, read_json
 from app.checked import CheckedRoute, PlainRoute
-from app.documented import ENCODING, json_body, path_parameter, refusals
+from app.documented import ENCODING, NAME, json_body, path_parameter, refusals
 from app.routes.numbers import VersionNumber, checked_number
 from app.routes.paging import Cursor, Limit
 from app.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
@@ -18,7 +18,7 @@ bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=PlainRoute)
 
 _ALIAS: dict[str, Any] = {
     **json_body(AliasBody, {"version": 3}),
-    "parameters": [path_parameter("name", "Of the model."), path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'."), ENCODING],
+    "parameters": [path_parameter("name", "Of the model."), path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.", NAME), ENCODING],
 }
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import threading
 import time
@@ -53,7 +54,8 @@ class Gateway:
 
     def kept(self) -> list[str]:
         """Everything below the folders of the store, but the locks and folders of the staging area itself."""
-        found = (path.relative_to(self.root) for path in self.root.rglob("*"))
+        # os.walk bears with folders that vanish meanwhile
+        found = [Path(folder, name).relative_to(self.root) for folder, folders, files in os.walk(self.root) for name in (*folders, *files)]
         return sorted(str(path) for path in found if len(path.parts) > (2 if path.parts[0] == ".staging" else 1))
 
     def upload(self, documents: list[dict[str, Any]], **query: str) -> dict[str, Any]:

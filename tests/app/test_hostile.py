@@ -7,13 +7,16 @@ import threading
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from app import connection
+from app import bodies, connection
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
 from tests.e2e.service import until
+from workers.contract import Job
+from workers.jobs import Jobs
 
 LINE = b'{"indices": [1, 2, 3]}\n'
 
@@ -69,6 +72,20 @@ def test_a_body_that_drips_is_given_up(start: Start) -> None:
     until(lambda: gateway.kept() == [], 5.0)
 
 
+def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = start(body_idle_seconds=0.2, body_rate=1e9)
+    take = bodies._take
+
+    def slowly(body: Any, builder: Any, data: bytes) -> None:
+        time.sleep(0.15)
+        take(body, builder, data)
+
+    monkeypatch.setattr(bodies, "_take", slowly)
+    answer = gateway.client.post("/v1/datasets", content=LINE * 50_000, headers={"Content-Type": NDJSON})
+    assert answer.status_code == 201, answer.text
+    assert answer.elapsed.total_seconds() > 0.4
+
+
 def test_slow_uploads_hold_no_thread(start: Start) -> None:
     """More of them than there are threads, and others are served as if they were not there."""
     gateway = start(parse_threads=1, body_idle_seconds=20.0)
@@ -117,6 +134,36 @@ def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypat
             while not answer.endswith(b'{"status":"live"}'):
                 answer += client.recv(65536)
             time.sleep(0.4)
+
+
+def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    looks: list[float] = []
+    look = Jobs.get
+
+    def counted(self: Jobs, id: str) -> Job:
+        if threading.current_thread().name.startswith("watch"):
+            looks.append(time.monotonic())
+        return look(self, id)
+
+    monkeypatch.setattr(Jobs, "get", counted)
+    clients = [dial(gateway) for _ in range(200)]
+    try:
+        for client in clients:
+            client.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        for client in clients:
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        threads = threading.active_count()
+        gateway.client.post(f"/v1/jobs/{job}/cancel").raise_for_status()
+        for client in clients:
+            assert b'"state":"cancelled"' in all_of(client)
+    finally:
+        for client in clients:
+            client.close()
+    assert len(looks) <= 2 + 1.2 * (looks[-1] - looks[0]) / 0.25
+    assert sum(thread.name.startswith("watch") for thread in threading.enumerate()) <= 2
+    assert threading.active_count() <= threads + 2
+    until(lambda: gateway.client.get(f"/v1/jobs/{job}").json()["state"] == "cancelled", 5.0)
 
 
 @pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict", "/v1/jobs"])

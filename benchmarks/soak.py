@@ -1,0 +1,168 @@
+"""Mixed load for minutes on the whole service, and what is left of it: ``python -m benchmarks.soak [minutes]`` writes ``docs/soak.md``.
+
+Eight clients upload, train, watch, predict, list, relabel, cancel and delete, as fast as they are answered; one leaves in the middle of uploads.
+"""
+
+import json
+import random
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import numpy as np
+import psutil
+
+from benchmarks.base import machine, table, write
+from benchmarks.documents import as_json, as_npz, documents, labels_of
+from benchmarks.running import Service, service
+
+_CLIENTS = 8
+_SAMPLE_SECONDS = 2.0
+_SETTLING = 0.2
+"""share of the time after which memory is looked at: caches fill, threads start"""
+
+
+class Load:
+    """Clients until a deadline, and what they were answered."""
+
+    def __init__(self, url: str, deadline: float) -> None:
+        self.answers: Counter[tuple[str, int]] = Counter()
+        self.broken: Counter[str] = Counter()
+        self._url = url
+        self._deadline = deadline
+        given = documents(300)
+        self._upload = as_npz(given, [label if place < 60 else "" for place, label in enumerate(labels_of(given))])
+        self._predict = as_json(documents(5, seed=1))
+
+    def run(self, number: int) -> None:
+        """One client."""
+        chance = random.Random(number)
+        acts = [self._train, self._predict_all, self._look, self._leave, self._predict_all]
+        with httpx.Client(base_url=self._url, timeout=60.0, trust_env=False) as client:
+            while time.monotonic() < self._deadline:
+                try:
+                    chance.choice(acts)(client, chance)
+                except httpx.HTTPError as error:
+                    self.broken[type(error).__name__] += 1
+
+    def _call(self, client: httpx.Client, method: str, path: str, name: str, **options: Any) -> Any:
+        answer = client.request(method, path, **options)
+        self.answers[f"{method} {name}", answer.status_code] += 1
+        return answer.json() if answer.is_success and answer.headers.get("content-type") == "application/json" else {}
+
+    def _train(self, client: httpx.Client, chance: random.Random) -> None:
+        npz = {"Content-Type": "application/x-npz"}
+        dataset = self._call(client, "POST", "/v1/datasets", "/v1/datasets", content=self._upload, headers=npz).get("id")
+        other = self._call(client, "PUT", f"/v1/datasets/{dataset}/labels", "/v1/datasets/{id}/labels", json={"labels": {"70": "a"}}).get("id")
+        body = {"dataset": dataset, "model": f"m{chance.randrange(4)}", "algorithm": chance.choice(["svm", "tsvm"])}
+        job = self._call(client, "POST", "/v1/jobs", "/v1/jobs", json=body).get("id")
+        if chance.random() < 0.3:
+            self._call(client, "POST", f"/v1/jobs/{job}/cancel", "/v1/jobs/{id}/cancel")
+        with client.stream("GET", f"/v1/jobs/{job}/events") as events:
+            self.answers["GET /v1/jobs/{id}/events", events.status_code] += 1
+            for _ in events.iter_bytes():
+                pass
+        self._call(client, "GET", f"/v1/jobs/{job}/trace", "/v1/jobs/{id}/trace")
+        for kind, id in (("jobs", job), ("datasets", other), ("datasets", dataset)):
+            self._call(client, "DELETE", f"/v1/{kind}/{id}", f"/v1/{kind}/{{id}}")
+
+    def _predict_all(self, client: httpx.Client, chance: random.Random) -> None:
+        for _ in range(20):
+            path = f"/v1/models/m{chance.randrange(4)}/predict"
+            self._call(client, "POST", path, "/v1/models/{name}/predict", content=self._predict, headers={"Content-Type": "application/json"})
+
+    def _look(self, client: httpx.Client, chance: random.Random) -> None:
+        for path in ("/v1/datasets", "/v1/jobs", "/v1/models", "/metrics", "/v1/health/ready"):
+            self._call(client, "GET", path, path)
+        versions = self._call(client, "GET", f"/v1/models/m{chance.randrange(4)}", "/v1/models/{name}").get("versions", [])
+        for version in versions[:-2]:
+            path = f"/v1/models/{version['name']}/versions/{version['version']}"
+            self._call(client, "DELETE", path, "/v1/models/{name}/versions/{number}")
+
+    def _leave(self, client: httpx.Client, chance: random.Random) -> None:
+        parts = urlsplit(self._url)
+        with socket.create_connection((parts.hostname, parts.port)) as leaving:
+            head = f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-npz\r\nContent-Length: {len(self._upload)}\r\n\r\n"
+            leaving.sendall(head.encode() + self._upload[: chance.randrange(len(self._upload))])
+        self.broken["left by intent"] += 1
+
+
+def sampled(process: psutil.Process, deadline: float) -> list[tuple[float, float, int]]:
+    """Minutes, MB and open files of a process, again and again."""
+    begun, found = time.monotonic(), []
+    while time.monotonic() < deadline:
+        found.append(((time.monotonic() - begun) / 60, process.memory_info().rss / 1e6, process.num_fds()))
+        time.sleep(_SAMPLE_SECONDS)
+    return found
+
+
+def soak(running: Service, minutes: float) -> str:
+    """Load the service and tell."""
+    begun = time.monotonic()
+    deadline = begun + 60 * minutes
+    load = Load(running.url, deadline)
+    threads = [threading.Thread(target=load.run, args=(number,)) for number in range(_CLIENTS)]
+    for thread in threads:
+        thread.start()
+    samples = sampled(running.gateway, deadline)
+    for thread in threads:
+        thread.join()
+    time.sleep(10)
+    after = running.gateway.num_fds()
+    staged = len(list((running.data / "store" / ".staging").glob("*/*")))
+    return _told(load, np.array(samples), minutes, after, staged)
+
+
+def _told(load: Load, samples: Any, minutes: float, files: int, staged: int) -> str:
+    settled = samples[int(_SETTLING * len(samples)) :]
+    slope = float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
+    failures = sum(count for (_, status), count in load.answers.items() if status >= 500)
+    total = sum(load.answers.values())
+    rows = sorted((call, status, count) for (call, status), count in load.answers.items())
+    return "\n".join(
+        [
+            "# Mixed load",
+            "",
+            f"Made by `python -m benchmarks.soak {minutes:g}` on: {machine()}.",
+            f"One gateway and one worker; {_CLIENTS} clients for {minutes:g} minutes that upload, relabel, train, watch, cancel, predict, list",
+            "and delete as fast as they are answered, on a machine that others may use.",
+            "",
+            table(
+                ["what", "figure"],
+                [
+                    ("requests", f"{total:,}"),
+                    ("answered with 5xx", failures),
+                    ("connections that broke", json.dumps({name: count for name, count in load.broken.items() if name != "left by intent"})),
+                    ("clients that left in the middle of an upload", load.broken["left by intent"]),
+                    ("gateway's memory after a fifth of the time, at the end", f"{settled[0, 1]:.0f} MB, {settled[-1, 1]:.0f} MB"),
+                    ("its slope from then on", f"{slope:+.2f} MB a minute"),
+                    (
+                        "its open files after a fifth of the time, at most, ten seconds after the end",
+                        f"{settled[0, 2]:.0f}, {samples[:, 2].max():.0f}, {files}",
+                    ),
+                    ("files left in the staging area", staged),
+                ],
+            ),
+            "",
+            table(["call", "status", "times"], rows),
+            "",
+        ]
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Run and write."""
+    minutes = float(arguments[0]) if arguments else 10.0
+    with tempfile.TemporaryDirectory(prefix="halfmoon-soak-") as folder, service(Path(folder)) as running:
+        write("soak.md", soak(running, minutes))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
