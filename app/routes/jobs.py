@@ -80,9 +80,10 @@ def list_jobs(
 ) -> JobPage:
     """Jobs, newest first."""
     found, following = services.jobs.list(state, model, limit, cursor)
-    for job in found:
-        if job.state in (JobState.RUNNING, JobState.CANCELLING):
-            with suppress(LiveUnavailable):
+    # whoever does not answer for one is not asked for the others: each time would be waited out
+    with suppress(LiveUnavailable):
+        for job in found:
+            if job.state in (JobState.RUNNING, JobState.CANCELLING):
                 job.progress = services.live.progress(job.request.id) or job.progress
     return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following)
 

@@ -1,6 +1,7 @@
 """Jobs over HTTP: taking them in, refusing them, following and cancelling them, and what they leave."""
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -348,6 +349,22 @@ def test_without_redis(start: Start, tmp_path: Any) -> None:
     assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "Redis cannot be written"
     assert gateway.client.get("/v1/health/live").status_code == 200
     assert "halfmoon_redis_up 0.0" in gateway.client.get("/metrics").text
+
+
+def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        gateway = start(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_seconds=0.4)
+        jobs, dataset = Jobs(gateway.store), gateway.upload(TWO_CLASSES)["id"]
+        for _ in range(8):
+            job, _ = jobs.submit(dataset=dataset, model="news", algorithm="svm", options={}, seed=0)
+            assert jobs.begin(job.request.id, "w") is not None
+        begun = time.monotonic()
+        listed = gateway.client.get("/v1/jobs").json()["jobs"]
+        assert [job["state"] for job in listed] == ["running"] * 8
+        assert time.monotonic() - begun < 2 * 0.4
+        begun = time.monotonic()
+        problem_of(gateway.job(dataset=dataset), 503)
+        assert time.monotonic() - begun < 2 * 0.4
 
 
 def test_a_lost_queue_is_filled_again(start: Start, valkey: Valkey, queue: Queue) -> None:
