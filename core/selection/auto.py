@@ -15,7 +15,7 @@ from core.result import Linear, Result
 from core.selection import evidence
 from core.selection.choice import Comparison, compared, right
 from core.selection.estimate import LAMBDA, Estimate, estimate, stopped
-from core.selection.folds import N_FOLDS, without
+from core.selection.folds import N_FOLDS
 from core.selection.path import Supervised
 from core.selection.stages import Stages
 from core.selection.study import Study
@@ -90,7 +90,7 @@ def tuned(sweeper: Sweeper, study: Study) -> Candidate | None:
     runs = {(ridge, column, fold): Supervised() for ridge in LAMBDAS for column in range(len(study.problems)) for fold in range(N_FOLDS)}
     steps: dict[str, Callable[[], Steps]] = {
         f"{study.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
-            run.steps, without(study.problems[column], study.folds == fold), SvmOptions(lambda_=ridge)
+            run.steps, study.problems[column], study.folds == fold, SvmOptions(lambda_=ridge)
         )
         for (ridge, column, fold), run in runs.items()
     }

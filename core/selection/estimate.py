@@ -13,7 +13,7 @@ from core.options import SvmOptions, TsvmOptions
 from core.problem import Problem
 from core.result import Result, Status
 from core.selection import evidence
-from core.selection.folds import N_FOLDS, without
+from core.selection.folds import N_FOLDS
 from core.selection.fractions import Belief, belief_of, centre_of, grid_around, on_simplex
 from core.selection.path import Path
 from core.selection.study import Study
@@ -94,7 +94,7 @@ def _solved(sweeper: Sweeper, study: Study, grids: Sequence[Vector]) -> list[lis
     options = TsvmOptions(lambda_=LAMBDA)
     paths = [[Path(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
     steps: dict[str, Callable[[], Steps]] = {
-        f"{prefix}fractions/fold={fold}/": partial(path.steps, without(problem, study.folds == fold), options)
+        f"{prefix}fractions/fold={fold}/": partial(path.steps, problem, study.folds == fold, options)
         for prefix, problem, several in zip(study.prefixes, study.problems, paths, strict=True)
         for fold, path in enumerate(several)
     }

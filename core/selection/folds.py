@@ -27,7 +27,7 @@ def folds_of(codes: NDArray[np.integer[Any]], seed: int, count: int = N_FOLDS) -
 
 
 def without(problem: Problem, rows: NDArray[np.bool_]) -> Problem:
-    """The same problem as if some of its labeled rows, shape (n_labeled,), were not there: they cost nothing."""
+    """The same problem as if some of its labeled rows, shape (n_labeled,), were not there: they cost nothing. Takes a number a row of memory."""
     costs = problem.costs.copy()
     costs[: problem.n_labeled][rows] = 0.0
     costs.flags.writeable = False

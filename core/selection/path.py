@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from core.options import SvmOptions, TsvmOptions
 from core.problem import Problem
 from core.result import Linear, Result, Status
+from core.selection.folds import without
 from core.semisup.tsvm import tsvm
 from core.supervised.svm import svm
 from core.sweeps import Request, Scores, Steps, Stopped, Vector
 
-TOLERANCE = 1e-3
+TOLERANCE = 1e-2
 """of the solutions: they are compared, not kept"""
 
 
@@ -29,8 +30,14 @@ class Path:
     labeled: NDArray[np.float64] = field(init=False)
     """shape (n, n_labeled): their scores of all labeled rows, those that cost nothing among them"""
 
-    def steps(self, problem: Problem, options: TsvmOptions) -> Steps:
-        """Solve at the middle of the grid, and from there outwards on both sides, each solution starting from its neighbour."""
+    def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: TsvmOptions) -> Steps:
+        """Solve at the middle of the grid, and from there outwards on both sides, each solution starting from its neighbour.
+
+        Labeled rows that are ``hidden``, shape (n_labeled,), do not count. The solutions themselves are not kept.
+        """
+        return _ending((yield from self._outwards(without(problem, hidden), options)))
+
+    def _outwards(self, problem: Problem, options: TsvmOptions) -> Steps:
         count, middle = len(self.fractions), len(self.fractions) // 2
         self.objectives, self.labeled = np.full(count, np.nan), np.full((count, problem.n_labeled), np.nan)
         first = yield from self._solve(middle, problem, options, None)
@@ -60,14 +67,20 @@ class Supervised:
     labeled: Vector = field(init=False)
     """shape (n_labeled,)"""
 
-    def steps(self, problem: Problem, options: SvmOptions) -> Steps:
-        """Solve and score."""
+    def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: SvmOptions) -> Steps:
+        """Solve and score; labeled rows that are ``hidden``, shape (n_labeled,), do not count."""
+        problem = without(problem, hidden)
         result = yield from svm(problem, options)
         scores = yield from labeled_scores(result, problem)
         if scores is None:
-            return replace(result, status=Status.CANCELLED)
+            return _ending(replace(result, status=Status.CANCELLED))
         self.labeled = scores
-        return result
+        return _ending(result)
+
+
+def _ending(result: Result) -> Result:
+    """How a solution ended, without the solution: there are many of them, and each is as large as the data has rows and columns."""
+    return replace(result, decision=Linear(np.zeros(0), 0.0), unlabeled_scores=np.zeros(0))
 
 
 def labeled_scores(result: Result, problem: Problem) -> Generator[Request, Any, Vector | None]:

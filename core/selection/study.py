@@ -1,7 +1,7 @@
 """What every selection works on: comparable rows, two-class problems, and folds of the labels."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +34,9 @@ class Study:
         """A study of these rows; ``seed`` decides the folds. ``between`` is called between parts of the work; what it raises ends it."""
         ready = prepared(rows, between)
         positives = positives_of(len(classes))
-        problems = [Problem.of(ready.rows, np.where(codes == positive, 1.0, -1.0), seed=seed) for positive in positives]
+        whole = Problem.of(ready.rows, np.ones(len(codes)), seed=seed)
+        # they share the costs, a number a row
+        problems = [replace(whole, y=np.where(codes == positive, 1.0, -1.0)) for positive in positives]
         return cls(ready, codes, folds_of(codes, seed), problems, prefixes_of(classes))
 
     @property
