@@ -45,6 +45,11 @@ class BalancedOptions(Options):
         description="Fractions of the unlabeled documents in the classes, summing to 1; labeled or estimate, as above; null: see positive_fraction.",
     )
 
+    @property
+    def estimated(self) -> bool:
+        """Whether the fractions are to be estimated."""
+        return (self.positive_fraction if self.class_fractions is None else self.class_fractions) == "estimate"
+
 
 class LinearOptions(Options):
     """What every algorithm of the linear family takes."""

@@ -51,6 +51,22 @@ def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, a
     assert not parts.live.held(id, 1)
 
 
+def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, parts: Parts) -> None:
+    id = submit(store, algorithm="auto")
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.report is not None
+    assert outcome.report["chosen"]["algorithm"] in ("svm", "tsvm")
+    assert sum(outcome.report["class_fractions"].values()) == pytest.approx(1)
+    labels = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
+    assert all(0 <= line["probability"] <= 1 for line in labels)
+    model = Models(store).load(Models(store).resolve("news"))
+    found = model.probabilities(model.scores(rows({0: 1.0}, {1: 1.0})))
+    assert found is not None
+    assert np.allclose(found.sum(axis=1), 1)
+
+
 def test_more_classes_and_integers(store: Store, parts: Parts) -> None:
     documents = rows(*[{place % 3: 1.0} for place in range(12)])
     dataset = make_dataset(store, [Batch(documents, [(30, 10, 20)[place % 3] if place < 6 else None for place in range(12)])])

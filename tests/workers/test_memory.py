@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from core.kernel_options import CccpOptions
 from core.memory import training_bytes
 from core.options import AnnealingOptions, SvmOptions, TsvmOptions
-from core.registry import algorithm
 from tests.workers.conftest import submit
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState
@@ -35,12 +35,12 @@ def test_a_job_that_is_too_large_fails_before_it_starts(parts: Parts, store: Sto
     ("name", "options", "n_documents", "n_nonzeros", "n_features", "n_classes", "measured"),
     [
         ("svm", SvmOptions(), 400_000, 4_000_000, 10_000, 2, 29),
-        ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 2, 39),
-        ("da", AnnealingOptions(), 400_000, 4_000_000, 10_000, 2, 57),
-        ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 8, 421),
-        ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 16, 474),
-        ("tsvm", TsvmOptions(), 20_000, 400_000, 2_000_000, 8, 312),
-        ("cccp_tsvm", algorithm("cccp_tsvm").options(), 5_000, 50_000, 10_000, 2, 102),
+        ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 2, 39),
+        ("da", AnnealingOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 2, 57),
+        ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 8, 421),
+        ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 16, 474),
+        ("tsvm", TsvmOptions(positive_fraction="labeled"), 20_000, 400_000, 2_000_000, 8, 312),
+        ("cccp_tsvm", CccpOptions(positive_fraction="labeled"), 5_000, 50_000, 10_000, 2, 102),
     ],
 )
 def test_the_estimate_is_above_what_was_measured_but_not_by_much(
