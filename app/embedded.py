@@ -41,6 +41,8 @@ class Plan:
     """how long a worker that is told to stop may go on with its job"""
     store_url: str | None = None
     """where the store is, if not in the data folder"""
+    redis_url: str | None = None
+    """where the children reach Valkey, if not at its own socket: something that stands between them"""
 
 
 class Stop:
@@ -136,7 +138,7 @@ def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, sto
 def _start_rest(plan: Plan, path: Path, door: socket.socket, supervisor: Supervisor) -> None:
     environment = {
         **plan.environment,
-        "HALFMOON_REDIS_URL": valkey.url(path),
+        "HALFMOON_REDIS_URL": plan.redis_url or valkey.url(path),
         "HALFMOON_STORE_URL": plan.store_url or (plan.data / "store").as_uri(),
         "HALFMOON_CACHE_DIR": str(plan.data / "cache"),
     }

@@ -20,10 +20,14 @@ READY = "Halfmoon is ready: "
 
 
 class Service:
-    """A context manager; leaving it stops the service and makes sure that nothing of it is left."""
+    """A context manager; leaving it stops the service and makes sure that nothing of it is left.
 
-    def __init__(self, data: Path, log: Path, workers: int = 1, **settings: str) -> None:
-        self._command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers)]
+    ``through`` is the Redis URL of something between the service and its own Valkey.
+    """
+
+    def __init__(self, data: Path, log: Path, workers: int = 1, through: str | None = None, **settings: str) -> None:
+        direct = ["app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers)]
+        self._command = [sys.executable, "-m", *(direct if through is None else ["tests.storm.launch", through, str(data), str(workers)])]
         self._log = log
         self._environment = {**os.environ, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
         self._seen: set[psutil.Process] = set()
@@ -68,12 +72,15 @@ class Service:
         """Those of the family ever seen that still live."""
         return [process for process in self._seen if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
-    def named(self, word: str) -> list[psutil.Process]:
-        """The service's own children whose command line has this word, each with its children after it."""
+    def parts(self, word: str) -> list[psutil.Process]:
+        """The service's own children whose command line has this word."""
         assert self.process is not None
         self.family()
-        children = [child for child in psutil.Process(self.process.pid).children() if any(word in part for part in words_of(child))]
-        return [process for child in children for process in (child, *child.children(recursive=True))]
+        return [child for child in psutil.Process(self.process.pid).children() if any(word in part for part in words_of(child))]
+
+    def named(self, word: str) -> list[psutil.Process]:
+        """The service's own children whose command line has this word, each with its children after it."""
+        return [process for child in self.parts(word) for process in (child, *child.children(recursive=True))]
 
     def kill(self, word: str) -> None:
         """SIGKILL to a part and to what it has started."""
@@ -132,8 +139,8 @@ def until(true: Callable[[], bool], seconds: float) -> None:
         time.sleep(0.05)
 
 
-def large(n_documents: int = 60_000, n_features: int = 20_000, per_document: int = 60) -> bytes:
-    """Two overlapping topics, 200 documents labeled: a training of several seconds. As npz."""
+def large(n_documents: int = 60_000, n_features: int = 20_000, per_document: int = 60, labeled: int = 200) -> bytes:
+    """Two overlapping topics, some documents labeled: as it is, a training of several seconds. As npz."""
     chance = np.random.default_rng(7)
     topic = chance.integers(0, 2, n_documents)
     indices = chance.integers(0, n_features, (n_documents, per_document))
@@ -144,7 +151,7 @@ def large(n_documents: int = 60_000, n_features: int = 20_000, per_document: int
         (n_documents, n_features),
     )
     rows.sum_duplicates()
-    labels = np.where(np.arange(n_documents) < 200, np.array(["left", "right"])[topic], "")
+    labels = np.where(np.arange(n_documents) < labeled, np.array(["left", "right"])[topic], "")
     buffer = io.BytesIO()
     np.savez(buffer, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape), labels=labels)
     return buffer.getvalue()

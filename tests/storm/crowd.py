@@ -1,0 +1,198 @@
+"""Clients who use the service while it is being harmed: they insist on an answer, and note every one."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import httpx
+
+from tests.e2e.service import large
+from tests.storm.ledger import Answer, Ledger, Promise
+
+STEADY = "steady"
+"""The model that is there from before the storm, for predictions."""
+_MODELS = ("red", "green", "blue")
+_PATIENCE = 20.0
+_PAUSE = 0.1
+_LABELED = 200
+_DOCUMENT = {"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}
+_LINEAR = ("svm", "tsvm", "da")
+_ALGORITHMS = {"small": (*_LINEAR, "cccp_tsvm", "ramp_svm"), "medium": _LINEAR, "long": _LINEAR}
+_SIZES = {"small": (250, 200, 10), "medium": (4_000, 5_000, 30), "long": (30_000, 20_000, 50)}
+"""documents, features, features a document"""
+_SHARES = {"small": 2, "medium": 3, "long": 2}
+
+
+class Body(NamedTuple):
+    """Documents as they are uploaded, and how the service knows them again."""
+
+    size: str
+    content: bytes
+    n_documents: int
+    sha256: str = ""
+
+
+class Caller:
+    """One client; not for many threads."""
+
+    def __init__(self, url: str, ledger: Ledger) -> None:
+        self._http = httpx.Client(base_url=url, timeout=_PATIENCE, trust_env=False)
+        self._ledger = ledger
+
+    def call(self, what: str, method: str, path: str, **options: Any) -> httpx.Response | None:
+        """The answer, noted; None if there was none."""
+        began = time.time()
+        try:
+            answer = self._http.request(method, path, **options)
+        except httpx.HTTPError:
+            self._ledger.answers.append(Answer(what, began, time.time(), None))
+            return None
+        self._ledger.answers.append(Answer(what, began, time.time(), answer.status_code, answer.headers.get("Retry-After")))
+        return answer
+
+    def insist(self, what: str, method: str, path: str, **options: Any) -> httpx.Response:
+        """As ``call``, until there is an answer that is final."""
+        while True:
+            answer = self.call(what, method, path, **options)
+            if answer is not None and answer.status_code not in (429, 503, 507):
+                return answer
+            time.sleep(_PAUSE)
+
+    def upload(self, body: Body, name: str) -> str | None:
+        headers = {"Content-Type": "application/x-npz"}
+        return self._made(self.call("upload", "POST", "/v1/datasets", params={"name": name}, content=body.content, headers=headers), name)
+
+    def relabel(self, dataset: str, labels: dict[str, Any], name: str) -> str | None:
+        return self._made(self.call("relabel", "PUT", f"/v1/datasets/{dataset}/labels", params={"name": name}, json={"labels": labels}), name)
+
+    def _made(self, answer: httpx.Response | None, name: str) -> str | None:
+        if answer is None:
+            return None
+        if answer.status_code != 201:
+            self._ledger.refused.add(name)
+            return None
+        told = answer.json()
+        self._ledger.datasets[told["id"]] = Promise(told["n_documents"], told["sha256"], name)
+        return str(told["id"])
+
+    def train(self, body: dict[str, Any], key: str, insist: bool = True) -> str | None:
+        """The job that was accepted, if one was."""
+        ask: Callable[..., httpx.Response | None] = self.insist if insist else self.call
+        answer = ask("train", "POST", "/v1/jobs", json=body, headers={"Idempotency-Key": key})
+        if answer is None or answer.status_code != 202:
+            return None
+        job = str(answer.json()["id"])
+        self._ledger.accept(key, job)
+        return job
+
+    def delete(self, dataset: str) -> None:
+        promise = self._ledger.datasets.pop(dataset, None)
+        if promise is None:
+            return
+        # who is not answered asks again: then 404 says that it was done
+        if self.insist("delete", "DELETE", f"/v1/datasets/{dataset}").status_code in (204, 404):
+            self._ledger.deleted.add(dataset)
+        else:
+            self._ledger.datasets[dataset] = promise
+
+    def look(self, job: str) -> None:
+        answer = self.call("read", "GET", f"/v1/jobs/{job}")
+        if answer is not None and answer.status_code == 200:
+            self._ledger.saw(job, answer.json()["state"])
+
+    def predict(self) -> None:
+        self.call("predict", "POST", f"/v1/models/{STEADY}/predict", json=_DOCUMENT)
+
+    def close(self) -> None:
+        self._http.close()
+
+
+class Member:
+    """A client that trains so many jobs, one whenever there is a permit, and does now and then what else people do, as its seed has it."""
+
+    def __init__(self, caller: Caller, ledger: Ledger, bodies: Sequence[Body], seed: str, permits: threading.Semaphore) -> None:
+        self._caller = caller
+        self._ledger = ledger
+        self._bodies = bodies
+        self._seed = seed
+        self._chance = Random(seed)
+        self._permits = permits
+        self._own: dict[str, Body] = {}
+
+    def work(self, jobs: int) -> None:
+        for number in range(jobs):
+            self._permits.acquire()
+            self.turn(f"{self._seed}-{number}")
+
+    def turn(self, name: str) -> None:
+        """One job, and something beside."""
+        chance, caller = self._chance, self._caller
+        job = None
+        while job is None:
+            dataset, body = self._dataset(name)
+            algorithm = chance.choice(_ALGORITHMS[body.size])
+            asked = {"dataset": dataset, "model": chance.choice(_MODELS), "algorithm": algorithm, "seed": chance.randrange(1000)}
+            job = caller.train(asked, f"{name}-{dataset}")
+        if chance.random() < 0.2:
+            time.sleep(chance.random())
+            caller.insist("cancel", "POST", f"/v1/jobs/{job}/cancel")
+        if chance.random() < 0.2 and len(self._own) > 1:
+            gone = chance.choice(list(self._own))
+            del self._own[gone]
+            caller.delete(gone)
+        caller.predict()
+        caller.look(chance.choice(list(self._ledger.jobs)))
+        for path in ("/v1/jobs", "/v1/datasets", "/v1/models"):
+            caller.call("read", "GET", path, params={"limit": 10})
+
+    def _dataset(self, name: str) -> tuple[str, Body]:
+        """One that this client has, or a new one, uploaded or relabeled."""
+        chance = self._chance
+        while True:
+            draw = chance.random()
+            if self._own and draw < 0.4:
+                return chance.choice(list(self._own.items()))
+            if self._own and draw < 0.6:
+                base, body = chance.choice(list(self._own.items()))
+                labels = {str(chance.randrange(body.n_documents)): chance.choice(("left", "right", None)) for _ in range(3)}
+                made = self._caller.relabel(base, labels, f"{name}-{draw:.9f}")
+            else:
+                body = chance.choices(self._bodies, [_SHARES[body.size] for body in self._bodies])[0]
+                made = self._caller.upload(body, f"{name}-{draw:.9f}")
+            if made is not None:
+                self._own[made] = body
+                return made, body
+            time.sleep(_PAUSE)
+
+
+class Prober(threading.Thread):
+    """Asks all the time, and only once, for what must go on without Redis, and while Redis is away for what must not."""
+
+    def __init__(self, caller: Caller, dataset: str, away: Callable[[], bool]) -> None:
+        super().__init__(name="prober", daemon=True)
+        self._caller = caller
+        self._dataset = dataset
+        self._away = away
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        number = 0
+        while not self._over.wait(_PAUSE):
+            number += 1
+            self._caller.predict()
+            for path in (f"/v1/datasets/{self._dataset}", "/v1/jobs?limit=5", f"/v1/models/{STEADY}"):
+                self._caller.call("read", "GET", path)
+            if self._away():
+                asked = {"dataset": self._dataset, "model": "probe", "algorithm": "svm"}
+                self._caller.train(asked, f"probe-{number}", insist=False)
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
+
+
+def bodies() -> list[Body]:
+    """Documents of all sizes."""
+    return [Body(size, large(*shape, labeled=min(_LABELED, shape[0] // 5)), shape[0]) for size, shape in _SIZES.items()]

@@ -1,0 +1,128 @@
+"""Faults, injected for real into the processes of a running service. Nothing here needs privileges beyond owning them (Linux)."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from random import Random
+
+import psutil
+
+from tests.e2e.service import Service
+from tests.storm.ledger import Kind, Ledger, Running
+from tests.storm.proxy import Cut, Proxy
+from workers import records
+from workers.contract import Attempt
+from workers.jobs import Jobs
+from workers.storage import KeyMissing, Store
+
+_FILE_BYTES = (0, 1 << 10, 1 << 16)
+"""Largest file that can be written while the disk is full: nothing, records only, or records and the smallest arrays."""
+_ENDING_SECONDS = 60.0
+_VICTIM_SECONDS = 4.0
+
+
+class Injector:
+    """Does harm to a service and notes it. ``lease`` is its lease; processes are stopped for longer than that."""
+
+    def __init__(self, service: Service, proxy: Proxy, store: Store, ledger: Ledger, chance: Random, lease: float) -> None:
+        self._service = service
+        self._proxy = proxy
+        self._store = store
+        self._ledger = ledger
+        self._chance = chance
+        self._lease = lease
+
+    def inject(self, kind: Kind) -> bool:
+        """Do it and, where it is one that ends, take it back. False if for some seconds there was nothing to do it to."""
+        match kind:
+            case Kind.REDIS_REFUSED | Kind.REDIS_SILENT:
+                self._cut(kind)
+            case Kind.DISK_FULL:
+                self._fill()
+            case _:
+                return self._strike(kind)
+        return True
+
+    def _strike(self, kind: Kind) -> bool:
+        deadline = time.monotonic() + _VICTIM_SECONDS
+        while (victim := self._victim(kind)) is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        with suppress(psutil.NoSuchProcess):
+            with self._ledger.injected(kind, self._run_by(victim)):
+                match kind:
+                    case Kind.CHILD_STOPPED | Kind.WORKER_STOPPED | Kind.GATEWAY_STOPPED:
+                        victim.suspend()
+                        time.sleep(self._lease * self._chance.uniform(1.3, 2.2))
+                        victim.resume()
+                    case Kind.WORKER_TOLD:
+                        victim.terminate()
+                        victim.wait(_ENDING_SECONDS)
+                    case _:
+                        victim.kill()
+            return True
+        return False
+
+    def _victim(self, kind: Kind) -> psutil.Process | None:
+        match kind:
+            case Kind.CHILD_KILLED | Kind.CHILD_STOPPED:
+                found = [child for worker in self._service.parts("worker") for child in _children(worker)]
+            case Kind.WORKER_KILLED | Kind.WORKER_STOPPED | Kind.WORKER_TOLD:
+                # rather one that works
+                found = self._service.parts("worker")
+                found = [worker for worker in found if _children(worker)] or found
+            case Kind.VALKEY_KILLED:
+                found = self._service.parts("valkey-server")
+            case _:
+                found = self._service.parts("api")
+        return self._chance.choice(found) if found else None
+
+    def _run_by(self, victim: psutil.Process) -> tuple[Running, ...]:
+        """What a worker, or the worker of this child, has under way."""
+        pids = {str(victim.pid), str(victim.ppid())}
+        jobs = Jobs(self._store)
+        return tuple(running for id in jobs.unfinished_ids() for running in _attempts(self._store, jobs, id, pids))
+
+    def _cut(self, kind: Kind) -> None:
+        how = Cut.REFUSED if kind is Kind.REDIS_REFUSED else Cut.SILENT
+        with self._ledger.injected(kind), self._proxy.cut(how):
+            time.sleep(self._chance.uniform(2.0, 5.0))
+
+    def _fill(self) -> None:
+        """The system refuses to let any file of gateway and workers grow beyond a size: what a full disk is to a process, without one."""
+        with self._ledger.injected(Kind.DISK_FULL), self._no_file_beyond(self._chance.choice(_FILE_BYTES)):
+            time.sleep(self._chance.uniform(1.0, 3.0))
+
+    @contextmanager
+    def _no_file_beyond(self, size: int) -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.callback(lambda: _limit(self._writers(), -1))
+            _limit(self._writers(), size)
+            yield
+
+    def _writers(self) -> Sequence[psutil.Process]:
+        """Parents before their children, so that none is born with a limit that was just lifted."""
+        parents = [*self._service.parts("api"), *self._service.parts("worker")]
+        return [*parents, *(child for parent in parents for child in _children(parent))]
+
+
+def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[Running]:
+    number = jobs.last_attempt(id)
+    with suppress(KeyMissing):
+        if number and not jobs.over(id) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
+            attempt = records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
+            if attempt.worker.split(".")[-2] in pids:
+                yield Running(id, number)
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.NoSuchProcess):
+        return process.children()
+    return []
+
+
+def _limit(processes: Sequence[psutil.Process], size: int) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.rlimit(psutil.RLIMIT_FSIZE, (size, -1))

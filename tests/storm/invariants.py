@@ -1,0 +1,303 @@
+"""What must hold after a storm, whatever was done to the service: each check yields a sentence for everything that is wrong."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.storm.ledger import REDIS_AWAY, Answer, Fault, Kind, Ledger
+from workers import records
+from workers.contract import Attempt, Dataset, File, Job, Version
+from workers.datasets import Datasets
+from workers.errors import NotFound
+from workers.jobs import Jobs
+from workers.storage import Store
+from workers.storage.digest import sha256_of
+
+AGAIN_SECONDS = 10.0
+"""within which a job whose worker has died runs again"""
+ANSWER_SECONDS = 10.0
+"""within which every request is answered, or its connection ends"""
+_EDGE_SECONDS = 0.3
+_EXPECTED = {200, 201, 202, 204, 404, 409}
+_DISTURBING = (*REDIS_AWAY, Kind.DISK_FULL, Kind.GATEWAY_STOPPED, Kind.WORKER_STOPPED, Kind.CHILD_STOPPED)
+
+
+class Evidence(NamedTuple):
+    """What is known when all is over and the collector had its time."""
+
+    ledger: Ledger
+    store: Store
+    root: Path
+    """the store's folder"""
+    drain_seconds: float
+    known: Mapping[int, str]
+    """digest of the documents of each size that were uploaded, by how many there are"""
+    max_attempts: int = 3
+
+    @property
+    def jobs(self) -> Iterator[Job]:
+        return Jobs(self.store).every()
+
+    @property
+    def versions(self) -> list[Version]:
+        """All ever made, also those that were deleted."""
+        return [
+            records.read(self.store, f"models/{name}/versions/{entry}", Version)
+            for name in self.store.children("models")
+            for entry in self.store.children(f"models/{name}/versions")
+        ]
+
+
+class RunAgain(NamedTuple):
+    """A job whose worker or worker's child was killed."""
+
+    kind: Kind
+    job: str
+    seconds: float | None
+    """until its next attempt began; None if it never did"""
+    disturbed: float
+    """seconds of these in which something else was wrong too"""
+
+
+def accepted_jobs_have_ended(evidence: Evidence) -> Iterator[str]:
+    for id, seen in evidence.ledger.jobs.items():
+        try:
+            state = Jobs(evidence.store).get(id).state
+        except NotFound:
+            yield f"job {id} was accepted and is lost"
+            continue
+        if not state.final:
+            yield f"job {id} is still {state.value}"
+        if seen - {state.value}:
+            yield f"job {id} is {state.value} and was shown as {', '.join(sorted(seen))}"
+
+
+def no_job_was_doubled(evidence: Evidence) -> Iterator[str]:
+    """One job for each key, and none that nobody was told of."""
+    for key, jobs in evidence.ledger.keys.items():
+        if len(jobs) > 1:
+            yield f"key {key} made {len(jobs)} jobs"
+    for job in evidence.jobs:
+        if job.request.id not in evidence.ledger.jobs:
+            yield f"job {job.request.id} was never accepted"
+
+
+def successes_have_one_version(evidence: Evidence) -> Iterator[str]:
+    made: dict[str, list[Version]] = {}
+    for version in evidence.versions:
+        made.setdefault(version.job, []).append(version)
+    for job in evidence.jobs:
+        versions = made.pop(job.request.id, [])
+        told = [(job.request.model, job.version)] if job.version is not None else []
+        if [(version.name, version.number) for version in versions] != told:
+            yield f"job {job.request.id} is {job.state.value}, tells of {told} and has {[(each.name, each.number) for each in versions]}"
+        for version in versions:
+            yield from (f"version {version.name}/{version.number}: {wrong}" for wrong in _damages(evidence, version.files))
+    for job_id in made:
+        yield f"versions are of job {job_id}, which does not exist"
+
+
+def versions_have_no_gaps(evidence: Evidence) -> Iterator[str]:
+    names: dict[str, list[int]] = {}
+    for version in evidence.versions:
+        names.setdefault(version.name, []).append(version.number)
+    for name, numbers in names.items():
+        if sorted(numbers) != list(range(1, len(numbers) + 1)):
+            yield f"model {name} has versions {sorted(numbers)}"
+
+
+def promised_datasets_are_whole(evidence: Evidence) -> Iterator[str]:
+    """And whatever else is visible is whole too."""
+    visible = {dataset.id: dataset for dataset in Datasets(evidence.store).every()}
+    for id, promise in list(evidence.ledger.datasets.items()):
+        found = visible.get(id)
+        if found is None:
+            yield f"dataset {id} was promised and is missing"
+        elif (found.n_documents, found.sha256, found.name) != promise:
+            yield f"dataset {id} is not what was promised"
+    for dataset in visible.values():
+        yield from (f"dataset {dataset.id}: {wrong}" for wrong in _torn(evidence, dataset))
+
+
+def nothing_else_is_visible(evidence: Evidence) -> Iterator[str]:
+    """A dataset whose request was not answered may be there; one that was refused or deleted may not."""
+    for dataset in Datasets(evidence.store).every():
+        if dataset.name in evidence.ledger.refused:
+            yield f"dataset {dataset.id} was refused and is there"
+        if dataset.id in evidence.ledger.deleted:
+            yield f"dataset {dataset.id} was deleted and is there"
+
+
+def nothing_is_left_behind(evidence: Evidence) -> Iterator[str]:
+    """No temporary file, no half dataset, no mark, no file of an attempt that came to nothing."""
+    store = evidence.store
+    yield from (f"{path} is left" for path in evidence.root.glob(".staging/*/*"))
+    for id in store.children("datasets"):
+        if not store.exists(f"datasets/{id}/manifest.json") and not store.children(f"datasets/{id}/shared"):
+            yield f"half a dataset is left: {id}"
+        for other in store.children(f"datasets/{id}/shared"):
+            if not store.exists(f"datasets/{other}/manifest.json"):
+                yield f"the mark of a relabeling is left: {id}/{other}"
+    for folder in ("open", "deleting"):
+        yield from (f"{folder}/{name} is left" for name in store.children(folder))
+    for job in evidence.jobs:
+        named = {file.key for file in job.outcome.files.values()} if job.outcome else set()
+        folder = f"jobs/{job.request.id}/attempts"
+        files = (path.relative_to(evidence.root).as_posix() for path in (evidence.root / folder).glob("*/*"))
+        yield from (f"{key} is left" for key in files if key not in named)
+
+
+def failures_are_explained(evidence: Evidence) -> Iterator[str]:
+    """Nothing but three deaths may fail a job here, and it says so."""
+    for job in evidence.jobs:
+        error = job.outcome.error if job.outcome else None
+        if job.state.value == "failed" and (
+            error is None or error.type != "/problems/worker-died" or Jobs(evidence.store).deaths(job.request.id) < evidence.max_attempts
+        ):
+            yield f"job {job.request.id} ({job.request.algorithm}) failed: {error}"
+
+
+def killed_jobs_run_again_soon(evidence: Evidence) -> Iterator[str]:
+    """Within ten seconds, beside those in which something else was wrong."""
+    for again in run_again(evidence):
+        if again.seconds is None:
+            yield f"{again.kind.value}: job {again.job} never ran again"
+        elif again.seconds - again.disturbed > AGAIN_SECONDS:
+            yield f"{again.kind.value}: job {again.job} ran again after {again.seconds:.1f} s, {again.disturbed:.1f} of them disturbed"
+
+
+def told_to_end_workers_do(evidence: Evidence) -> Iterator[str]:
+    """In the configured time, and what they ran is ended or handed back."""
+    killed = {running for fault in evidence.ledger.faults if fault.kind is not Kind.WORKER_TOLD for running in fault.hit}
+    for fault in (fault for fault in evidence.ledger.faults if fault.kind is Kind.WORKER_TOLD):
+        took = fault.ended - fault.began
+        if took > evidence.drain_seconds + ANSWER_SECONDS:
+            yield f"a worker took {took:.1f} s to end; {evidence.drain_seconds:g} s are configured"
+        for job, attempt in set(fault.hit) - killed:
+            outcome = Jobs(evidence.store).get(job).outcome
+            done = outcome is not None and outcome.attempt == attempt
+            if not done and not evidence.store.exists(f"jobs/{job}/attempts/{attempt}.returned.json"):
+                yield f"job {job}, attempt {attempt} was not handed back"
+
+
+def answers_are_expected(evidence: Evidence) -> Iterator[str]:
+    """503 and 507 only while something is wrong, nothing worse ever."""
+    for answer in evidence.ledger.answers:
+        trouble = answer.status in (503, 507) and _during(evidence, answer, 3.0)
+        if answer.status is not None and answer.status not in _EXPECTED and not trouble:
+            yield f"{answer.what} was answered with {answer.status}"
+        if answer.status == 503 and answer.retry_after is None:
+            yield f"{answer.what} was answered with 503 without Retry-After"
+
+
+def nothing_hangs(evidence: Evidence) -> Iterator[str]:
+    """Every request ends soon, beside the time for which the gateway was stopped."""
+    for answer in evidence.ledger.answers:
+        stopped = sum(_overlap(fault, answer.began, answer.ended) for fault in evidence.ledger.faults if fault.kind is Kind.GATEWAY_STOPPED)
+        if answer.ended - answer.began - stopped > ANSWER_SECONDS:
+            yield f"{answer.what} took {answer.ended - answer.began:.1f} s"
+
+
+def without_redis_it_predicts_and_reads(evidence: Evidence) -> Iterator[str]:
+    """And takes no new jobs, but says when to come back."""
+    for fault in (fault for fault in evidence.ledger.faults if fault.kind in REDIS_AWAY):
+        inside = [each for each in evidence.ledger.answers if fault.began + _EDGE_SECONDS < each.began and each.ended < fault.ended - _EDGE_SECONDS]
+        if not {"predict", "read"} <= {answer.what for answer in inside}:
+            yield f"{fault.kind.value}: nobody was answered for {fault.ended - fault.began:.1f} s"
+        for answer in inside:
+            if answer.what in ("predict", "read") and answer.status != 200:
+                yield f"{fault.kind.value}: {answer.what} was answered with {answer.status}"
+            if answer.what == "train" and answer.status != 503:
+                yield f"{fault.kind.value}: a new job was answered with {answer.status}"
+
+
+INVARIANTS: tuple[Callable[[Evidence], Iterator[str]], ...] = (
+    accepted_jobs_have_ended,
+    no_job_was_doubled,
+    successes_have_one_version,
+    versions_have_no_gaps,
+    promised_datasets_are_whole,
+    nothing_else_is_visible,
+    nothing_is_left_behind,
+    failures_are_explained,
+    killed_jobs_run_again_soon,
+    told_to_end_workers_do,
+    answers_are_expected,
+    nothing_hangs,
+    without_redis_it_predicts_and_reads,
+)
+
+
+def violations(evidence: Evidence) -> dict[str, list[str]]:
+    """What is wrong, by invariant."""
+    found = {check.__name__: list(check(evidence)) for check in INVARIANTS}
+    return {name: wrong for name, wrong in found.items() if wrong}
+
+
+def run_again(evidence: Evidence) -> list[RunAgain]:
+    """The jobs that ran in what was killed, unless they had ended or nobody wanted them any more."""
+    found = []
+    for fault in evidence.ledger.faults:
+        for job, attempt in fault.hit if fault.kind in (Kind.WORKER_KILLED, Kind.CHILD_KILLED) else ():
+            following = records.find(evidence.store, f"jobs/{job}/attempts/{attempt + 1}.json", Attempt)
+            if following is not None:
+                began = following.started_at.timestamp()
+                disturbed = sum(_overlap(each, fault.began, began) for each in evidence.ledger.faults if each.kind in _DISTURBING)
+                found.append(RunAgain(fault.kind, job, began - fault.began, disturbed))
+            elif not _settled(Jobs(evidence.store).get(job), attempt, evidence):
+                found.append(RunAgain(fault.kind, job, None, 0.0))
+    return found
+
+
+def _settled(job: Job, attempt: int, evidence: Evidence) -> bool:
+    """Whether nobody had to run a job again after this attempt: it had ended, was cancelled, or had died too often."""
+    if Jobs(evidence.store).cancel_requested(job.request.id) or Jobs(evidence.store).deaths(job.request.id) >= evidence.max_attempts:
+        return True
+    return job.outcome is not None and job.outcome.attempt == attempt and job.outcome.status is not None
+
+
+def _damages(evidence: Evidence, files: Mapping[str, File]) -> Iterator[str]:
+    for file in files.values():
+        path = evidence.root / file.key
+        if not path.is_file():
+            yield f"{file.key} is missing"
+        elif sha256_of(path) != (file.sha256, file.bytes):
+            yield f"{file.key} is damaged"
+
+
+def _torn(evidence: Evidence, dataset: Dataset) -> Iterator[str]:
+    damages = list(_damages(evidence, dataset.files))
+    yield from damages
+    if damages:
+        return
+    documents = Datasets(evidence.store).open(dataset.id)
+    if (documents.rows.n_rows, documents.rows.n_nonzeros, len(documents.codes)) != (dataset.n_documents, dataset.n_nonzeros, dataset.n_documents):
+        yield "its arrays do not fit its manifest"
+    if dataset.documents == dataset.id and dataset.sha256 != evidence.known.get(dataset.n_documents, dataset.sha256):
+        yield "its documents are not those that were sent"
+
+
+def _during(evidence: Evidence, answer: Answer, margin: float) -> bool:
+    return any(fault.began <= answer.ended and answer.began <= fault.ended + margin for fault in evidence.ledger.faults)
+
+
+def _overlap(fault: Fault, began: float, ended: float) -> float:
+    return max(0.0, min(ended, fault.ended) - max(began, fault.began))
+
+
+def counts(evidence: Evidence) -> Counter[str]:
+    """How many jobs ended how."""
+    return Counter(job.state.value for job in evidence.jobs if job.request.id in evidence.ledger.jobs)
+
+
+def overtaken(evidence: Evidence) -> int:
+    """How many attempts ended in vain though nobody died."""
+    return sum(1 for job in evidence.jobs for name in evidence.store.children(f"jobs/{job.request.id}/attempts") if name.endswith(".returned.json"))
+
+
+def pauses(faults: list[Fault]) -> list[float]:
+    """Seconds between the end of a fault and the beginning of the next."""
+    ordered = sorted(faults, key=lambda fault: fault.began)
+    return [after.began - before.ended for before, after in pairwise(ordered)]
