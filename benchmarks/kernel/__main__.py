@@ -31,7 +31,8 @@ def main(names: list[str]) -> None:
     head = (
         f"# The kernel family against the reference figures\n\nMade by `python -m benchmarks.kernel` on: {machine()}.\n"
         "The paper is Collobert, Sinz, Weston & Bottou 2006, Trading convexity for scalability. How C, γ and s were chosen:\n"
-        "`benchmarks/kernel/chosen.py`; where they were not, they are told. Seconds are those of whole trainings, from rows to model, one run each.\n"
+        "`benchmarks/kernel/chosen.py`; where they were not, they are told. Seconds are those of whole trainings, from rows to model, one run each;\n"
+        "those in Tables 1.1 and 1.3 are for orientation only.\n"
     )
     parts = [f"## {title}\n\n{sections[title].strip()}\n" for title, _ in _SECTIONS.values() if title in sections]
     write(_PAGE, "\n".join([head, *parts]))
