@@ -21,7 +21,8 @@ def page(found: Found, seeds: int) -> str:
     names = list(dict.fromkeys(name for name, _, _ in found))
     head = (
         "# Few labels in the wild\n\n"
-        f"Made by `python -m benchmarks.panel` ({len(names)} sets, both kinds of labels, {seeds} seeds, {len(found)} tasks) on: {machine()}.\n"
+        f"Made by `python -m benchmarks.panel` ({len(names)} sets, both kinds of labels, {seeds} seeds at most, {len(found)} runs: the last "
+        f"column tells how many a line has) on: {machine()}.\n"
     )
     return "\n".join([head, _bounds(found, names), _sets(found, names), _NOTES.read_text()])
 

@@ -36,6 +36,7 @@ def test_a_job_that_is_too_large_fails_before_it_starts(parts: Parts, store: Sto
     [
         ("svm", SvmOptions(), 400_000, 4_000_000, 10_000, 2, 29),
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 2, 39),
+        ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 2, 356),
         ("da", AnnealingOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 2, 57),
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 8, 421),
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 16, 474),
