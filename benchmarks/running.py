@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -56,10 +57,10 @@ class Service:
 
 
 @contextmanager
-def service(data: Path) -> Iterator[Service]:
+def service(data: Path, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Service]:
     """Ready with its worker when the block is entered."""
     command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(data), "--workers", "1"]
-    with _running(command, {}, stdout=subprocess.PIPE) as process:
+    with _running(command, settings, stdout=subprocess.PIPE) as process:
         line = next((line for line in map(bytes.decode, process.stdout) if _READY in line), None)
         if line is None:
             raise RuntimeError("the service did not start; it says why above")

@@ -51,10 +51,16 @@ _HEADERS = {
     "RateLimit": {"description": "How many more it may have now.", **_TEXT},
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
+_EVENT = {
+    "type": "object",
+    "description": "Each event; its data are JSON.",
+    "required": ["event", "data"],
+    "properties": {"event": {"enum": ["state", "progress"]}, "data": {"type": "string"}},
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "`state` (a job) and `progress` events until the job has ended",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": _EVENT}},
     }
 }
 _LINES: dict[int | str, dict[str, Any]] = {

@@ -53,7 +53,7 @@ def test_members_and_cuts_of_any_size(members: list[tuple[int, bool]], cut: int)
     assert max(map(len, pieces), default=0) <= BLOCK_BYTES
 
 
-@pytest.mark.parametrize("body", [b"", gzip.compress(b"xy" * 1000)[:-1], gzip.compress(b"x") + b"y", b"plain"])
+@pytest.mark.parametrize("body", [b"", gzip.compress(b"xy" * 1000)[:-1], gzip.compress(b"x") + b"y", b"plain"], ids=["empty", "cut", "more", "plain"])
 def test_what_is_cut_short_or_no_gzip_is_refused(body: bytes) -> None:
     unpacker = Gunzip(1 << 30)
     with pytest.raises(InvalidDocuments):
