@@ -5,6 +5,7 @@ weighed against each other by their odds; the sigmoids themselves, which all end
 were measured to be far too unsure (mean sureness .61 where .79 were right).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -17,6 +18,8 @@ Vector = NDArray[np.float64]
 _SLOPE, _SLOPE_SPREAD = 2.0, 2.0
 """what a slope is before any label is seen: at the margin, a score of 1, odds of 7.4"""
 _OFFSET_SPREAD = 1.0
+_FACTOR_SPREAD, _FACTOR_RANGE, _FACTORS = 0.5, 2.5, 101
+"""of the logarithm of what all margins of many classes are multiplied by"""
 _NEWTON_STEPS = 50
 _RAKES = 200
 _LEAST = 1e-12
@@ -59,6 +62,9 @@ def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], s
     positives = [1] if n_classes == 2 else range(n_classes)
     fits = [fit_sigmoid(held_out[known, column], codes[known] == positive) for column, positive in enumerate(positives)]
     slopes, offsets = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
+    if n_classes > 2 and known.any():
+        factor = common_factor(slopes * held_out[known] + offsets, codes[known])
+        slopes, offsets = factor * slopes, factor * offsets
     odds = np.ones(n_classes)
     if fractions is not None and len(scores):
         odds = raked(_likelihoods(slopes, offsets, scores), fractions)
@@ -98,6 +104,22 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
             length /= 2
         point = point + length * step
     return max(float(point[0]), _LEAST), float(point[1])
+
+
+def common_factor(margins: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> float:
+    """The factor on all margins, shape (n_labeled, n_classes), that makes the held-out labels likeliest among all classes.
+
+    Each sigmoid was fitted to the few labels of its own class and is as unsure as these are few; what sets a class apart from all others, which
+    are many, is learned from all labels together. The classes have the labels' own shares; the logarithm of the factor has a normal prior.
+    """
+    shares = np.log(np.maximum(np.bincount(codes, minlength=margins.shape[1]), 1) / len(codes))
+    factors = np.exp(np.linspace(-_FACTOR_RANGE, _FACTOR_RANGE, _FACTORS))
+    scored = []
+    for factor in factors:
+        logits = factor * margins + shares
+        taken = logits[np.arange(len(codes)), codes] - np.logaddexp.reduce(logits, axis=1)
+        scored.append(float(taken.sum()) - 0.5 * (math.log(factor) / _FACTOR_SPREAD) ** 2)
+    return float(factors[int(np.argmax(scored))])
 
 
 def raked(likelihoods: NDArray[np.float64], fractions: Vector) -> Vector:

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from core.calibration import Calibration, calibrated, fit_sigmoid, raked
+from core.calibration import Calibration, calibrated, common_factor, fit_sigmoid, raked
 from core.linear_model import LinearModel
 from core.model import Model
 
@@ -72,6 +72,29 @@ def test_probabilities_hold_what_they_promise(n_classes: int) -> None:
     assert np.abs(np.bincount(bins, hit - sure, 10)).sum() / len(truth) < 0.05
     ignorant = calibrated(held_out, labels, scores, None).probabilities(scores)
     assert np.abs(ignorant.mean(axis=0) - fractions).max() > 0.03
+
+
+def test_many_classes_of_few_labels_are_as_sure_as_all_labels_together_allow() -> None:
+    rng = np.random.default_rng(2)
+    n_classes = 20
+
+    def scores_of(codes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        return np.asarray(0.5 * rng.standard_normal((len(codes), n_classes)) + 1.4 * (codes[:, None] == np.arange(n_classes)) - 0.9)
+
+    labels, truth = np.arange(200) % n_classes, np.arange(10_000) % n_classes
+    held_out, scores = scores_of(labels), scores_of(truth)
+    probabilities = calibrated(held_out, labels, scores, np.full(n_classes, 1 / n_classes)).probabilities(scores)
+    hits = np.mean(probabilities.argmax(axis=1) == truth)
+    assert probabilities.max(axis=1).mean() == pytest.approx(hits, abs=0.05)
+
+
+@pytest.mark.parametrize("true_factor", [0.5, 1.0, 3.0])
+def test_the_common_factor_is_found(true_factor: float) -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.standard_normal((4000, 5)) * 2
+    beliefs = np.exp(true_factor * logits)
+    codes = np.array([rng.choice(5, p=row / row.sum()) for row in beliefs])
+    assert common_factor(logits, codes) == pytest.approx(true_factor, rel=0.15)
 
 
 def test_rows_that_were_never_left_out_do_not_count() -> None:
