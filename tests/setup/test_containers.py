@@ -71,6 +71,21 @@ def test_all_that_the_image_is_built_from_reaches_the_builder(repository: Path) 
     assert {name for names in copied for name in names.split()} == sent
 
 
+def test_what_is_written_is_written_to_mounts(repository: Path, services: dict[str, dict[str, object]]) -> None:
+    text = (repository / "Dockerfile").read_text()
+    mounts = [*re.findall(r'"(/[^"]+)"', re.findall(r"^VOLUME (.+)$", text, re.MULTILINE)[-1]), "/tmp"]
+    final = text.split("\nFROM ")[-1]
+    written = [re.findall(rf"{name}=(?:file://)?(\S+)", final)[-1] for name in ("NUMBA_CACHE_DIR", "HALFMOON_STORE_URL", "HALFMOON_CACHE_DIR")]
+    assert [path for path in written if not any(path.startswith(f"{mount}/") for mount in mounts)] == []
+    assert all("/tmp:" in str(services[name]["tmpfs"]) for name in ("gateway", "worker"))
+
+
+def test_the_image_asks_for_keys(repository: Path, services: dict[str, dict[str, object]]) -> None:
+    """It listens on every address; only where it is published on loopback alone may anyone call."""
+    assert "HALFMOON_HOST=0.0.0.0 HALFMOON_PORT=8000 HALFMOON_ACCESS=keys" in (repository / "Dockerfile").read_text()
+    assert services["gateway"]["environment"]["HALFMOON_ACCESS"] == "${HALFMOON_ACCESS:-anyone}"  # type: ignore[index]
+
+
 def test_the_image_runs_without_root(repository: Path) -> None:
     users = re.findall(r"^USER (.+)$", (repository / "Dockerfile").read_text(), re.MULTILINE)
     assert users
