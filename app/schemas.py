@@ -165,6 +165,7 @@ class LabeledDocument(Out):
     score: float
     """of the second of two classes, or of the given label among more"""
     probability: float | None
+    """of the given label; null where the model was not calibrated (auto does that)"""
 
 
 class VersionOut(Out):
@@ -246,6 +247,7 @@ class Prediction(Out):
     scores: list[list[float]]
     """a row a document; for two classes one column, for the second of ``classes``"""
     probabilities: list[list[float]] | None
+    """a row a document, a column a class; null where the model was not calibrated (auto does that)"""
     warnings: list[str]
 
 
