@@ -45,6 +45,8 @@ class Parts(NamedTuple):
     job_seconds: float
     max_model_bytes: int
     max_job_bytes: int
+    guardian: int
+    """process that watches over the attempts: the one that runs them or its parent"""
 
 
 class Attempts:
@@ -65,7 +67,16 @@ class Attempts:
             return
         parts = self._parts
         _log.info("attempt begins", job=job_id, attempt=attempt.number)
-        heart = Heart(self._jobs, parts.live, job_id, attempt.number, parts.worker, lease_seconds=parts.lease_seconds, job_seconds=parts.job_seconds)
+        heart = Heart(
+            self._jobs,
+            parts.live,
+            job_id,
+            attempt.number,
+            parts.worker,
+            lease_seconds=parts.lease_seconds,
+            job_seconds=parts.job_seconds,
+            guardian=parts.guardian,
+        )
         self._heart = heart
         try:
             with heart:

@@ -42,7 +42,9 @@ class Heart:
     not told and cancels are read from the store.
     """
 
-    def __init__(self, jobs: Jobs, live: Live, job_id: str, attempt: int, holder: str, *, lease_seconds: float, job_seconds: float) -> None:
+    def __init__(
+        self, jobs: Jobs, live: Live, job_id: str, attempt: int, holder: str, *, lease_seconds: float, job_seconds: float, guardian: int
+    ) -> None:
         self.reason: Reason | None = None
         self._jobs = jobs
         self._live = live
@@ -51,7 +53,7 @@ class Heart:
         self._holder = holder
         self._lease_seconds = lease_seconds
         self._deadline = time.monotonic() + job_seconds
-        self._parent = os.getppid()
+        self._guardian = guardian
         self._latest: TracePoint | None = None
         self._points: list[TraceRow] = []
         self._trace: deque[TraceRow] = deque(maxlen=TRACE_POINTS)
@@ -102,7 +104,8 @@ class Heart:
     def _beat(self) -> None:
         while not self._done.wait(_BEAT_SECONDS):
             now = time.monotonic()
-            if os.getppid() != self._parent:
+            # told before the fork: who asks for the parent only here may be told of the one that has taken over
+            if self._guardian not in (os.getpid(), os.getppid()):
                 self._abandon()
             try:
                 self._renew(now)

@@ -104,6 +104,7 @@ def _parts(settings: Settings, name: str) -> Parts:
         job_seconds=settings.job_seconds,
         max_model_bytes=settings.max_model_bytes,
         max_job_bytes=settings.max_job_bytes or usable_memory(),
+        guardian=os.getpid(),
     )
 
 

@@ -1,5 +1,6 @@
 """What tests of attempts have in common: a training that does what it is told."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +32,7 @@ def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float
         job_seconds=job_seconds,
         max_model_bytes=2**29,
         max_job_bytes=2**34,
+        guardian=os.getpid(),
     )
 
 

@@ -1,5 +1,7 @@
 """Attempts that are handed back, overtaken or met twice: whoever lives goes on, nobody works in vain, and only deaths count as deaths."""
 
+import os
+import subprocess
 import threading
 from datetime import UTC, datetime
 
@@ -135,3 +137,22 @@ def test_the_heart_has_stopped_when_a_job_is_handed_back(store: Store, parts: Pa
 
 def test_a_message_for_a_job_that_was_deleted_is_dropped(parts: Parts) -> None:
     Attempts(parts).run(new_id("job"))
+
+
+def test_a_child_whose_worker_died_before_it_began_leaves(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+    left = threading.Event()
+    monkeypatch.setattr("workers.heart.os._exit", lambda code: left.set())
+    # a process that has died, so that it is neither this one nor its parent
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    fake.append(lambda observer: work_until_stopped(observer, 0.5))
+    Attempts(parts._replace(guardian=dead.pid)).run(submit(store))
+    assert left.is_set()
+
+
+def test_a_child_whose_worker_lives_stays(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.heart.os._exit", lambda code: pytest.fail("it has left"))
+    id = submit(store)
+    fake.append(lambda observer: work_until_stopped(observer, 0.5))
+    Attempts(parts._replace(guardian=os.getppid())).run(id)
+    assert Jobs(store).get(id).state is JobState.SUCCEEDED
