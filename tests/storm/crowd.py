@@ -135,6 +135,9 @@ class Member:
             algorithm = chance.choice(_ALGORITHMS[body.size])
             asked = {"dataset": dataset, "model": chance.choice(_MODELS), "algorithm": algorithm, "seed": chance.randrange(1000)}
             job = caller.train(asked, f"{name}-{dataset}")
+            if job is None:
+                # it was collected
+                self._own.pop(dataset, None)
         if chance.random() < 0.2:
             time.sleep(chance.random())
             caller.insist("cancel", "POST", f"/v1/jobs/{job}/cancel")

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from random import Random
 
 import psutil
@@ -79,10 +80,11 @@ class Injector:
         return self._chance.choice(found) if found else None
 
     def _run_by(self, victim: psutil.Process) -> tuple[Running, ...]:
-        """What a worker, or the worker of this child, has under way."""
+        """What a worker, or the worker of this child, has under way: the newest of its attempts, since it runs one at a time."""
         pids = {str(victim.pid), str(victim.ppid())}
         jobs = Jobs(self._store)
-        return tuple(running for id in jobs.unfinished_ids() for running in _attempts(self._store, jobs, id, pids))
+        found = sorted(begun for id in jobs.unfinished_ids() for begun in _attempts(self._store, jobs, id, pids))
+        return tuple(running for _, running in found[-1:])
 
     def _cut(self, kind: Kind) -> None:
         how = Cut.REFUSED if kind is Kind.REDIS_REFUSED else Cut.SILENT
@@ -107,13 +109,13 @@ class Injector:
         return [*parents, *(child for parent in parents for child in _children(parent))]
 
 
-def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[Running]:
+def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[tuple[datetime, Running]]:
     number = jobs.last_attempt(id)
     with suppress(KeyMissing):
         if number and not jobs.over(id) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
             attempt = records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
             if attempt.worker.split(".")[-2] in pids:
-                yield Running(id, number)
+                yield attempt.started_at, Running(id, number)
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

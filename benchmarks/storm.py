@@ -1,0 +1,81 @@
+"""Harms a whole service while clients use it, and counts what was lost: ``python -m benchmarks.storm`` writes ``docs/storm.md``."""
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import median
+
+from benchmarks.base import machine, number, table, write
+from tests.storm.invariants import AGAIN_SECONDS, INVARIANTS, Evidence, RunAgain, counts, overtaken, run_again, violations
+from tests.storm.ledger import Kind
+from tests.storm.storm import Storm
+
+
+def page(storm: Storm, evidence: Evidence, seconds: float) -> str:
+    wrong = violations(evidence)
+    lost = len(wrong.get("accepted_jobs_have_ended", ()))
+    doubled = len(wrong.get("no_job_was_doubled", ())) + len(wrong.get("successes_have_one_version", ()))
+    states, answers = counts(evidence), Counter(answer.status for answer in evidence.ledger.answers)
+    longest = max(answer.ended - answer.began for answer in evidence.ledger.answers)
+    ended = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    answered = ", ".join(f"{count:,} × {status or 'none'}" for status, count in sorted(answers.items(), key=lambda each: each[0] or 0))
+    return (
+        "# A storm\n\n"
+        f"Three clients upload, relabel, train, cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers, a lease of "
+        f"{storm.lease_seconds:g} s and {storm.drain_seconds:g} s to drain, while faults fall one after the other at seeded moments. Then it is held "
+        "against everything that the clients were told. A full disk is a limit on the size of files that the system is told to hold gateway and "
+        "workers to, so that no privileges are needed; Valkey's own disk is not full. Redis is cut off by a TCP proxy.\n"
+        f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults {len(storm.faults)}` in {seconds:.0f} s "
+        f"on: {machine()}.\n\n"
+        + table(["jobs accepted", "ended as", "lost", "doubled"], [[len(evidence.ledger.jobs), ended, lost, doubled]])
+        + "\n"
+        + table(["fault", "times", "attempts hit"], _faults(evidence))
+        + "\n"
+        + table(["a killed job ran again after", "times", "median s", "worst s"], _again(run_again(evidence)))
+        + f"\nTo be reached: {AGAIN_SECONDS:g} s beside those in which another fault lasted. Attempts handed back or overtaken: "
+        f"{overtaken(evidence)}. Answers by status: {answered}; the slowest after {longest:.1f} s.\n\n"
+        + table(["invariant", "violations"], [[check.__name__.replace("_", " "), len(wrong.get(check.__name__, ()))] for check in INVARIANTS])
+        + "".join(f"\n- {name.replace('_', ' ')}: {sentence}" for name, sentences in wrong.items() for sentence in sentences[:10])
+        + ("\n" if wrong else "")
+    )
+
+
+def _faults(evidence: Evidence) -> list[list[object]]:
+    times = Counter(fault.kind for fault in evidence.ledger.faults)
+    hit = Counter(fault.kind for fault in evidence.ledger.faults for _ in fault.hit)
+    rows: list[list[object]] = [[kind.value, times[kind], hit[kind]] for kind in Kind]
+    return [*rows, ["**all**", times.total(), hit.total()]]
+
+
+def _again(found: list[RunAgain]) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for name, chosen in (
+        ("nothing else was wrong", [each for each in found if each.seconds is not None and not each.disturbed]),
+        ("another fault lasted meanwhile", [each for each in found if each.seconds is not None and each.disturbed]),
+    ):
+        seconds = [each.seconds for each in chosen if each.seconds is not None]
+        rows.append([name, len(seconds), *((number(median(seconds)), number(max(seconds))) if seconds else ("", ""))])
+    return [*rows, ["never", sum(1 for each in found if each.seconds is None), "", ""]]
+
+
+def main() -> int:
+    """The exit code says whether every invariant held."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=200)
+    parser.add_argument("--faults", type=int, default=2 * len(Kind))
+    given = parser.parse_args()
+    storm = Storm(given.seed, given.jobs, tuple(islice(cycle(Kind), given.faults)))
+    # short, as a socket's path must be
+    with tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp") as folder:
+        began = time.monotonic()
+        evidence = storm.run(Path(folder))
+        write("storm.md", page(storm, evidence, time.monotonic() - began))
+        return 1 if violations(evidence) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

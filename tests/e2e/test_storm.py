@@ -1,0 +1,29 @@
+"""A small storm: every kind of fault once, over ten jobs. The large one is ``python -m benchmarks.storm``."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.storm.invariants import run_again, violations
+from tests.storm.ledger import Kind
+from tests.storm.storm import Storm
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """With a path so short that a socket can be made below it."""
+    with tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp") as made:
+        yield Path(made)
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_or_doubled_whatever_dies(folder: Path) -> None:
+    evidence = Storm(seed=1, jobs=10, faults=tuple(Kind), lease_seconds=1.0, abandoned_seconds=8.0).run(folder)
+    assert violations(evidence) == {}, (folder / "log").read_text()
+    assert len(evidence.ledger.jobs) >= 11  # and the one from before the storm
+    injected = {fault.kind for fault in evidence.ledger.faults}
+    # a child to be harmed there is only while something trains
+    assert injected >= set(Kind) - {Kind.CHILD_KILLED, Kind.CHILD_STOPPED}
+    assert all(again.seconds is not None for again in run_again(evidence))
