@@ -19,7 +19,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 class CheckedRoute(APIRoute):
     """A route for those whose key allows it (see ``app.access``; its first tag says what kind of call it is).
 
-    It refuses query parameters that it does not know, since a misspelt one would silently change what is asked.
+    It refuses query parameters that it does not know, or twice, since a misspelt or a second one would silently change what is asked.
     """
 
     def get_route_handler(self) -> Handler:
@@ -62,7 +62,10 @@ class PlainRoute(CheckedRoute):
 
 
 def _check_query(request: Request, known: Sequence[str]) -> None:
-    for name in request.query_params:
+    given = [name for name, _ in request.query_params.multi_items()]
+    for name in given:
+        if name in known and given.count(name) > 1:
+            raise InvalidRequest(name, "is given more than once")
         if name not in known:
             raise InvalidRequest(
                 name[:MAX_TEXT], f"unknown query parameter; known are {', '.join(known)}" if known else "no query parameter is known here"

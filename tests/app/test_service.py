@@ -166,6 +166,8 @@ def test_the_log_of_a_failure_has_no_values_of_variables(tmp_path: Path) -> None
         ("GET", "/v1/datasets?limt=3", "limt"),
         ("GET", "/v1/jobs?limit=3&stat=queued", "stat"),
         ("GET", "/v1/jobs/job-x?wait=1", "wait"),
+        ("GET", "/v1/jobs?cursor=a&cursor=b", "cursor"),
+        ("POST", "/v1/datasets?name=a&name=a", "name"),
         ("GET", "/v1/models?page=2", "page"),
         ("DELETE", "/v1/models/x?force=1", "force"),
         ("POST", "/v1/datasets?nam=x", "nam"),
