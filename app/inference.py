@@ -9,12 +9,13 @@ from fastapi import Request
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_json
-from app.codecs.base import MAX_TEXT, Bounds
+from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
-from app.predicting import version_and_model
+from app.predicting import is_little, version_and_model
 from app.services import Services
 from app.tensors import SPARSE, Tensor, documents_of
 from core.model import Model
+from core.rows import SparseRows
 from workers.contract import Version
 
 PLATFORM = "halfmoon"
@@ -43,10 +44,14 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     """Labels and scores of the documents in the inputs. Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound."""
     body = await read_json(request, services, InferBody)
     version, model = await version_and_model(services, reference)
-    bounds = services.settings.request_bounds
-    if sum(len(bytes(tensor.data)) for tensor in body.inputs) < services.settings.large_request_bytes:
-        return _answer(version, model, body, bounds)
-    return await in_thread(services.predicting, _answer, version, model, body, bounds)
+    _check_outputs(body)
+    bounds = services.settings.prediction_bounds
+    if sum(len(bytes(tensor.data)) for tensor in body.inputs) >= services.settings.large_request_bytes:
+        return await in_thread(services.predicting, lambda: _answer(version, model, body, documents_of(body.inputs, bounds)))
+    rows = documents_of(body.inputs, bounds)
+    if is_little(model, rows.n_rows):
+        return _answer(version, model, body, rows)
+    return await in_thread(services.predicting, _answer, version, model, body, rows)
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:
@@ -64,8 +69,15 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
     }
 
 
-def _answer(version: Version, model: Model, body: InferBody, bounds: Bounds) -> Response:
-    found = _outputs(version, model, body, bounds)
+def _check_outputs(body: InferBody) -> None:
+    """That none is asked for twice: an answer might be made as long as one likes by a short request."""
+    names = [output.name for output in body.outputs]
+    if len(set(names)) < len(names):
+        raise InvalidRequest("outputs", "each may be named once")
+
+
+def _answer(version: Version, model: Model, body: InferBody, rows: SparseRows) -> Response:
+    found = _outputs(version, model, rows)
     asked = [output.name for output in body.outputs] or [name for name in _ALWAYS if name in found]
     unknown = next((name for name in asked if name not in found), None)
     if unknown is not None:
@@ -76,8 +88,7 @@ def _answer(version: Version, model: Model, body: InferBody, bounds: Bounds) -> 
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
-def _outputs(version: Version, model: Model, body: InferBody, bounds: Bounds) -> Mapping[str, dict[str, Any]]:
-    rows = documents_of(body.inputs, bounds)
+def _outputs(version: Version, model: Model, rows: SparseRows) -> Mapping[str, dict[str, Any]]:
     scores, _ = model.scores_and_unseen(rows)
     probabilities = model.probabilities(scores)
     classes = [str(label) for label in version.classes]

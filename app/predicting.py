@@ -1,6 +1,6 @@
 """From a body of documents to an answer: decode, look the model up, score. Nothing here is of FastAPI but the request."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from app.bodies import in_thread, read_blocks
 from app.codecs.base import MAX_FAULTS, Bounds
-from app.codecs.dispatch import Body, body_of
+from app.codecs.dispatch import Body, body_of, is_packed
 from app.codecs.documents import refusal
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
@@ -18,21 +18,34 @@ from core.model import Model
 from core.rows import SparseRows, find_faults, sorted_rows
 from workers.contract import Version
 from workers.datasets import Batch
+from workers.errors import LimitExceeded
 
 _ENCODER = msgspec.json.Encoder()
+_ROW_WORK, _COLUMN_WORK = 1000, 100
+"""multiplications that it costs as much as to answer for a document, and for each class of it"""
+_LITTLE_WORK = 4_000_000
+"""multiplications: some milliseconds"""
 
 
 async def predict(request: Request, services: Services, reference: str) -> Response:
     """Labels and scores of the documents in the body, by the version that ``reference`` stands for now.
 
-    Small bodies are answered on the event loop, where a thread would cost more than the work.
+    Small bodies are read on the event loop, and answered there where that is little work: a thread would cost more.
     """
-    settings = services.settings
-    blocks = await read_blocks(request, settings.request_bounds)
+    bounds = services.settings.prediction_bounds
+    blocks = await read_blocks(request, bounds)
     version, model = await version_and_model(services, reference)
-    if sum(map(len, blocks)) < settings.large_request_bytes and "content-encoding" not in request.headers:
-        return _answer(version, model, blocks, request.headers, settings.request_bounds)
-    return await in_thread(services.predicting, _answer, version, model, blocks, request.headers, settings.request_bounds)
+    batches: Iterable[SparseRows] = documents_in(blocks, request.headers, bounds)
+    if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_packed(request.headers):
+        batches = list(batches)
+        if is_little(model, sum(rows.n_rows for rows in batches)):
+            return _answer(version, model, batches)
+    return await in_thread(services.predicting, _answer, version, model, batches)
+
+
+def is_little(model: Model, n_rows: int) -> bool:
+    """Whether the answer for so many documents may be computed on the event loop: whether that takes some milliseconds at most."""
+    return n_rows * (_ROW_WORK + _COLUMN_WORK * len(model.classes) + model.row_work) <= _LITTLE_WORK
 
 
 async def version_and_model(services: Services, reference: str) -> tuple[Version, Model]:
@@ -45,8 +58,8 @@ async def version_and_model(services: Services, reference: str) -> tuple[Version
     return version, model
 
 
-def _answer(version: Version, model: Model, blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds) -> Response:
-    scores, unseen, n_nonzeros = _scored(model, blocks, headers, bounds)
+def _answer(version: Version, model: Model, batches: Iterable[SparseRows]) -> Response:
+    scores, unseen, n_nonzeros = _scored(model, batches)
     probabilities = model.probabilities(scores)
     content = {
         "model": version.name,
@@ -68,13 +81,13 @@ def _nested(scores: NDArray[np.float64]) -> list[list[float]] | msgspec.Raw:
     return msgspec.Raw(b"[" + _ENCODER.encode(scores[:, 0].tolist()).replace(b",", b"],[") + b"]")
 
 
-def _scored(model: Model, blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds) -> tuple[NDArray[np.float64], int, int]:
+def _scored(model: Model, batches: Iterable[SparseRows]) -> tuple[NDArray[np.float64], int, int]:
     """Scores of all documents, how many of their values are of unseen features, and how many values there are.
 
     Batches are scored as they come, so that no copy is made of the whole.
     """
     scores, unseen, n_nonzeros = [], 0, 0
-    for rows in documents_in(blocks, headers, bounds):
+    for rows in batches:
         found, strange = model.scores_and_unseen(rows)
         scores.append(found)
         unseen += strange
@@ -92,6 +105,8 @@ def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bo
         if faults:
             raise refusal([_named(fault, batch, position) for fault in faults])
         position += rows.n_rows
+        if position > bounds.documents:
+            raise LimitExceeded("documents", bounds.documents)
         yield rows
     if not position:
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])

@@ -1,5 +1,6 @@
 """What a gateway is told by its environment, beside what every process is."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -32,7 +33,9 @@ class GatewaySettings(Settings):
     max_request_bytes: Count = 64 * 2**20
     """Bytes of a body that is held in memory: a prediction's, a job's with documents in it, labels to change."""
     large_request_bytes: Count = 64 * 2**10
-    """Bytes from which a prediction is computed beside the event loop instead of on it."""
+    """Bytes from which a body is read beside the event loop instead of on it; so is what takes long for other reasons."""
+    max_predicted_documents: Count = 500_000
+    """Documents that one prediction may be of."""
     max_held_bytes: Count = 512 * 2**20
     """Bytes of such bodies that are held in memory at the same time; beyond, clients are asked to come again (429)."""
     max_uploads: Count = 64
@@ -99,3 +102,8 @@ class GatewaySettings(Settings):
     def request_bounds(self) -> Bounds:
         """How much of a body that is held in memory is accepted."""
         return Bounds(self.max_request_bytes, self.max_request_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)
+
+    @property
+    def prediction_bounds(self) -> Bounds:
+        """How much is predicted at once."""
+        return replace(self.request_bounds, documents=min(self.max_predicted_documents, self.max_documents))

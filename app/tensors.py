@@ -81,6 +81,8 @@ def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[
     n_dimensions = 2 if tensor.name in DENSE else 1
     if len(tensor.shape) != n_dimensions or min(tensor.shape) < 0:
         raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")
+    if tensor.shape[0] and not tensor.shape[-1]:
+        raise InvalidRequest(tensor.name, f"has {tensor.shape[0]} documents without a single feature")
     if prod(tensor.shape) > bounds.nonzeros:
         raise LimitExceeded("numbers in a tensor", bounds.nonzeros)
     numbers = _numbers(tensor)

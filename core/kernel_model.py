@@ -14,6 +14,8 @@ from core.rows import SparseRows
 
 _BLOCK = 1 << 22
 """kernel values, and numbers of dense rows, held at once"""
+_VALUE_WORK = 16
+"""multiplications that a kernel value costs as much as, once the product is known"""
 _DENSE = 8
 """support rows are kept dense if that takes at most so many numbers a nonzero: a dense product is as many times as fast"""
 
@@ -35,6 +37,12 @@ class KernelModel(Model):
         """Memory that the loaded model takes, with its support rows as they are kept to predict by."""
         kept = self._dense.nbytes if self._is_dense else self.support.n_nonzeros * 8 + 8 * len(self.features)
         return self._bytes_worth_a_table + kept + sum(table.nbytes for table in self._table)
+
+    @property
+    def row_work(self) -> int:
+        """A product with all that is kept of the support rows, a kernel value of each, and a weight of it for every column."""
+        products = self.support.n_rows * len(self.features) if self._is_dense else self.support.n_nonzeros
+        return products + self.support.n_rows * (_VALUE_WORK + len(self.intercepts))
 
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
         """Block by block, so that memory does not grow with the number of documents."""

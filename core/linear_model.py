@@ -43,6 +43,11 @@ class LinearModel(Model):
         arrays: list[NDArray[Any]] = [self.features, self.coefficients, table.coefficients, table.seen, *([] if table.by_feature else self._table)]
         return sum(array.nbytes for array in arrays)
 
+    @property
+    def row_work(self) -> int:
+        """An intercept a column."""
+        return len(self.intercepts)
+
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
         """Both for the price of one: the features are looked up once."""
         scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0

@@ -38,6 +38,11 @@ class Model(ABC):
     def nbytes(self) -> int:
         """Memory that the loaded model takes, with what it makes for itself to predict by."""
 
+    @property
+    @abstractmethod
+    def row_work(self) -> int:
+        """Multiplications that the scores of a document take beside those of its own nonzeros, roughly: whether few documents are little work."""
+
     @abstractmethod
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
         """Scores, shape (n_rows, n_columns), and how many nonzeros of the rows are of features that training never saw."""

@@ -12,11 +12,12 @@ from app.errors import UnsupportedMediaType
 from workers.datasets import Batch
 from workers.errors import LimitExceeded
 
+_NPZ = "application/x-npz"
 _DECODERS: Mapping[str, Callable[[Bounds, Spool], Decoder]] = {
     "application/json": lambda bounds, spool: JsonDecoder(bounds.document_bytes),
     "application/x-ndjson": lambda bounds, spool: NdjsonDecoder(bounds.document_bytes),
     "text/x-svmlight": lambda bounds, spool: SvmlightDecoder(bounds.document_bytes),
-    "application/x-npz": lambda bounds, spool: NpzDecoder(spool, bounds),
+    _NPZ: lambda bounds, spool: NpzDecoder(spool, bounds),
 }
 MEDIA_TYPES = tuple(_DECODERS)
 
@@ -45,7 +46,7 @@ class Body:
 
 def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: None) -> Body:
     """The decoder of a request; raises UnsupportedMediaType, or LimitExceeded where the headers announce too much already."""
-    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    media_type = media_type_of(headers)
     decoder = _DECODERS.get(media_type)
     if decoder is None:
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(MEDIA_TYPES)}")
@@ -54,6 +55,16 @@ def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: N
     if length.isdecimal():
         check_size(int(length), bounds)
     return Body(unpacker, decoder(bounds, spool), bounds)
+
+
+def media_type_of(headers: Mapping[str, str]) -> str:
+    """What the Content-Type names, without its parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def is_packed(headers: Mapping[str, str]) -> bool:
+    """Whether the body may be a thousand times as large as it was sent."""
+    return "content-encoding" in headers or media_type_of(headers) == _NPZ
 
 
 def check_size(size: int, bounds: Bounds) -> None:

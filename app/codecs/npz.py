@@ -106,6 +106,8 @@ def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
         raise refused("X", f"is given beside {', '.join(both)}; documents come as a dense X or as {', '.join(_SPARSE)}")
     n_rows, n_features = arrays["X"].shape
     _check_shape("X", n_rows, n_features, bounds)
+    if n_rows and not n_features:
+        raise refused("X", f"has {n_rows} documents without a single feature")
     if n_features > _longest(bounds):
         raise LimitExceeded("numbers in a dense document", _longest(bounds))
     _check_lengths(arrays, {}, n_rows)
