@@ -25,6 +25,8 @@ from benchmarks.running import Service, service
 
 _CLIENTS = 8
 _SAMPLE_SECONDS = 2.0
+# the cache of loaded models would fill all the while, as it may, and hide what else grows
+_SETTINGS = {"HALFMOON_MODEL_CACHE_BYTES": str(8 << 20), "HALFMOON_LOG_LEVEL": "warning"}
 _SETTLING = 0.2
 """share of the time after which memory is looked at: caches fill, threads start"""
 
@@ -133,6 +135,7 @@ def _told(load: Load, samples: Any, minutes: float, files: int, staged: int) -> 
             f"Made by `python -m benchmarks.soak {minutes:g}` on: {machine()}.",
             f"One gateway and one worker; {_CLIENTS} clients for {minutes:g} minutes that upload, relabel, train, watch, cancel, predict, list",
             "and delete as fast as they are answered, on a machine that others may use.",
+            "The cache of loaded models may take 8 MiB, so that it is soon full.",
             "",
             table(
                 ["what", "figure"],
@@ -160,7 +163,7 @@ def _told(load: Load, samples: Any, minutes: float, files: int, staged: int) -> 
 def main(arguments: list[str]) -> None:
     """Run and write."""
     minutes = float(arguments[0]) if arguments else 10.0
-    with tempfile.TemporaryDirectory(prefix="halfmoon-soak-") as folder, service(Path(folder)) as running:
+    with tempfile.TemporaryDirectory(prefix="halfmoon-soak-") as folder, service(Path(folder), _SETTINGS) as running:
         write("soak.md", soak(running, minutes))
 
 
