@@ -1,7 +1,8 @@
 """How much memory a training takes, at most, as far as can be told before it begins. The numbers are measured ones, rounded up."""
 
 from core.kernel_options import KernelOptions
-from core.options import BalancedOptions, Options
+from core.options import AutoOptions, BalancedOptions, Options
+from core.relaxation_options import CtsvmOptions
 
 _SIDE_BY_SIDE = 8
 """two-class problems that are solved at a time"""
@@ -11,15 +12,28 @@ _PER_DOCUMENT, _PER_FEATURE = 130, 120
 
 
 def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzeros: int, n_features: int, n_classes: int) -> int:
-    """Bytes beyond those of an idle worker: the copy of the rows, the vectors of the problems solved at a time, their results, a kernel's cache."""
+    """Bytes beyond those of an idle worker: the copy of the rows, the vectors of the problems solved at a time, their results, kernel values."""
     n_problems = 1 if n_classes == 2 else n_classes
-    estimated = isinstance(options, BalancedOptions) and options.estimated
+    # on scaled values, all folds and fractions together; auto also compares where no fraction is left to find
+    compared = isinstance(options, AutoOptions) or (isinstance(options, BalancedOptions) and options.estimated)
     seen = min(n_features, n_nonzeros)
     rows = 8 * n_nonzeros + 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
-    if estimated:  # on scaled values, all folds and fractions together
+    if compared:
         rows += 4 * n_nonzeros
-    problems = (_SIDE_BY_SIDE if estimated else min(n_problems, _SIDE_BY_SIDE)) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
+    problems = (_SIDE_BY_SIDE if compared else min(n_problems, _SIDE_BY_SIDE)) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     results = 16 * n_problems * (n_documents + seen)
+    matrices = options.matrix_bytes(n_documents, n_classes) if isinstance(options, CtsvmOptions) else 0
+    return _BASE + rows + problems + results + _cached(options, n_documents, n_labeled) + matrices
+
+
+def remedy(options: Options, n_documents: int, n_labeled: int) -> str:
+    """What makes a training need less, as the end of a sentence."""
+    cached = _cached(options, n_documents, n_labeled)
+    cache = f"lower cache_bytes, since {cached / 2**20:.0f} MiB of it are for kernel values, or " if cached else ""
+    return f"{cache}train on fewer documents"
+
+
+def _cached(options: Options, n_documents: int, n_labeled: int) -> int:
+    """Bytes of the kernel values that are kept."""
     n_points = n_documents if isinstance(options, BalancedOptions) else n_labeled
-    cache = min(options.cache_bytes, 4 * n_points**2) if isinstance(options, KernelOptions) else 0
-    return _BASE + rows + problems + results + cache
+    return min(options.cache_bytes, 4 * n_points**2) if isinstance(options, KernelOptions) else 0

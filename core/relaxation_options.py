@@ -40,14 +40,18 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
         default=3000, ge=1, le=20_000, description="More documents than this are refused: memory grows with their square, time with their cube."
     )
 
+    def matrix_bytes(self, n_documents: int, n_classes: int) -> int:
+        """Bytes of the dense matrices of documents × documents that are held at a time; the kernel's own is shared by the classes."""
+        together = 1 if n_classes == 2 else min(n_classes, _SIDE_BY_SIDE)
+        return n_documents**2 * (8 * _MATRICES * together + 4)
+
     def check_size(self, n_documents: int, n_classes: int) -> None:
         """Refuse what would take more memory than was agreed to."""
         if n_documents <= self.max_documents:
             return
-        together = 1 if n_classes == 2 else min(n_classes, _SIDE_BY_SIDE)
-        megabytes = n_documents**2 * (8 * _MATRICES * together + 4) / 1e6
         raise InvalidOption(
             "max_documents",
             f"{n_documents:,} documents are more than the {self.max_documents:,} that this option allows: ctsvm would need about "
-            f"{megabytes:,.0f} MB for dense matrices of documents × documents; tsvm, da, cuts3vm and cccp_tsvm learn from as many",
+            f"{self.matrix_bytes(n_documents, n_classes) / 1e6:,.0f} MB for dense matrices of documents × documents; "
+            "tsvm, da, cuts3vm and cccp_tsvm learn from as many",
         )

@@ -9,7 +9,7 @@ import numpy as np
 import structlog
 
 from core.errors import HalfmoonError
-from core.memory import training_bytes
+from core.memory import remedy, training_bytes
 from core.registry import algorithm as find_algorithm
 from core.result import Status
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
@@ -175,7 +175,7 @@ class Attempts:
         n_labeled = int(np.count_nonzero(documents.codes >= 0))
         needed = training_bytes(options, rows.n_rows, n_labeled, rows.n_nonzeros, rows.n_features, len(documents.classes))
         if needed > self._parts.max_job_bytes:
-            raise JobTooLarge(needed, self._parts.max_job_bytes)
+            raise JobTooLarge(needed, self._parts.max_job_bytes, remedy(options, rows.n_rows, n_labeled))
 
     def _conclude(self, job_id: str, algorithm: str, attempt: Attempt, outcome: Outcome) -> None:
         """Record the outcome, unless there is one; then what this attempt has stored is removed."""

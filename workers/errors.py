@@ -80,8 +80,10 @@ class LimitExceeded(HalfmoonError):
 class JobTooLarge(HalfmoonError):
     """A training would need more memory than the worker has."""
 
-    def __init__(self, needed: int, most: int) -> None:
-        super().__init__(f"the training would need up to {needed / 2**20:.0f} MiB of memory, and a job may have {most / 2**20:.0f} MiB here")
+    def __init__(self, needed: int, most: int, remedy: str) -> None:
+        super().__init__(
+            f"the training would need up to {needed / 2**20:.0f} MiB of memory, and a job may have {most / 2**20:.0f} MiB here: {remedy}"
+        )
         self.needed = needed
         self.most = most
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from core.kernel_options import CccpOptions
-from core.memory import training_bytes
-from core.options import AnnealingOptions, SvmOptions, TsvmOptions
+from core.kernel_options import CccpOptions, KernelOptions
+from core.memory import remedy, training_bytes
+from core.options import AnnealingOptions, AutoOptions, Options, SvmOptions, TsvmOptions
+from core.relaxation_options import CtsvmOptions
 from tests.workers.conftest import submit
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState
@@ -28,7 +29,19 @@ def test_a_job_that_is_too_large_fails_before_it_starts(parts: Parts, store: Sto
     assert job.outcome is not None
     assert job.outcome.error is not None
     assert (job.outcome.error.status, job.outcome.error.type) == (413, "/problems/job-too-large")
-    assert job.outcome.error.detail == "the training would need up to 64 MiB of memory, and a job may have 50 MiB here"
+    needs = "the training would need up to 64 MiB of memory, and a job may have 50 MiB here"
+    assert job.outcome.error.detail == f"{needs}: train on fewer documents"
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"), [(CccpOptions(), 400_000_000), (KernelOptions(), 4_000_000), (CccpOptions(cache_bytes=3 * MIB), 3 * MIB)]
+)
+def test_what_makes_a_kernel_training_need_less_is_its_cache(options: KernelOptions, kept: int) -> None:
+    told = f"lower cache_bytes, since {kept / MIB:.0f} MiB of it are for kernel values, or train on fewer documents"
+    assert remedy(options, 10_000, 1000) == told
+    without = options.model_copy(update={"cache_bytes": 0})
+    assert remedy(without, 10_000, 1000) == "train on fewer documents"
+    assert training_bytes(options, 10_000, 1000, 10, 10, 2) - training_bytes(without, 10_000, 1000, 10, 10, 2) == kept
 
 
 @pytest.mark.parametrize(
@@ -42,10 +55,16 @@ def test_a_job_that_is_too_large_fails_before_it_starts(parts: Parts, store: Sto
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 16, 474),
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 20_000, 400_000, 2_000_000, 8, 312),
         ("cccp_tsvm", CccpOptions(positive_fraction="labeled"), 5_000, 50_000, 10_000, 2, 102),
+        ("cccp_tsvm", CccpOptions(), 5_000, 50_000, 10_000, 2, 106),
+        ("da", AnnealingOptions(), 400_000, 4_000_000, 10_000, 2, 355),
+        ("auto", AutoOptions(), 400_000, 4_000_000, 10_000, 2, 421),
+        ("auto", AutoOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 2, 421),
+        ("ctsvm", CtsvmOptions(positive_fraction="labeled"), 1_500, 15_000, 10_000, 2, 262),
+        ("ctsvm", CtsvmOptions(positive_fraction="labeled"), 500, 5_000, 10_000, 8, 169),
     ],
 )
 def test_the_estimate_is_above_what_was_measured_but_not_by_much(
-    name: str, options: SvmOptions, n_documents: int, n_nonzeros: int, n_features: int, n_classes: int, measured: int
+    name: str, options: Options, n_documents: int, n_nonzeros: int, n_features: int, n_classes: int, measured: int
 ) -> None:
     estimate = training_bytes(options, n_documents, 1000, n_nonzeros, n_features, n_classes) / MIB
     assert measured <= estimate <= 1.5 * measured + 128
