@@ -14,7 +14,7 @@ from fastapi import Request
 
 from app.checked import PLACE
 from app.codecs.base import BLOCK_BYTES, Bounds
-from app.codecs.dispatch import Body, body_of, check_size, pieces, unpacker_of
+from app.codecs.dispatch import Body, body_of, check_size, is_packed, media_type_of, pieces, unpacker_of
 from app.codecs.encoding import Unpacker
 from app.codecs.text import WrongJson, decoded
 from app.errors import InvalidRequest, UnsupportedMediaType
@@ -63,14 +63,15 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
 
 
 async def read_json(request: Request, services: Services, kind: type[T]) -> T:
-    """A JSON body as a struct; raises InvalidRequest naming the field, LimitExceeded, UnsupportedMediaType."""
+    """A JSON body as a struct; raises InvalidRequest naming the field, LimitExceeded, TooMany, UnsupportedMediaType."""
     bounds = services.settings.request_bounds
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media_type = media_type_of(request.headers)
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
-    unpacker = unpacker_of(request.headers, bounds)
+    place: Place = request.scope[PLACE]
+    unpacker = unpacker_of(request.headers, bounds, place.grow)
     data = b"".join(await read_blocks(request, bounds))
-    if len(data) < services.settings.large_request_bytes:
+    if len(data) < services.settings.large_request_bytes and not is_packed(request.headers):
         return _decoded(data, unpacker, kind)
     return await in_thread(services.parsing, _decoded, data, unpacker, kind)
 

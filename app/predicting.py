@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.bodies import in_thread, read_blocks
+from app.checked import PLACE
 from app.codecs.base import MAX_FAULTS, Bounds
 from app.codecs.dispatch import Body, body_of, is_packed
 from app.codecs.documents import refusal
+from app.codecs.encoding import Held, free
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
 from core.model import Model
@@ -35,7 +37,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     bounds = services.settings.prediction_bounds
     blocks = await read_blocks(request, bounds)
     version, model = await version_and_model(services, reference)
-    batches: Iterable[SparseRows] = documents_in(blocks, request.headers, bounds)
+    batches: Iterable[SparseRows] = documents_in(blocks, request.headers, bounds, request.scope[PLACE].grow)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_packed(request.headers):
         batches = list(batches)
         if is_little(model, sum(rows.n_rows for rows in batches)):
@@ -95,9 +97,9 @@ def _scored(model: Model, batches: Iterable[SparseRows]) -> tuple[NDArray[np.flo
     return np.concatenate(scores), unseen, n_nonzeros
 
 
-def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds) -> Iterator[SparseRows]:
-    """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, UnsupportedMediaType."""
-    body = body_of(headers, bounds)
+def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Iterator[SparseRows]:
+    """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, TooMany, UnsupportedMediaType."""
+    body = body_of(headers, bounds, held=held)
     position = 0
     for batch in _batches(body, blocks):
         rows = sorted_rows(batch.rows)

@@ -3,6 +3,7 @@
 The headers are those of draft-ietf-httpapi-ratelimit-headers: ``RateLimit-Policy`` names a quota, ``RateLimit`` tells what is left of it.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,13 +11,14 @@ from app.errors import TooMany
 
 
 class Room:
-    """A quota of something held for a while, for one event loop: nothing here blocks, and nothing is locked."""
+    """A quota of something held for a while, by requests on the event loop and by what threads do for them."""
 
     def __init__(self, name: str, unit: str, most: int) -> None:
         self._name = name
         self._unit = unit
         self._most = most
         self._used = 0
+        self._lock = threading.Lock()
 
     @property
     def used(self) -> int:
@@ -30,13 +32,15 @@ class Room:
         try:
             yield place
         finally:
-            self._used -= place.size
+            with self._lock:
+                self._used -= place.size
 
     def take(self, size: int) -> None:
         """Take more of it; raises TooMany."""
-        if self._used + size > self._most:
-            raise TooMany(self._name, self._unit, self._most, self._most - self._used, _SOON)
-        self._used += size
+        with self._lock:
+            if self._used + size > self._most:
+                raise TooMany(self._name, self._unit, self._most, self._most - self._used, _SOON)
+            self._used += size
 
 
 class Place:

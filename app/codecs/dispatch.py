@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from app.codecs.base import BLOCK_BYTES, Bounds, Decoder, Spool
-from app.codecs.encoding import Gunzip, Identity, Unpacker
+from app.codecs.encoding import Gunzip, Held, Identity, Unpacker, free
 from app.codecs.json_body import JsonDecoder
 from app.codecs.ndjson import NdjsonDecoder
 from app.codecs.npz import NpzDecoder
@@ -44,13 +44,16 @@ class Body:
         return self._decoder.finish()
 
 
-def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: None) -> Body:
-    """The decoder of a request; raises UnsupportedMediaType, or LimitExceeded where the headers announce too much already."""
+def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: None, held: Held = free) -> Body:
+    """The decoder of a request; ``held`` counts what is unpacked, where that is not read as a stream.
+
+    Raises UnsupportedMediaType, or LimitExceeded where the headers announce too much already.
+    """
     media_type = media_type_of(headers)
     decoder = _DECODERS.get(media_type)
     if decoder is None:
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(MEDIA_TYPES)}")
-    unpacker = unpacker_of(headers, bounds)
+    unpacker = unpacker_of(headers, bounds, held)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
@@ -78,12 +81,12 @@ def pieces(data: bytes) -> Iterator[bytes]:
     return (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
 
 
-def unpacker_of(headers: Mapping[str, str], bounds: Bounds) -> Unpacker:
-    """What undoes the Content-Encoding; raises UnsupportedMediaType."""
+def unpacker_of(headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Unpacker:
+    """What undoes the Content-Encoding; raises UnsupportedMediaType, and as it works whatever ``held`` raises."""
     match headers.get("content-encoding", "identity").strip().lower():
         case "identity" | "":
             return Identity()
         case "gzip" | "x-gzip":
-            return Gunzip(bounds.unpacked_bytes)
+            return Gunzip(bounds.unpacked_bytes, held)
         case other:
             raise UnsupportedMediaType(f"Content-Encoding {other[:64]!r}", "bodies come plain or as gzip")

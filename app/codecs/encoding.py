@@ -1,7 +1,7 @@
 """``Content-Encoding``: gzip undone as it comes, at most a block at a time, so that a bomb never unfolds."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from app.codecs.base import BLOCK_BYTES
@@ -12,6 +12,14 @@ _GZIP = 16 + zlib.MAX_WBITS
 _FIRST_STEP = 512
 """Bytes of a member handed to zlib at first, then twice as many each time: at a member's end zlib copies what is left of them, which so is never
 much more than the member, and many small members take no more than linear time."""
+
+
+Held = Callable[[int], None]
+"""Counts bytes that are held in memory; may refuse them."""
+
+
+def free(size: int) -> None:
+    """Of bytes that are not held: nothing is counted."""
 
 
 class Unpacker(Protocol):
@@ -38,10 +46,14 @@ class Identity:
 
 
 class Gunzip:
-    """One or more gzip members, and nothing after them; checksums are compared. Raises LimitExceeded beyond ``most`` bytes."""
+    """One or more gzip members, and nothing after them; checksums are compared. Raises LimitExceeded beyond ``most`` bytes.
 
-    def __init__(self, most: int) -> None:
+    ``held`` is told of the bytes of each piece before it is given out.
+    """
+
+    def __init__(self, most: int, held: Held = free) -> None:
         self._most = most
+        self._held = held
         self._size = 0
         self._member = zlib.decompressobj(_GZIP)
         self._begun = False
@@ -64,6 +76,7 @@ class Gunzip:
             if self._size > self._most:
                 raise LimitExceeded("bytes in the unpacked body", self._most)
             if piece:
+                self._held(len(piece))
                 yield piece
             at += len(part) - len(self._member.unused_data if self._member.eof else self._member.unconsumed_tail)
             self._step = min(2 * self._step, BLOCK_BYTES)

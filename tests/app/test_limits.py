@@ -1,5 +1,7 @@
 """What there may be, and what there may be at a time."""
 
+import gzip
+import json
 import threading
 from collections.abc import Iterator
 
@@ -7,9 +9,10 @@ import httpx
 import pytest
 
 from app.backlog import Backlog
+from app.codecs.encoding import Gunzip
 from app.errors import TooMany
 from app.room import Room
-from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.e2e.service import until
 from workers.api_keys import ApiKeys, Scope
 from workers.datasets import Datasets
@@ -145,6 +148,36 @@ def test_so_many_bytes_of_bodies_in_memory_at_a_time(start: Start) -> None:
     refused = gateway.client.put("/v1/datasets/ds-x/labels", json=large)
     assert problem_of(refused, 429)["detail"].startswith("bodies in memory: no more than 10000")
     problem_of(gateway.client.put("/v1/datasets/ds-x/labels", json={"labels": {}}), 404)
+
+
+def test_what_a_body_unpacks_to_counts_too(start: Start) -> None:
+    gateway = start(max_held_bytes=100_000)
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    labels = gzip.compress(json.dumps({"labels": {"d": "x" * 200_000}}).encode())
+    documents = gzip.compress(b'{"documents": [' + b'{"indices":[0]},' * 10_000 + b'{"indices":[0]}]}')
+    assert len(labels) + len(documents) < 10_000
+    publish(gateway.store)
+    for answer in (
+        gateway.client.put("/v1/datasets/ds-x/labels", content=labels, headers=packed),
+        gateway.client.post("/v1/models/news/predict", content=documents, headers=packed),
+    ):
+        assert problem_of(answer, 429)["detail"].startswith("bodies in memory: no more than 100000")
+    assert "halfmoon_body_bytes 0.0" in gateway.client.get("/metrics").text
+    small = gzip.compress(b'{"documents": [{"indices":[0]}]}')
+    assert gateway.client.post("/v1/models/news/predict", content=small, headers=packed).status_code == 200
+
+
+def test_packed_json_is_never_unpacked_on_the_event_loop(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, feed = [], Gunzip.feed
+
+    def noted(self: Gunzip, data: bytes) -> Iterator[bytes]:
+        threads.append(threading.current_thread().name)
+        return feed(self, data)
+
+    monkeypatch.setattr(Gunzip, "feed", noted)
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    problem_of(gateway.client.put("/v1/datasets/ds-x/labels", content=gzip.compress(b'{"labels": {}}'), headers=packed), 404)
+    assert [name.partition("_")[0] for name in threads] == ["parse"]
 
 
 def test_a_place_is_given_back() -> None:
