@@ -74,9 +74,9 @@ class Access:
         key = find(text, self._valid, datetime.now(UTC))
         if key is None:
             raise Unauthenticated("the key is not valid, or not any more", sent=True)
+        connection[CALLER] = key.id
         if may.isdisjoint(key.scopes):
             raise Forbidden(key.scopes, sorted(may))
-        connection[CALLER] = key.id
 
 
 def check_door(settings: GatewaySettings, host: str) -> None:

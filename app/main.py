@@ -16,7 +16,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
-from app.handlers import add_handlers
+from app.handlers import Caught, add_handlers
 from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Traced
 from app.openapi import describe
 from app.routes import datasets, health, inference, jobs, models, predictions
@@ -63,6 +63,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
     """From the inside out."""
     app.add_middleware(Patient, idle=settings.body_idle_seconds, rate=settings.body_rate)
+    app.add_middleware(Caught)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,

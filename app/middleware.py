@@ -14,6 +14,7 @@ from app.errors import TooSlow
 
 REQUEST_ID = "X-Request-ID"
 _ID_HEADER = REQUEST_ID.lower().encode()
+_LONGEST_SHOWN = 512
 _GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -52,8 +53,13 @@ class Traced:
         await self._app(scope, receive, traced)
 
 
+def shown(path: str) -> str:
+    """A path as log lines have it, which is no longer than any that there is."""
+    return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"
+
+
 def _tell(scope: Scope, status: int, seconds: float) -> None:
-    found = {"method": scope["method"], "path": scope["path"], "status": status, "seconds": round(seconds, 6), "key": scope.get(CALLER)}
+    found = {"method": scope["method"], "path": shown(scope["path"]), "status": int(status), "seconds": round(seconds, 6), "key": scope.get(CALLER)}
     _log.info("answered", **found)
 
 

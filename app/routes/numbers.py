@@ -6,13 +6,16 @@ from fastapi import Path
 
 from workers.errors import NotFound
 
-NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
+_END = 2**31
+_MOST_DIGITS = len(str(_END))
+"""no more are turned into a number: Python refuses thousands of them"""
+NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": _END - 1}
 VersionNumber = Annotated[str, Path(json_schema_extra=NUMBER)]
 """As it is written in the path."""
 
 
 def checked_number(name: str, number: str) -> int:
     """The number; raises NotFound."""
-    if not (number.isascii() and number.isdecimal() and 1 <= int(number[:11]) < 2**31):
+    if not (len(number) <= _MOST_DIGITS and number.isascii() and number.isdecimal() and 1 <= int(number) < _END):
         raise NotFound("model version", f"{name}/{number}")
     return int(number)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog.testing
 import yaml
 
 from app.access import SCHEMES, allowed, check_door
@@ -94,6 +95,15 @@ def test_what_is_refused_says_which_key_is_needed(locked: Gateway) -> None:
     answer = locked.client.get("/v1/datasets", headers=bearer(key(locked, Scope.PREDICT)))
     assert problem_of(answer, 403)["detail"] == "the key is for predict; this needs one for admin or train"
     assert answer.headers["www-authenticate"] == 'Bearer realm="halfmoon", error="insufficient_scope", scope="admin train"'
+
+
+def test_the_line_of_a_refusal_says_whose_key_it_was(start: Start) -> None:
+    gateway = start(access="keys", keys_seconds=0.05, log_requests=True)
+    made, text = ApiKeys(gateway.store).create("test", {Scope.PREDICT})
+    until(lambda: status(gateway, text, "GET", "/v1/models") == 200, 5.0)
+    with structlog.testing.capture_logs() as lines:
+        assert status(gateway, text, "GET", "/v1/datasets") == 403
+    assert [(line["status"], line["key"]) for line in lines if line["event"] == "answered"] == [(403, made.id)]
 
 
 def test_a_key_with_two_scopes_has_both(locked: Gateway) -> None:

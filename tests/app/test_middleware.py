@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog.testing
 
 from tests.app.conftest import TWO_CLASSES, Gateway, Start
 from tests.workers.conftest import Valkey
+from workers.models import Models
 
 ORIGIN = "https://portal.example"
 
@@ -31,6 +33,40 @@ def test_a_good_id_of_the_client_is_kept(gateway: Gateway, sent: str, kept: bool
 def test_no_answer_is_taken_for_another_type(gateway: Gateway) -> None:
     for path in ("/v1/health/live", "/v1/nothing", "/docs", "/docs/assets/swagger-ui.css", "/metrics"):
         assert gateway.client.get(path).headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v2/models/m"])
+def test_an_unforeseen_failure_is_answered_like_anything_else(start: Start, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    gateway = start(log_requests=True, cors_origins=(ORIGIN,))
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(Models, "names", broken)
+    monkeypatch.setattr(Models, "resolve", broken)
+    with structlog.testing.capture_logs() as lines:
+        answer = gateway.client.get(path, headers={"X-Request-ID": "mine-2", "Origin": ORIGIN})
+    assert answer.status_code == 500
+    assert answer.json().keys() == ({"error"} if path.startswith("/v2") else {"type", "title", "status", "detail"})
+    assert "broken" not in answer.text
+    assert answer.headers["x-request-id"] == "mine-2"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    told = [line for line in lines if line["event"] in ("request failed", "answered")]
+    assert [(line["event"], line["path"], line.get("status")) for line in told] == [("request failed", path, None), ("answered", path, 500)]
+    route = "/v2/models/{name}" if path.startswith("/v2") else path
+    counted = [
+        line for line in gateway.client.get("/metrics").text.splitlines() if line.startswith("halfmoon_requests_total") and 'status="500"' in line
+    ]
+    assert counted == [f'halfmoon_requests_total{{method="GET",route="{route}",status="500"}} 1.0']
+
+
+def test_lines_are_of_plain_numbers_and_bounded(start: Start) -> None:
+    gateway = start(log_requests=True)
+    with structlog.testing.capture_logs() as lines:
+        gateway.client.get("/v1/" + "x" * 20_000)
+    (line,) = [line for line in lines if line["event"] == "answered"]
+    assert (repr(line["status"]), len(line["path"])) == ("404", 513)
 
 
 def test_the_page_may_load_nothing_from_elsewhere(gateway: Gateway) -> None:

@@ -217,7 +217,7 @@ def test_ids_used_twice_do_not_matter_to_a_prediction(gateway: Gateway) -> None:
     assert answer.json()["labels"] == ["no", "yes"]
 
 
-@pytest.mark.parametrize("number", ["x", "0", "-1", "1.0", "7", "+1", "9" * 30, "2147483648", "\u0661"])
+@pytest.mark.parametrize("number", ["x", "0", "-1", "1.0", "7", "+1", "9" * 30, "9" * 5000, "0" * 5000 + "1", "2147483648", "\u0661"])
 def test_a_version_that_is_not_there_is_not_found_by_any_call(gateway: Gateway, number: str) -> None:
     publish(gateway.store)
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/predict")):
