@@ -26,7 +26,9 @@ def model_of(documents: Compact, n_features: int, classes: Sequence[str | int], 
     weights = np.zeros((len(kept), len(expansions)))
     for column, expansion in enumerate(expansions):
         weights[np.searchsorted(kept, expansion.rows), column] = expansion.weights
-    return KernelModel(list(classes), n_features, documents.features, documents.rows.taken(kept), weights, intercepts, expansions[0].kernel)
+    # one that was stopped before it knew its kernel has no rows, and its own does not count
+    kernel = next((expansion.kernel for expansion in expansions if len(expansion.rows)), expansions[0].kernel)
+    return KernelModel(list(classes), n_features, documents.features, documents.rows.taken(kept), weights, intercepts, kernel)
 
 
 def collapsed(decision: Decision, rows: SparseRows) -> Decision:

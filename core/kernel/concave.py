@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.kernel.cache import RowCache
-from core.kernel.expansion import Solution
+from core.kernel.expansion import Solution, keep
 from core.kernel.gram import Vector
-from core.kernel.requests import Keep, KernelSums
+from core.kernel.requests import KernelSums
 from core.kernel.smo import Iterate, Terms, maximise
 from core.result import Status
 from core.sweeps import Report, Request
@@ -66,6 +66,7 @@ def descend(
     From round ``final_from`` on, or at the end, the rows of a solution are told as those that a model would keep.
     Stopping: the pieces repeat, or ``most`` rounds.
     """
+    status, kept = Status.ITERATION_LIMIT, True
     for number in range(most):
         terms = descent.split.terms(sides)
         yield from adopt(cache, descent.iterate, terms)
@@ -77,16 +78,20 @@ def descend(
         if not math.isfinite(objective):
             return Status.NUMERICAL_ERROR
         if objective >= descent.objective * (1.0 - _ROUNDING):
-            return Status.CONVERGED
+            status = ending.status
+            break
         descent.best, descent.objective, descent.iterations = Solution(descent.iterate.copy(), solution.intercept), objective, number + 1
         yield report._replace(iteration=number + 1, stage_objective=objective, objective=objective, fraction=inner.fraction + inner.share)
+        kept = number >= final_from
+        if kept:
+            yield from keep(cache.gram.kernel, descent.split.kept(descent.iterate))
         sides, before = descent.split.sides(solution.scores), sides
-        over = np.array_equal(sides, before) or ending.status is not Status.CONVERGED
-        if (over or number >= final_from) and cache.gram.kernel.name != "linear":
-            yield Keep(descent.split.kept(descent.iterate))
-        if over:
-            return ending.status
-    return Status.ITERATION_LIMIT
+        if np.array_equal(sides, before) or ending.status is not Status.CONVERGED:
+            status = ending.status
+            break
+    if not kept and descent.best is not None:
+        yield from keep(cache.gram.kernel, descent.split.kept(descent.best.iterate))
+    return status
 
 
 def _known(objective: float) -> float:

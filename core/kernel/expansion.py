@@ -8,7 +8,7 @@ import numpy as np
 from core.kernel.cache import RowCache
 from core.kernel.function import Kernel
 from core.kernel.gram import Positions, Vector
-from core.kernel.requests import KernelSubset, KernelSums, Wish
+from core.kernel.requests import Keep, KernelSubset, KernelSums, Wish
 from core.kernel.smo import Iterate, Terms
 from core.kernel_options import KernelChoice
 from core.problem import Problem
@@ -53,6 +53,12 @@ def expansion_of(solution: Solution, kernel: Kernel) -> Expansion:
     """The expansion over points that are rows of the problem."""
     rows = np.flatnonzero(solution.iterate.alpha)
     return Expansion(rows, solution.iterate.alpha[rows], solution.intercept, kernel)
+
+
+def keep(kernel: Kernel, rows: Positions) -> Generator[Request, Any, None]:
+    """Tell which rows a model would keep; in the linear kernel it keeps none."""
+    if kernel.name != "linear":
+        yield Keep(rows)
 
 
 def nothing(options: KernelChoice, problem: Problem, status: Status) -> Result:

@@ -18,6 +18,7 @@ _TURN_NANOSECONDS = 1.0
 _BLOCK_NANOSECONDS = 2e7
 _TALLEST = 128
 _LARGEST = 1e37
+_FLAT = 1e-12
 
 
 class Gram:
@@ -37,7 +38,9 @@ class Gram:
         self._dense = _dense_copy(rows, kernel) if dense <= _DENSE_GAIN * sparse else None
         self._inverted = inverted(rows) if self._dense is None else None
         norms = _squares(self._dense) if self._dense is not None else _sparse_squares(rows)
-        self.sound = bool(norms.max(initial=0.0) < _LARGEST and np.abs(kernel.diagonal(norms)).max(initial=0.0) < _LARGEST)
+        largest = (norms.max(initial=0.0), np.abs(kernel.diagonal(norms)).max(initial=0.0), abs(kernel.gamma), abs(kernel.coef0))
+        self.sound = bool(max(largest) < _LARGEST)
+        """whether nothing leaves the range of float32"""
         self._norms = np.minimum(norms, _LARGEST).astype(np.float32)
         self.diagonal = np.zeros(self.n_points)
         self.diagonal[: rows.n_rows] = kernel.diagonal(norms)
@@ -73,13 +76,13 @@ def resolved(name: Name, gamma: float | str, degree: int, coef0: float, rows: Sp
     """The kernel that options name, ``gamma`` taken from these rows if it is ``scale`` or ``median``.
 
     scale: 1 / (n_features · variance over all values, zeros included), as scikit-learn has it; n_features are those that occur. median: 1 / (2 m²),
-    m being the median of the distances of at most 1,000 rows, evenly spaced. Where all rows are the same: 1.
+    m being the median of the distances of at most 1,000 rows, evenly spaced. Where all values, or all rows, are the same: 1.
     """
     if gamma == "scale":
         values = rows.values[rows.indptr[0] : rows.indptr[-1]].astype(np.float64)
         size = max(1, rows.n_rows)
         spread = float(values @ values) / size - float(values.sum()) ** 2 / (size**2 * max(1, rows.n_features))
-        gamma = 1.0 / spread if spread > 0 else 1.0
+        gamma = 1.0 / spread if spread > _FLAT * float(values @ values) / size else 1.0
     elif gamma == "median":
         gamma = _median_width(rows)
     return Kernel(name, float(gamma), degree, coef0)

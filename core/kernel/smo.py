@@ -17,6 +17,8 @@ from core.sweeps import Pause, Report, Request
 
 _SLICE = 1 << 24
 """numbers of kernel rows that a slice of steps touches: about 20 ms"""
+_STEP = 1_000
+"""numbers in the time of which a step does what does not depend on the number of rows"""
 _MOST_STEPS = 10_000_000
 _SHARE = 0.3
 """of the gap that pairs among the points in the cache are left with before new rows are computed"""
@@ -104,7 +106,7 @@ class _Machine:
     def __init__(self, cache: RowCache, terms: Terms, iterate: Iterate) -> None:
         self._cache, self._terms, self._iterate = cache, terms, iterate
         self._up, self._low = np.empty_like(iterate.alpha), np.empty_like(iterate.alpha)
-        self._steps = max(1, _SLICE // len(iterate.alpha))
+        self._steps = max(1, _SLICE // (len(iterate.alpha) + _STEP))
         self._look()
 
     def _look(self) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 from core.balance import positive_fraction
 from core.kernel.cache import RowCache
 from core.kernel.concave import Descent, Sides, descend
-from core.kernel.expansion import Solution, hinge, hinge_terms, nothing, wish_of
+from core.kernel.expansion import Solution, hinge, hinge_terms, keep, nothing, wish_of
 from core.kernel.function import Kernel
 from core.kernel.gram import Positions, Vector
-from core.kernel.requests import Keep, KernelRange
+from core.kernel.requests import KernelRange
 from core.kernel.smo import Ending, Iterate, Terms, maximise
 from core.kernel_options import CccpOptions
 from core.problem import Problem
@@ -122,8 +122,7 @@ class _Search:
             ending = yield from maximise(cache, self._loss.supervised_terms(), descent.iterate, options.tolerance, report)
             init = descent.iterate.pull[:-1] + ending.intercept
             if alone:
-                if self._kernel.name != "linear":
-                    yield Keep(self._loss.kept(descent.iterate))
+                yield from keep(self._kernel, self._loss.kept(descent.iterate))
                 return self._supervised(ending)
         report = Report("cccp_tsvm", 0, 0.0, np.nan, 0.1, share=0.9)
         status = yield from descend(cache, descent, self._loss.sides(init), options.tolerance, options.max_iterations, report)

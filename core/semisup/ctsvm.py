@@ -8,9 +8,9 @@ import numpy as np
 
 from core.balance import positive_fraction
 from core.kernel.cache import RowCache
-from core.kernel.expansion import nothing, wish_of
+from core.kernel.expansion import keep, nothing, wish_of
 from core.kernel.function import Kernel
-from core.kernel.requests import Keep, KernelRange, KernelRows
+from core.kernel.requests import KernelRange, KernelRows
 from core.problem import Problem
 from core.relaxation_options import CtsvmOptions
 from core.result import Expansion, Result, Status
@@ -44,12 +44,12 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
         if not cache.gram.sound:
             return nothing(options, problem, Status.NUMERICAL_ERROR)
         kernel = cache.gram.kernel
+        # all rows have a weight but those that weigh next to nothing
+        yield from keep(kernel, np.arange(problem.rows.n_rows))
         K = yield from _kernel_matrix(cache)
         search = _Search(Interior(_relaxation(problem, options, K)), options)
         del K
         status = yield from search.run()
-        if kernel.name != "linear" and search.ready:
-            yield Keep(search.expansion(kernel, options.bias).rows)
     except Stopped:
         pass
     except Indefinite:

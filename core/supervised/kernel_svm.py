@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from core.kernel.cache import RowCache
-from core.kernel.expansion import Solution, expansion_of, hinge, hinge_terms, nothing, score_unlabeled, wish_of
-from core.kernel.requests import Keep, KernelRange
+from core.kernel.expansion import Solution, expansion_of, hinge, hinge_terms, keep, nothing, score_unlabeled, wish_of
+from core.kernel.requests import KernelRange
 from core.kernel.smo import Iterate, maximise
 from core.kernel_options import KernelOptions
 from core.problem import Problem
@@ -34,8 +34,7 @@ def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = N
         solution = Solution(iterate, ending.intercept)
         expansion = expansion_of(solution, cache.gram.kernel)
         result = _result(problem, caps, solution, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
-        if expansion.kernel.name != "linear":
-            yield Keep(expansion.rows)
+        yield from keep(expansion.kernel, expansion.rows)
         unlabeled = yield from score_unlabeled(problem, expansion)
     except Stopped:
         return result

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from core import watch
-from core.errors import HalfmoonError
+from core.errors import HalfmoonError, ModelTooLarge
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
 from core.model import Model
 from core.options import Options
@@ -143,13 +143,37 @@ def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, 
     finished = train(rows, codes, list("abcd"[:n_classes]), algorithm, options, observer=whole)
     assert finished.status is Status.CONVERGED
     assert whole.calls > 3
-    for call in sorted({1, 2, whole.calls // 3, whole.calls // 2, whole.calls - 1}):
+    for call in sorted({1, 2, whole.calls - 1, *range(3, whole.calls, max(1, whole.calls // 12))}):
         watcher = StopAt(call)
         training = train(rows, codes, list("abcd"[:n_classes]), algorithm, options, observer=watcher)
-        assert training.status is Status.CANCELLED
-        assert watcher.calls == call
-        assert np.isfinite(training.model.scores(rows)).all()
+        if training.status is Status.CONVERGED:  # the answer came when nothing was left to be done
+            assert call >= whole.calls - 2
+            np.testing.assert_array_equal(training.scores, finished.scores)
+        else:
+            assert training.status is Status.CANCELLED
+            assert watcher.calls == call
+        scores = training.model.scores(rows)[training.unlabeled]
+        known = np.isfinite(training.scores)
+        assert np.isfinite(scores).all()
+        np.testing.assert_allclose(scores[known], training.scores[known], rtol=1e-4, atol=1e-4, err_msg=f"stopped at call {call}")
     np.testing.assert_array_equal(train(rows, codes, list("abcd"[:n_classes]), algorithm, options).scores, finished.scores)
+
+
+@pytest.mark.parametrize("options", [{"max_iterations": 1}, {}], ids=["one-round", "to-the-end"])
+@every
+def test_no_way_out_of_training_passes_the_bound_on_models(algorithm: str, options: dict[str, Any]) -> None:
+    rows, codes = clusters(5)
+    own = {} if algorithm == "kernel_svm" else options
+    with pytest.raises(ModelTooLarge):
+        train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, **own}, max_model_bytes=100)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+@every
+def test_a_kernel_beyond_float32_is_no_success(algorithm: str, gamma: str) -> None:
+    rows, codes = clusters(5)
+    training = train(rows._replace(values=rows.values * np.float32(1e-20)), codes, list("abcd"), algorithm, {"gamma": gamma})
+    assert training.status is Status.NUMERICAL_ERROR
 
 
 @pytest.mark.parametrize("density", [1.0, 0.2])
