@@ -2,17 +2,39 @@
 
 import threading
 from contextlib import suppress
+from typing import NamedTuple
 
 from app.errors import TooMany, rate_limit
 from workers.errors import NotFound
 from workers.jobs import Jobs
 
-NAME, UNIT = "jobs", "concurrent-requests"
+UNIT = "concurrent-requests"
 AGAIN_SECONDS = 5
 
 
+class Share(NamedTuple):
+    """What there is for a caller of the bound that is nearer: that of all jobs, or that of the caller's own."""
+
+    name: str
+    most: int
+    left: int
+
+    def check(self) -> None:
+        """Raises TooMany if there may not be another job now."""
+        if self.left <= 0:
+            raise TooMany(self.name, UNIT, self.most, self.left, AGAIN_SECONDS)
+
+    def without(self, taken: int) -> "Share":
+        """What is left when so many more are taken."""
+        return self._replace(left=self.left - taken)
+
+    def headers(self) -> dict[str, str]:
+        """What tells a caller how many jobs more there may be."""
+        return rate_limit(self.name, UNIT, self.most, self.left)
+
+
 class Backlog:
-    """Refuses more unfinished jobs than there may be in all, or by one key; without keys, everybody is the same caller.
+    """Tells how many more unfinished jobs there may be in all, or by one key; without keys, everybody is the same caller.
 
     Whose a job is never changes, so it is looked up once for each job.
     """
@@ -24,17 +46,8 @@ class Backlog:
         self._callers: dict[str, str | None] = {}
         self._lock = threading.Lock()
 
-    def check(self, caller: str | None) -> None:
-        """Raises TooMany if this caller may not start another job now."""
-        left = self._left(caller)
-        if left <= 0:
-            raise TooMany(NAME, UNIT, self._most_each, left, AGAIN_SECONDS)
-
-    def told(self, caller: str | None) -> dict[str, str]:
-        """The headers that tell a caller how many jobs more there may be."""
-        return rate_limit(NAME, UNIT, self._most_each, self._left(caller))
-
-    def _left(self, caller: str | None) -> int:
+    def share(self, caller: str | None) -> Share:
+        """What there is for this caller now. Raises StoreUnavailable."""
         with self._lock:
             ids = set(self._jobs.unfinished_ids())
             self._callers = {id: known for id, known in self._callers.items() if id in ids}
@@ -42,4 +55,5 @@ class Backlog:
                 with suppress(NotFound):
                     self._callers[id] = self._jobs.get(id).request.caller
             own = sum(1 for each in self._callers.values() if each == caller)
-        return min(self._most - len(ids), self._most_each - own)
+        shares = Share("jobs", self._most_each, self._most_each - own), Share("jobs of everybody", self._most, self._most - len(ids))
+        return min(shares, key=lambda share: share.left)

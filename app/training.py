@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
+from app.backlog import Share
 from app.bodies import make_dataset
 from app.errors import InvalidRequest
 from app.schemas import JobBody
@@ -30,21 +31,37 @@ class _Maker(NamedTuple):
     """the API key"""
 
 
-def submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Job:
+class Accepted(NamedTuple):
+    """A job that is stored, and how many more its caller may have."""
+
+    job: Job
+    share: Share
+
+
+def submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Accepted:
     """The job of this request, or of the same request made before with the same idempotency key.
+
+    When a job has been stored, the store is not asked for anything more: an accepted job must not be answered with a failure.
 
     Raises QueueUnavailable while Redis is away, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption, UnknownAlgorithm,
     LimitExceeded, QuotaExceeded, TooMany, IdempotencyConflict; after each of them nothing is kept.
     """
     _check(body, key)
     maker = _Maker(key, "" if key is None else _fingerprint(body), caller)
+    share = services.backlog.share(caller)
     known = None if key is None else services.jobs.made_by(key, maker.fingerprint)
     if known is not None:
-        return known
-    services.backlog.check(caller)
+        return Accepted(known, share)
+    share.check()
     services.queue.ping()
     if body.dataset is not None:
-        return _submit(services, body, maker, services.datasets.get(body.dataset))[0]
+        job, created = _submit(services, body, maker, services.datasets.get(body.dataset))
+    else:
+        job, created = _submit_documents(services, body, maker)
+    return Accepted(job, share.without(int(created)))
+
+
+def _submit_documents(services: Services, body: JobBody, maker: _Maker) -> tuple[Job, bool]:
     dataset = make_dataset(services, bytes(body.documents))
     needed = False
     try:
@@ -52,7 +69,7 @@ def submit(services: Services, body: JobBody, key: str | None, caller: str | Non
     finally:
         if not needed:
             services.datasets.delete(dataset.id)
-    return job
+    return job, needed
 
 
 def _submit(services: Services, body: JobBody, maker: _Maker, dataset: Dataset) -> tuple[Job, bool]:

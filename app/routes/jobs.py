@@ -47,8 +47,8 @@ _SUBMIT: dict[str, Any] = {
 _TEXT = {"schema": {"type": "string"}}
 _HEADERS = {
     "Location": {"description": "Where the job is shown.", **_TEXT},
-    "RateLimit-Policy": {"description": "How many unfinished jobs a key may have.", **_TEXT},
-    "RateLimit": {"description": "How many more it may have now.", **_TEXT},
+    "RateLimit-Policy": {"description": "How many unfinished jobs there may be: of a key, or of everybody where that bound is nearer.", **_TEXT},
+    "RateLimit": {"description": "How many more there may be now.", **_TEXT},
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
 _EVENT = {
@@ -150,8 +150,8 @@ async def download_labels(services: Has, id: str) -> FileResponse:
 
 
 def _submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Response:
-    job = submit(services, body, key, caller)
-    headers = {"Location": f"/v1/jobs/{job.request.id}", **services.backlog.told(caller)}
+    job, share = submit(services, body, key, caller)
+    headers = {"Location": f"/v1/jobs/{job.request.id}", **share.headers()}
     return Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
 
 

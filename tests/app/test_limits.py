@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -15,9 +16,10 @@ from app.room import Room
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.e2e.service import until
 from workers.api_keys import ApiKeys, Scope
+from workers.contract import Job
 from workers.datasets import Datasets
 from workers.datasets.quota import Quota
-from workers.errors import QuotaExceeded
+from workers.errors import QuotaExceeded, StoreUnavailable
 from workers.jobs import Jobs
 
 LINE = b'{"indices": [1, 2, 3]}\n'
@@ -102,16 +104,45 @@ def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
     assert [job.request.caller is not None for job in Jobs(gateway.store).unfinished()] == [True, True]
 
 
+def test_who_is_refused_is_told_the_bound_that_was_reached(start: Start) -> None:
+    gateway = start(max_jobs=1, max_jobs_per_key=5)
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    assert gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"jobs of everybody";q=1;qu="concurrent-requests"'
+    refused = gateway.job(dataset=dataset)
+    assert problem_of(refused, 429)["detail"].startswith("jobs of everybody: no more than 1 at a time")
+    assert (refused.headers["ratelimit-policy"], refused.headers["ratelimit"]) == (
+        '"jobs of everybody";q=1;qu="concurrent-requests"',
+        '"jobs of everybody";r=0;t=5',
+    )
+
+
+def test_an_accepted_job_is_told_though_the_store_is_gone(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, submit = gateway.upload(TWO_CLASSES)["id"], Jobs.submit
+
+    def last(self: Jobs, **fields: Any) -> tuple[Job, bool]:
+        made = submit(self, **fields)
+        monkeypatch.setattr(Jobs, "unfinished_ids", away)
+        monkeypatch.setattr(Jobs, "get", away)
+        return made
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(Jobs, "submit", last)
+    answer = gateway.job(dataset=dataset)
+    assert (answer.status_code, answer.headers["ratelimit"]) == (202, '"jobs";r=999')
+
+
 def test_whose_jobs_they_are_is_looked_up_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs(gateway.store)
     dataset = gateway.upload(TWO_CLASSES)["id"]
     for _ in range(3):
         gateway.job(dataset=dataset)
     backlog = Backlog(jobs, 10, 3)
-    with pytest.raises(TooMany):
-        backlog.check(None)
+    with pytest.raises(TooMany, match=r"^jobs: no more than 3 at a time"):
+        backlog.share(None).check()
     monkeypatch.setattr(Jobs, "get", lambda self, id: pytest.fail("looked up again"))
-    backlog.check("key-other")
+    backlog.share("key-other").check()
 
 
 def test_so_many_uploads_at_a_time(start: Start) -> None:
