@@ -3,6 +3,26 @@
 from typing import NamedTuple, Protocol
 
 
+class Part(NamedTuple):
+    """A part of some work."""
+
+    start: float
+    """share of the work that is done when the part begins"""
+    stop: float
+    """and when it ends"""
+
+    def at(self, fraction: float) -> float:
+        """The share of the work that is done when this fraction of the part is; never beyond its end, not even for rounding."""
+        return min(self.stop, self.start + (self.stop - self.start) * fraction)
+
+    def part(self, start: float, stop: float) -> "Part":
+        """A part of the part."""
+        return Part(self.at(start), self.at(stop))
+
+
+WHOLE = Part(0.0, 1.0)
+
+
 class TracePoint(NamedTuple):
     """Where a solver stands.
 

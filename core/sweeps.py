@@ -8,6 +8,7 @@ best iterate. So no solver knows of threads, slices or cancellation, and many so
 Results do not depend on timing: which thread adds up which rows is fixed.
 """
 
+import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,12 +21,12 @@ from core.blocks import WIDTH
 from core.kernel.requests import Keep, KernelRange, KernelRequest, KernelRows, KernelSubset, KernelSums
 from core.kernel.service import KernelService
 from core.passes import Adjoint, Cut, Passes, Product, Scores, Vector
-from core.progress import Observer, TracePoint
+from core.progress import WHOLE, Observer, Part, TracePoint
 from core.result import Result
 from core.rows import SparseRows
 from core.watch import Stopped, Watch
 
-__all__ = ["Adjoint", "Cut", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector"]
+__all__ = ["Adjoint", "Cut", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector", "as_part"]
 
 _SIDE_BY_SIDE = WIDTH
 
@@ -49,6 +50,24 @@ class Pause(NamedTuple):
 
 Request = Product | Scores | Adjoint | Cut | KernelRequest | Report | Pause
 Steps = Generator[Request, Any, Result]
+
+
+def as_part(steps: Steps, part: Part) -> Steps:
+    """A solver that is only a part of what another does: the fractions that it tells become those of the whole."""
+    try:
+        request = steps.send(None)
+        while True:
+            if isinstance(request, Report):
+                request = request._replace(fraction=part.at(request.fraction))
+            try:
+                answer = yield request
+            except Stopped as stop:
+                request = steps.throw(stop)
+            else:
+                request = steps.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
 
 
 @dataclass(eq=False)
@@ -83,6 +102,23 @@ class _Run:
         self.result, self.fraction, self.request, self.steps = result, 1.0, None, None
 
 
+@dataclass(eq=False)
+class _Course:
+    """How far runs side by side are together."""
+
+    part: Part
+    n_runs: int
+    active: list[_Run] = field(default_factory=list)
+    """those side by side"""
+    n_left: int = 0
+    """those that had not ended when these were put side by side"""
+
+    @property
+    def fraction(self) -> float:
+        """Of the whole work; the sum is exact, so that it never falls for rounding."""
+        return self.part.at(math.fsum([self.n_runs - self.n_left, *(run.fraction for run in self.active)]) / self.n_runs)
+
+
 class Sweeper:
     """The solvers over one matrix; a context manager."""
 
@@ -90,6 +126,7 @@ class Sweeper:
         self._watch = Watch(observer)
         self._passes = Passes(rows, threads, self._watch)
         self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
+        self._course = _Course(WHOLE, 0)
 
     def __enter__(self) -> Self:
         return self
@@ -97,18 +134,22 @@ class Sweeper:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._passes.close()
 
-    def run(self, solvers: dict[str, Callable[[], Steps]]) -> list[Result]:
-        """The results of solvers over these rows; each key prefixes the phases of its solver.
+    def run(self, solvers: dict[str, Callable[[], Steps]], part: Part = WHOLE) -> list[Result]:
+        """The results of solvers over these rows; each key prefixes the phases of its solver; they are ``part`` of the whole work.
 
         As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their number.
         """
         runs = [_Run(prefix, begin) for prefix, begin in solvers.items()]
+        self._course = _Course(part, len(runs))
+        self._watch.latest = self._watch.latest._replace(fraction=part.start)
         try:
-            while active := [run for run in runs if run.result is None][:_SIDE_BY_SIDE]:
+            while left := [run for run in runs if run.result is None]:
+                active = left[:_SIDE_BY_SIDE]
+                self._course.active, self._course.n_left = active, len(left)
                 for run in active:
                     run.start()
                 self._round([run for run in active if run.result is None])
-                self._watch.latest = self._watch.latest._replace(fraction=sum(run.fraction for run in runs) / len(runs))
+                self._watch.latest = self._watch.latest._replace(fraction=self._course.fraction)
         except Stopped as stop:
             for run in runs:
                 self._stop(run, stop)
@@ -166,9 +207,9 @@ class Sweeper:
         return Result(**{**vars(run.result), "trace": tuple(run.trace), "passes": run.passes})
 
     def _tell(self, run: _Run, report: Report) -> None:
-        run.fraction = report.fraction
+        run.fraction = max(run.fraction, report.fraction)  # a solver's guess of how far it is may fall; what is told does not
         objective = report.stage_objective if report.objective is None else report.objective
-        self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, report.fraction, self._watch.seconds)
+        self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, self._course.fraction, self._watch.seconds)
         run.trace.append(self._watch.latest)
 
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from core.assembly import model_of
 from core.calibration import Calibration
 from core.columns import Compact, compact
+from core.kernel_options import KernelChoice
 from core.linear_model import LinearModel
 from core.model import Model
 from core.options import AutoOptions, BalancedOptions, Options
 from core.problem import Problem
-from core.progress import Observer, TracePoint
+from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import OFFERED
 from core.registry import algorithm as find_algorithm
 from core.requests import check_options, fractions_wish
@@ -23,14 +24,10 @@ from core.result import Result, Status
 from core.rows import SparseRows
 from core.selection.auto import choose
 from core.selection.estimate import estimate
-from core.selection.stages import Stages
 from core.selection.study import Study, positives_of, prefixes_of
 from core.starting import Points, starting_points
 from core.sweeps import Steps, Sweeper, Vector
 from core.watch import Stopped, Watch
-
-_ESTIMATION = 0.8
-"""share of the work that is the estimation of class fractions, where there is one"""
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,11 @@ def train(
     results = found.results
     model = model_of(documents, rows.n_features, classes, [result.decision for result in results])
     model = model if found.calibration is None else replace(model, calibration=found.calibration)
+    trace, status = _trace_of(results), reduce(Status.worse, (result.status for result in results))
+    if observer is not None and status is not Status.CANCELLED:
+        # what was told last may lie back by all that takes no time to solve
+        last = trace[-1] if trace else watch.latest._replace(phase=algorithm, seconds=watch.seconds)
+        observer(last._replace(fraction=1.0))
     scores = np.column_stack([result.unlabeled_scores for result in results])
     return Training(
         model=model,
@@ -107,12 +109,17 @@ def train(
         scores=scores,
         probabilities=model.probabilities(scores),
         objective=sum(result.objective for result in results),
-        status=reduce(Status.worse, (result.status for result in results)),
+        status=status,
         warnings=_warnings(parsed, len(unlabeled), results, start is not None and all(point is None for point in points)),
-        trace=sorted((point for result in results for point in result.trace), key=lambda point: point.seconds),
+        trace=trace,
         passes=sum(result.passes for result in results),
         report=found.report,
     )
+
+
+def _trace_of(results: Sequence[Result]) -> list[TracePoint]:
+    """What all solvers have told, in the order of time."""
+    return sorted((point for result in results for point in result.trace), key=lambda point: point.seconds)
 
 
 def _given_fractions(options: Options, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], n_unlabeled: int) -> Vector | None:
@@ -173,22 +180,25 @@ def _solved(
     means: _Means,
 ) -> _Found:
     """The solutions of one algorithm, with the class fractions given or, if it needs them, estimated; raises Stopped before there is one."""
-    stages, report = Stages(means.observer), None
-    observer = stages if means.observer else None
+    part, report = WHOLE, None
     if fractions is not None:
         report = {"class_fractions": {str(label): float(share) for label, share in zip(classes, fractions, strict=True)}}
     elif isinstance(options, BalancedOptions):
-        stages.enter(0.0, _ESTIMATION)
+        share = _estimation(options)
         study = Study.of(documents.rows, codes, classes, seed, means.watch)
-        with Sweeper(study.prepared.rows, threads=means.threads, observer=observer) as sweeper:
-            found = estimate(sweeper, study)
+        with Sweeper(study.prepared.rows, threads=means.threads, observer=means.observer) as sweeper:
+            found = estimate(sweeper, study, Part(0.0, share))
         if found is None:
             raise Stopped
-        stages.enter(_ESTIMATION, 1 - _ESTIMATION)
-        fractions, report = found.fractions, found.told(classes)
-    with Sweeper(documents.rows, threads=means.threads, observer=observer, max_model_bytes=means.max_model_bytes) as sweeper:
-        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, options, fractions, points, seed))
+        fractions, report, part = found.fractions, found.told(classes), Part(share, 1.0)
+    with Sweeper(documents.rows, threads=means.threads, observer=means.observer, max_model_bytes=means.max_model_bytes) as sweeper:
+        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, options, fractions, points, seed), part)
     return _Found(results, None, report)
+
+
+def _estimation(options: Options) -> float:
+    """The share of the work that is the estimation of class fractions, where there is one: it is linear, whatever it is for."""
+    return 0.1 if isinstance(options, KernelChoice) else 0.8
 
 
 def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[np.int64]) -> Training:

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from core.calibration import Calibration, calibrated
 from core.options import AutoOptions, SvmOptions, TsvmOptions
-from core.progress import Observer
+from core.progress import Observer, Part
 from core.result import Linear, Result
 from core.selection import evidence
 from core.selection.choice import Comparison, compared, right
 from core.selection.estimate import LAMBDA, Estimate, estimate, stopped
 from core.selection.folds import N_FOLDS
 from core.selection.path import Supervised
-from core.selection.stages import Stages
 from core.selection.study import Study
 from core.semisup.tsvm import tsvm
 from core.supervised.svm import svm
@@ -25,6 +24,8 @@ from core.sweeps import Steps, Sweeper
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """of the supervised model, on rows of mean square norm 1"""
+_TUNED, _ESTIMATED = 0.05, 0.85
+"""share of the work that is done when λ of the supervised model is found, and when the fractions are"""
 
 
 @dataclass(frozen=True)
@@ -60,23 +61,20 @@ def choose(
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
     taken, with the fractions that core.selection.estimate finds.
     """
-    stages = Stages(observer)
-    with Sweeper(study.prepared.rows, threads=threads, observer=stages if observer else None) as sweeper:
-        stages.enter(0.0, 0.05)
-        supervised = tuned(sweeper, study)
+    n_unlabeled = study.problems[0].n_unlabeled
+    with Sweeper(study.prepared.rows, threads=threads, observer=observer) as sweeper:
+        supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _ESTIMATED))
         if supervised is None:
             return None
         best, found, verdict, why = supervised, None, None, "there are no unlabeled documents"
-        if study.problems[0].n_unlabeled:
-            stages.enter(0.05, 0.8)
-            found = estimate(sweeper, study, given)
+        if n_unlabeled:
+            found = estimate(sweeper, study, Part(_TUNED, _ESTIMATED), given)
             if found is None:
                 return None
             transductive = Candidate("tsvm", LAMBDA, found.held_out)
             verdict, why = judged(study, supervised, transductive)
             best = supervised if verdict.against_second else transductive
-        stages.enter(0.85, 0.15)
-        results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options, found), strict=True)))
+        results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options, found), strict=True)), Part(_ESTIMATED, 1.0))
     if stopped(results):
         return None
     scores = np.column_stack([result.unlabeled_scores for result in results])
@@ -85,7 +83,7 @@ def choose(
     return Chosen([_on_raw_features(result, study) for result in results], calibration, report)
 
 
-def tuned(sweeper: Sweeper, study: Study) -> Candidate | None:
+def tuned(sweeper: Sweeper, study: Study, part: Part) -> Candidate | None:
     """The supervised SVM with the λ that makes the labels left out likeliest, the larger of equals; None if stopped."""
     runs = {(ridge, column, fold): Supervised() for ridge in LAMBDAS for column in range(len(study.problems)) for fold in range(N_FOLDS)}
     steps: dict[str, Callable[[], Steps]] = {
@@ -94,7 +92,7 @@ def tuned(sweeper: Sweeper, study: Study) -> Candidate | None:
         )
         for (ridge, column, fold), run in runs.items()
     }
-    if stopped(sweeper.run(steps)):
+    if stopped(sweeper.run(steps, part)):
         return None
     candidates = []
     for ridge in LAMBDAS:

@@ -11,6 +11,7 @@ from scipy.special import logit
 
 from core.options import SvmOptions, TsvmOptions
 from core.problem import Problem
+from core.progress import Part
 from core.result import Result, Status
 from core.selection import evidence
 from core.selection.folds import N_FOLDS
@@ -22,6 +23,8 @@ from core.sweeps import Steps, Sweeper, Vector
 
 LAMBDA = 1e-3
 """λ of the solutions by which fractions are judged, on rows of mean square norm 1"""
+_SUPERVISED = 0.05
+"""share of the work that the supervised models are"""
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,17 @@ class Estimate:
         }
 
 
-def estimate(sweeper: Sweeper, study: Study, given: Vector | None = None) -> Estimate | None:
+def estimate(sweeper: Sweeper, study: Study, part: Part, given: Vector | None = None) -> Estimate | None:
     """The fractions of the classes, or None if stopped before they were known; fractions that are ``given``, shape (n_classes,), stand.
 
     For each two-class problem transductive SVMs are solved along a grid of fractions, once with all labels and once without those of each fold,
     all of them together; see core.selection.evidence for what they tell.
     """
     options = SvmOptions(lambda_=LAMBDA)
-    supervised = sweeper.run(
-        {f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(study.prefixes, study.problems, strict=True)}
-    )
+    steps: dict[str, Callable[[], Steps]] = {
+        f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(study.prefixes, study.problems, strict=True)
+    }
+    supervised = sweeper.run(steps, part.part(0.0, _SUPERVISED))
     if stopped(supervised):
         return None
     predicted = _predicted(supervised)
@@ -71,7 +75,7 @@ def estimate(sweeper: Sweeper, study: Study, given: Vector | None = None) -> Est
         grids = [grid_around(centre) for centre in centres]
     else:
         grids = [given[[positive]] for positive in study.positives]
-    paths = _solved(sweeper, study, grids)
+    paths = _solved(sweeper, study, part.part(_SUPERVISED, 1.0), grids)
     if paths is None:
         return None
     tried = [grid.tolist() for grid in grids]
@@ -89,7 +93,7 @@ def estimate(sweeper: Sweeper, study: Study, given: Vector | None = None) -> Est
     return Estimate(fractions, held_out, tried, grounds, informative)
 
 
-def _solved(sweeper: Sweeper, study: Study, grids: Sequence[Vector]) -> list[list[Path]] | None:
+def _solved(sweeper: Sweeper, study: Study, part: Part, grids: Sequence[Vector]) -> list[list[Path]] | None:
     """For each two-class problem the paths without each fold, and last that with all labels; None if stopped."""
     options = TsvmOptions(lambda_=LAMBDA)
     paths = [[Path(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
@@ -98,7 +102,7 @@ def _solved(sweeper: Sweeper, study: Study, grids: Sequence[Vector]) -> list[lis
         for prefix, problem, several in zip(study.prefixes, study.problems, paths, strict=True)
         for fold, path in enumerate(several)
     }
-    return None if stopped(sweeper.run(steps)) else paths
+    return None if stopped(sweeper.run(steps, part)) else paths
 
 
 def stopped(results: Sequence[Result]) -> bool:

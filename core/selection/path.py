@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from core.options import SvmOptions, TsvmOptions
 from core.problem import Problem
+from core.progress import Part
 from core.result import Linear, Result, Status
 from core.selection.folds import without
 from core.semisup.tsvm import tsvm
 from core.supervised.svm import svm
-from core.sweeps import Request, Scores, Steps, Stopped, Vector
+from core.sweeps import Request, Scores, Steps, Stopped, Vector, as_part
 
 TOLERANCE = 1e-2
 """of the solutions: they are compared, not kept"""
@@ -40,13 +41,14 @@ class Path:
     def _outwards(self, problem: Problem, options: TsvmOptions) -> Steps:
         count, middle = len(self.fractions), len(self.fractions) // 2
         self.objectives, self.labeled = np.full(count, np.nan), np.full((count, problem.n_labeled), np.nan)
-        first = yield from self._solve(middle, problem, options, None)
+        parts = iter([Part(number / count, (number + 1) / count) for number in range(count)])
+        first = yield from as_part(self._solve(middle, problem, options, None), next(parts))
         for side in (range(middle + 1, count), range(middle - 1, -1, -1)):
             last = first
             for position in side:
                 if last.status is Status.CANCELLED:
                     return last
-                last = yield from self._solve(position, problem, options, last)
+                last = yield from as_part(self._solve(position, problem, options, last), next(parts))
         return first if last.status is not Status.CANCELLED else last
 
     def _solve(self, position: int, problem: Problem, options: TsvmOptions, last: Result | None) -> Steps:

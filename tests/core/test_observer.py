@@ -10,7 +10,7 @@ import pytest
 from core import passes, watch
 from core.options import Options
 from core.progress import TracePoint
-from core.registry import ALGORITHMS
+from core.registry import ALGORITHMS, OFFERED
 from core.result import Result, Status
 from core.rows import SparseRows
 from core.solver import solve
@@ -20,6 +20,8 @@ from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs
 
 LIMIT = 0.25
+ESTIMATING = {"auto": (0.09, 0.85), **dict.fromkeys(("tsvm", "da", "cuts3vm"), (0.04, 0.8)), **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.005, 0.1))}
+"""between which shares of the work fractions are estimated"""
 
 
 class Watcher:
@@ -120,6 +122,29 @@ def test_what_is_told_goes_forward(name: str) -> None:
     for before, after in pairwise(result.trace):
         assert before.seconds <= after.seconds
     assert {point.phase for point in watcher.points} <= {"", *(point.phase for point in result.trace)}
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", OFFERED)
+def test_progress_never_falls_and_is_spread_over_all_that_is_run(name: str, n_classes: int) -> None:
+    watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
+    codes = data.codes if n_classes == 2 else np.where(data.codes < 0, -1, np.arange(60) % 3).astype(np.int32)
+    training = train(data.rows, codes, list(range(n_classes)), name, {}, observer=watcher)
+    assert training.status is not Status.CANCELLED
+    fractions = [point.fraction for point in watcher.points]
+    assert all(0.0 <= before <= after for before, after in pairwise(fractions))
+    assert fractions[0] == 0.0
+    assert fractions[-1] == 1.0
+    assert watcher.points[-1].phase == (training.trace[-1].phase if training.trace else name)
+    estimating = [point.fraction for point in watcher.points if "fractions/" in point.phase]
+    first, last = ESTIMATING.get(name, (0.0, 0.0))
+    assert all(first <= fraction <= last for fraction in estimating)
+    if name in ESTIMATING:
+        assert estimating[0] <= first + 0.05 * (last - first)
+        assert len(np.unique(np.floor(20 * (np.array(estimating) - first) / (last - first)))) > 10, "it stands still for long"
+    solving = [point.fraction for point in watcher.points[:-1] if point.phase in {told.phase for told in training.trace}]
+    assert min(solving, default=last) <= last + 0.6 * (1.0 - last), "it is over before its time"
 
 
 def test_the_observer_is_asked_at_most_so_often() -> None:

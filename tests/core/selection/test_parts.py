@@ -5,12 +5,11 @@ import pytest
 
 from core.options import SvmOptions
 from core.problem import Problem
-from core.progress import TracePoint
+from core.progress import Part
 from core.selection.choice import Comparison, compared, right
 from core.selection.folds import N_FOLDS, folds_of, without
 from core.selection.path import Supervised
 from core.selection.prepared import prepared
-from core.selection.stages import Stages
 from core.solver import solve
 from core.sweeps import Sweeper
 from tests.core.problems import dense_of, rows_of, small, weights_of
@@ -91,17 +90,9 @@ def test_what_only_one_gets_right_is_counted() -> None:
     assert right(np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 0.0]]), np.array([2, 1])).tolist() == [True, False]
 
 
-def test_stages_tell_the_share_of_the_whole_and_pass_on_the_wish_to_stop() -> None:
-    told: list[TracePoint] = []
-
-    def observer(point: TracePoint, /) -> bool:
-        told.append(point)
-        return len(told) == 2
-
-    stages = Stages(observer)
-    point = TracePoint("p", 1, 0.0, 0.0, 0.5, 1.0)
-    stages.enter(0.0, 0.8)
-    assert not stages(point)
-    stages.enter(0.8, 0.2)
-    assert stages(point)
-    assert [each.fraction for each in told] == pytest.approx([0.4, 0.9])
+def test_a_part_of_a_part_ends_where_the_next_begins_whatever_is_rounded() -> None:
+    first, second = Part(0.05, 0.85).part(0.0, 0.05), Part(0.05, 0.85).part(0.05, 1.0)
+    assert first.at(0.0) == 0.05
+    assert first.at(1.0) <= second.at(0.0) == pytest.approx(0.09)
+    assert second.at(0.5) == pytest.approx(0.47)
+    assert second.at(1.0) == 0.85
