@@ -276,7 +276,7 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     options: dict[str, Any] = {}
     start_from: str | None = None
-    """name or name@alias of a model to start from, as after relabeling a few documents: takes a fraction of the time"""
+    """name or name@alias of a model to start from, as after some more labels: takes a fraction of the time; not for auto, kernel_svm or ctsvm"""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
 
 

@@ -12,6 +12,8 @@ from app.bodies import make_dataset
 from app.errors import InvalidRequest
 from app.schemas import JobBody
 from app.services import Services
+from core.registry import OFFERED
+from core.registry import algorithm as find_algorithm
 from core.requests import check_options
 from workers.contract import Dataset, Job, Publication
 from workers.errors import QueueUnavailable
@@ -105,6 +107,9 @@ def _check(body: JobBody, key: str | None) -> None:
     check_name("model", body.model)
     if (body.dataset is None) != _has_documents(body):
         raise InvalidRequest("dataset", "give either dataset or documents")
+    if body.start_from is not None and find_algorithm(body.algorithm).start is None:
+        able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
+        raise InvalidRequest("start_from", f"{body.algorithm} starts from nothing; algorithms that can start from a model are {able}")
     if key is not None and not (0 < len(key) <= _LONGEST_KEY):
         raise InvalidRequest("Idempotency-Key", f"must have 1 to {_LONGEST_KEY} characters")
 
