@@ -28,7 +28,7 @@ class Asked(msgspec.Struct):
     """An output that is wanted."""
 
     name: str
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] | None = None
 
 
 class InferBody(msgspec.Struct):
@@ -36,8 +36,8 @@ class InferBody(msgspec.Struct):
 
     inputs: list[Tensor]
     id: str | None = None
-    parameters: dict[str, Any] = {}
-    outputs: list[Asked] = []
+    parameters: dict[str, Any] | None = None
+    outputs: list[Asked] | None = None
 
 
 async def infer(request: Request, services: Services, reference: str) -> Response:
@@ -70,15 +70,17 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
 
 
 def _check_outputs(body: InferBody) -> None:
-    """That none is asked for twice: an answer might be made as long as one likes by a short request."""
-    names = [output.name for output in body.outputs]
-    if len(set(names)) < len(names):
+    """That none is asked for in binary form, nor twice: an answer might be made as long as one likes by a short request."""
+    outputs = body.outputs or []
+    if len({output.name for output in outputs}) < len(outputs):
         raise InvalidRequest("outputs", "each may be named once")
+    if (body.parameters or {}).get("binary_data_output") or any((output.parameters or {}).get("binary_data") for output in outputs):
+        raise InvalidRequest("outputs", "the extension for binary data is not spoken here; outputs come as JSON")
 
 
 def _answer(version: Version, model: Model, body: InferBody, rows: SparseRows) -> Response:
     found = _outputs(version, model, rows)
-    asked = [output.name for output in body.outputs] or [name for name in _ALWAYS if name in found]
+    asked = [output.name for output in body.outputs or []] or [name for name in _ALWAYS if name in found]
     unknown = next((name for name in asked if name not in found), None)
     if unknown is not None:
         raise InvalidRequest("outputs", f"there is no output {unknown[:MAX_TEXT]!r}; there are {', '.join(found)}")

@@ -1,6 +1,7 @@
 """``halfmoon keys``: make, list and revoke API keys."""
 
 import argparse
+import math
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,25 +15,46 @@ SCOPES = ("predict", "train", "admin")
 """What keys are for, named here so that the commands can be listed without loading what makes keys; see ``workers.api_keys.Scope``."""
 
 
+_MOST_DAYS = 36_500
+
+
 def add_command(parser: argparse.ArgumentParser) -> None:
     """What follows ``halfmoon keys``."""
     commands = parser.add_subparsers(required=True, metavar="action")
-    create = _action(commands.add_parser("create", help="make a key and print it, this once"), _create)
+    create = _action(commands.add_parser("create", help="make a key and print it, this once"), _create, existing=False)
     create.add_argument("--name", required=True, help="whom it is for; letters, digits, '.', '_' or '-'")
     create.add_argument("--scope", choices=SCOPES, action="append", required=True, help="what it is for; may be given again")
-    create.add_argument("--days", type=float, help="for how long it is valid (default: until it is revoked)")
+    create.add_argument("--days", type=_days, help="for how long it is valid (default: until it is revoked)")
     _action(commands.add_parser("list", help="list all keys, without their secrets"), _list)
     revoke = _action(commands.add_parser("revoke", help="make a key invalid, for good, within seconds and everywhere"), _revoke)
     revoke.add_argument("id", help="of the key, as `list` shows it")
 
 
-def _action(parser: argparse.ArgumentParser, act: Callable[["ApiKeys", argparse.Namespace], None]) -> argparse.ArgumentParser:
+def _days(text: str) -> float:
+    """Raises ArgumentTypeError for what is no time to come, or beyond all calendars."""
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not 0 < days <= _MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"must be a number of days above 0 and at most {_MOST_DAYS}")
+    return days
+
+
+def _action(
+    parser: argparse.ArgumentParser, act: Callable[["ApiKeys", argparse.Namespace], None], *, existing: bool = True
+) -> argparse.ArgumentParser:
+    """``existing``: where there is no store yet, none is made."""
+
     def run(given: argparse.Namespace) -> int:
+        from app.supervisor import CannotStart
         from workers.api_keys import ApiKeys
         from workers.settings import Settings
         from workers.storage import open_store
 
         settings = Settings()
+        if existing and given.data is not None and not (given.data / "store").is_dir():
+            raise CannotStart(f"{given.data} is not a data folder of `halfmoon up`: it has no folder `store`")
         url = settings.store_url if given.data is None else (given.data.absolute() / "store").as_uri()
         act(ApiKeys(open_store(url, settings.cache_dir)), given)
         return 0
@@ -53,7 +75,10 @@ def _create(keys: "ApiKeys", given: argparse.Namespace) -> None:
 
 def _list(keys: "ApiKeys", given: argparse.Namespace) -> None:
     now = datetime.now(UTC)
-    for listed in keys.every():
+    every = list(keys.every())
+    if not every:
+        print("there are no keys here; `halfmoon keys create` makes one", file=sys.stderr)
+    for listed in every:
         key = listed.key
         until = "" if key.expires_at is None else f"  until {key.expires_at:%Y-%m-%d}"
         print(f"{key.id}  {listed.state(now):7}  {key.created_at:%Y-%m-%d}  {','.join(key.scopes):19}  {key.name}{until}")

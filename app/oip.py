@@ -63,23 +63,23 @@ class RequestInput(Out):
     datatype: str
     data: list[Any]
     """flat, or in rows as the shape is"""
-    parameters: Parameters = Field(default={})
+    parameters: Parameters | None = None
 
 
 class RequestOutput(Out):
     """A tensor that is wanted."""
 
     name: str = Field(examples=["labels"])
-    parameters: Parameters = Field(default={})
+    parameters: Parameters | None = None
 
 
 class InferenceRequest(Out):
     """Documents as tensors: indptr, indices and data of a CSR matrix, or a dense X."""
 
     id: str | None = None
-    parameters: Parameters = Field(default={})
+    parameters: Parameters | None = None
     inputs: list[RequestInput]
-    outputs: list[RequestOutput] = Field(default=[])
+    outputs: list[RequestOutput] | None = None
     """by default labels, scores and, if the model knows them, probabilities; classes on request"""
 
 

@@ -28,7 +28,7 @@ class Tensor(msgspec.Struct):
     shape: list[int]
     datatype: str
     data: msgspec.Raw
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] | None = None
 
 
 def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows:
@@ -76,7 +76,7 @@ def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[
     """The numbers of a tensor, in its shape."""
     if tensor.datatype not in datatypes:
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}")
-    if "binary_data_size" in tensor.parameters:
+    if "binary_data_size" in (tensor.parameters or {}):
         raise InvalidRequest(tensor.name, "the extension for binary data is not spoken here; send the data as JSON")
     n_dimensions = 2 if tensor.name in DENSE else 1
     if len(tensor.shape) != n_dimensions or min(tensor.shape) < 0:
@@ -88,6 +88,8 @@ def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[
     numbers = _numbers(tensor)
     if numbers.size != prod(tensor.shape):
         raise InvalidRequest(tensor.name, f"{numbers.size} numbers do not fill the shape {tensor.shape}")
+    if numbers.ndim > 1 and list(numbers.shape) != tensor.shape:
+        raise InvalidRequest(tensor.name, f"the data are nested in the shape {list(numbers.shape)}, not {tensor.shape}")
     return numbers.reshape(tensor.shape)
 
 

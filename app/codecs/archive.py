@@ -179,6 +179,8 @@ def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...
 
 def _array(name: str, kind: Kind, stream: IO[bytes], member_bytes: int) -> Array:
     dtype, shape, fortran = _header(name, stream)
+    if dtype.kind == "S" and "U" in kind.types:
+        raise refused(name, f"is of bytes, of which nobody says what characters they are; send {name}.astype(str)")
     if dtype.kind not in kind.types or dtype.names or dtype.itemsize == 0:
         raise refused(name, f"is an array of {dtype}, which it cannot be")
     if dtype.kind == "U" and dtype.itemsize > 4 * MAX_TEXT:

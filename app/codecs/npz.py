@@ -122,10 +122,11 @@ def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> Non
 
 
 def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:
-    if "labeled" in arrays and "labels" not in arrays:
-        raise refused("labeled", "is only of use beside integer labels")
-    if "labels" in arrays and (arrays["labels"].dtype.kind != "U") != ("labeled" in arrays):
-        raise refused("labeled", "must be given with integer labels, and only with them")
+    whole = "labels" in arrays and arrays["labels"].dtype.kind != "U"
+    if whole and "labeled" not in arrays:
+        raise refused("labeled", "must be given with integer labels, to say which count: numpy.ones(len(labels), bool) where all do")
+    if not whole and "labeled" in arrays:
+        raise refused("labeled", 'is only of use beside integer labels; of strings, "" is unlabeled')
     for name, length in {**lengths, **dict.fromkeys(_BESIDE, n_rows)}.items():
         if name in arrays and arrays[name].length != length:
             raise refused(name, f"has length {arrays[name].length}, not {length}")

@@ -261,6 +261,25 @@ def test_keys_are_made_listed_and_revoked_by_commands(tmp_path: Path, capsys: py
     assert capsys.readouterr().err == "halfmoon: there is no key 'key-nothing'\n"
 
 
+@pytest.mark.parametrize("days", ["nan", "inf", "1e12", "-1", "0", "x"])
+def test_a_key_is_valid_for_a_time_to_come(tmp_path: Path, capsys: pytest.CaptureFixture[str], days: str) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(["keys", "create", "--data", str(tmp_path), "--name", "portal", "--scope", "predict", f"--days={days}"])
+    assert refused.value.code == 2
+    assert "argument --days: must be a number of days above 0 and at most 36500" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("action", [["list"], ["revoke", "key-x"]])
+def test_keys_of_a_folder_that_is_none_are_not_told_as_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], action: list[str]) -> None:
+    assert main(["keys", *action, "--data", str(tmp_path)]) == 1
+    assert "is not a data folder of `halfmoon up`" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "store").mkdir()
+    assert main(["keys", "list", "--data", str(tmp_path)]) == 0
+    assert "there are no keys here" in capsys.readouterr().err
+
+
 def test_the_commands_know_every_scope() -> None:
     assert tuple(Scope) == SCOPES
 

@@ -97,6 +97,8 @@ UNUSABLE: list[tuple[list[dict[str, Any]], str]] = [
     ([tensor("X", "FP32", [1.0, 2.0], [2])], "X: its shape must be of 2 numbers"),
     ([tensor("X", "FP32", [], [-1, -1])], "X: its shape must be of 2 numbers"),
     ([tensor("X", "FP32", [[1.0], [2.0, 3.0]], [2, 1])], "X: data must be FP32 numbers"),
+    ([tensor("X", "FP32", [[1.0, 2.0]], [2, 1])], "X: the data are nested in the shape [1, 2], not [2, 1]"),
+    ([tensor("indptr", "INT64", [[0, 1]], [2]), *SPARSE[1:]], "indptr: the data are nested in the shape [1, 2], not [2]"),
     ([tensor("X", "FP32", ["1"], [1, 1])], "X: data must be FP32 numbers"),
     ([tensor("X", "FP32", [1e39], [1, 1])], "document 0: values: the value of index 0 is not a finite number"),
     ([tensor("X", "FP32", [], [0, 5])], "inputs: there is no document"),
@@ -119,6 +121,26 @@ def test_what_cannot_be_used_is_named(client: OpenInferenceClient, gateway: Gate
         assert answer.headers["content-type"] == "application/json"
         assert list(answer.json()) == ["error"]
         assert told in answer.json()["error"], inputs
+
+
+def test_what_is_null_is_left_out(gateway: Gateway, client: OpenInferenceClient) -> None:
+    inputs = [each | {"parameters": None} for each in SPARSE]
+    expected = gateway.client.post("/v2/models/news/infer", json={"inputs": SPARSE}).json()
+    body = {"inputs": inputs, "id": None, "parameters": None, "outputs": None}
+    assert gateway.client.post("/v2/models/news/infer", json=body).json() == expected
+    body["outputs"] = [{"name": "labels", "parameters": None}]
+    assert [each["name"] for each in gateway.client.post("/v2/models/news/infer", json=body).json()["outputs"]] == ["labels"]
+
+
+def test_binary_outputs_are_refused_not_forgotten(gateway: Gateway, client: OpenInferenceClient) -> None:
+    for asked, status in (
+        ({"outputs": [{"name": "labels", "parameters": {"binary_data": True}}]}, 400),
+        ({"parameters": {"binary_data_output": True}}, 400),
+        ({"outputs": [{"name": "labels", "parameters": {"binary_data": False}}], "parameters": {"binary_data_output": False}}, 200),
+    ):
+        answer = gateway.client.post("/v2/models/news/infer", json={"inputs": SPARSE, **asked})
+        assert answer.status_code == status
+        assert status == 200 or "binary data is not spoken here" in answer.json()["error"]
 
 
 def test_refusals_have_the_form_of_the_protocol(client: OpenInferenceClient, gateway: Gateway) -> None:
