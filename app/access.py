@@ -2,13 +2,14 @@
 
 import ipaddress
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
 
 from starlette.datastructures import Headers
 from starlette.types import Scope as Connection
 
-from app.errors import Forbidden, Unauthenticated
+from app.codecs.base import MAX_TEXT
+from app.errors import Forbidden, Misdirected, Unauthenticated
 from app.settings import GatewaySettings
 from app.supervisor import CannotStart
 from workers.api_keys import ApiKey, ApiKeys, Scope, find
@@ -49,6 +50,7 @@ class Access:
         self._keys = keys
         self._needed = settings.access == "keys"
         self._metrics_needed = self._needed and not settings.open_metrics
+        self._names = {"localhost", settings.host.lower()} if settings.access == "loopback" else None
         self._valid: dict[str, ApiKey] | None = None
 
     @property
@@ -62,8 +64,13 @@ class Access:
             self._valid = {listed.key.id: listed.key for listed in self._keys.every() if not listed.revoked}
 
     def admit(self, connection: Connection, tag: str) -> None:
-        """Let a call pass and note who makes it; raises Unauthenticated, Forbidden, and StoreUnavailable while no keys could be read."""
+        """Let a call pass and note who makes it.
+
+        Raises Unauthenticated, Forbidden, StoreUnavailable while no keys could be read, and Misdirected where anyone on this machine may call.
+        """
         may = allowed(tag, connection["method"])
+        if may is not None and self._names is not None:
+            _check_name(Headers(scope=connection).get("host", ""), self._names)
         if may is None or not (self._metrics_needed if tag == "metrics" else self._needed):
             return
         text = _sent(Headers(scope=connection))
@@ -92,6 +99,25 @@ def _sent(headers: Headers) -> str | None:
     """The key that a request carries, if any."""
     scheme, _, text = headers.get("authorization", "").partition(" ")
     return text.strip() if scheme.lower() == "bearer" else headers.get("x-api-key")
+
+
+def _check_name(sent: str, names: Set[str]) -> None:
+    """Raises Misdirected for a Host that this machine does not call itself.
+
+    A page from elsewhere may have its own name point to this machine, and a browser on it would then let the page read all answers.
+    What is no browser need not send any.
+    """
+    host = sent.lower() if sent.endswith("]") else sent.lower().rpartition(":")[0] or sent.lower()
+    name = host.strip("[]")
+    if sent and name not in names and not _is_loopback_address(name):
+        raise Misdirected(sent[:MAX_TEXT])
+
+
+def _is_loopback_address(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

@@ -15,6 +15,7 @@ _MEANINGS = {
     409: "The present state forbids it",
     413: "More than this installation takes",
     415: "The body is of a type or encoding that is not read",
+    421: "Only callers on this machine may call, and the Host is no name of it",
     422: "The request or its documents are not valid",
     429: "Too much at a time; come again after Retry-After",
     503: "A part of the service does not answer; try again",

@@ -40,6 +40,13 @@ class Forbidden(Refusal):
         super().__init__(f"the key is for {', '.join(held)}; this needs one for {' or '.join(needed)}", {"WWW-Authenticate": challenge})
 
 
+class Misdirected(HalfmoonError):
+    """A request for a name that is not this machine's."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"this gateway is for callers on its own machine, who know it as localhost, not as {host!r}; see HALFMOON_ACCESS")
+
+
 class TooMany(Refusal):
     """Too much of something at this time; ``left`` is what a smaller request might still get, ``seconds`` when to come again."""
 
@@ -76,6 +83,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     **problems.KINDS,
     Unauthenticated: Kind(401, "unauthenticated", "A valid key is needed"),
     Forbidden: Kind(403, "forbidden", "The key is not for this"),
+    Misdirected: Kind(421, "misdirected", "The request is for another name"),
     TooMany: Kind(429, "too-many", "Too much at a time"),
     TooSlow: Kind(408, "too-slow", "The body did not come in time"),
     InvalidRequest: Kind(422, "invalid-request", "The request is not valid"),

@@ -18,8 +18,8 @@ class GatewaySettings(Settings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """Port to listen on; 0: any that is free."""
     access: Literal["loopback", "keys", "anyone"] = "loopback"
-    """Who may call: keys (whoever sends a key made by `halfmoon keys create`), anyone (who reaches the port), or loopback: anyone on this machine,
-    and the service does not start on an address that others reach."""
+    """Who may call: keys (whoever sends a key made by `halfmoon keys create`), anyone (who reaches the port), or loopback: anyone on this machine
+    who calls it localhost, and the service does not start on an address that others reach."""
     open_metrics: bool = False
     """Whether /metrics is answered without a key where keys are needed."""
     keys_seconds: Seconds = 2.0

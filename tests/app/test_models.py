@@ -186,7 +186,7 @@ from app.settings import GatewaySettings
 
 async def main():
     app = create_app(GatewaySettings(store_url=sys.argv[1], redis_url=sys.argv[2]))
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         answer = await client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]})
         assert answer.json()["labels"] == ["yes"], answer.text
     print(json.dumps([name for name in ("numba", "sklearn", "scipy", "core.training") if name in sys.modules]))

@@ -159,6 +159,7 @@ def npz_cases() -> dict[str, Case]:
         "features beyond 2^31": (changed(shape=np.array([2, 2**31 + 1])), "shape", "at most"),
         "column format": (changed(format=np.array(b"csc")), "format", "CSR"),
         "labels without labeled": (changed(labeled=None), "labeled", "integer labels"),
+        "labels of bytes": (changed(labels=np.array([b"a", b"b"]), labeled=None), "labels", "send labels.astype(str)"),
         "labeled without labels": (changed(labels=None), "labeled", "integer labels"),
         "boolean labels": (changed(labels=np.array([True, False])), "labels", "bool"),
         "float labels": (changed(labels=np.array([1.0, 2.0])), "labels", "float64"),
