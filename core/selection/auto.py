@@ -120,6 +120,8 @@ def judged(study: Study, supervised: Candidate, transductive: Candidate) -> tupl
     codes = study.codes[known]
     likelihoods = likelihood(study, supervised), likelihood(study, transductive)
     verdict = compared(likelihoods, right(supervised.held_out[known], codes), right(transductive.held_out[known], codes))
+    if len(np.unique(codes)) < 2:
+        return verdict, f"too few labels to judge by: {len(codes)} can be left out, and not of two classes; the unlabeled documents are trusted"
     why = (
         f"{len(codes)} labels left out in turn have a log-likelihood of {verdict.second:.1f} by the transductive model (which alone gets "
         f"{verdict.only_second} right) and of {verdict.first:.1f} by the supervised one (which alone gets {verdict.only_first} right): "

@@ -85,6 +85,19 @@ def test_the_supervised_model_is_kept_where_labels_left_out_speak_against_the_ot
     assert error(training, data) < error(fit(data, "tsvm", {"positive_fraction": fraction}), data) - 0.1
 
 
+@pytest.mark.parametrize("others", [0, 3])
+def test_where_no_two_classes_have_labels_to_spare_it_says_so(others: int) -> None:
+    data = pool(0, [0.6, 0.4])
+    codes = data.codes.copy()
+    for label, kept in ((0, 1 + others), (1, 1)):
+        codes[np.flatnonzero(codes == label)[kept:]] = -1
+    report = fit(data._replace(codes=codes)).report
+    assert report is not None
+    left_out = others and others + 1
+    assert report["held_out"]["labels"] == left_out
+    assert report["chosen"]["why"].startswith(f"too few labels to judge by: {left_out} can be left out, and not of two classes")
+
+
 def test_the_report_tells_what_was_tried_and_why() -> None:
     training = fit(pool(1, [0.7, 0.3]))
     report = training.report
