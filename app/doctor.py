@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -75,11 +76,12 @@ def _access(settings: GatewaySettings) -> Iterator[Finding]:
         yield Finding("access", True, f"{settings.access}: nobody is asked for a key")
         return
     try:
-        n_valid = sum(not listed.revoked for listed in ApiKeys(open_store(settings.store_url, settings.cache_dir)).every())
+        now, keys = datetime.now(UTC), ApiKeys(open_store(settings.store_url, settings.cache_dir))
+        n_valid = sum(listed.state(now) == "valid" for listed in keys.every())
     except (ValueError, Unavailable):
         return  # told of the store
     advice = "" if n_valid else ": nobody can call; make one with `halfmoon keys create --name … --scope …`"
-    yield Finding("access", n_valid > 0, f"{n_valid} keys are not revoked{advice}")
+    yield Finding("access", n_valid > 0, f"{n_valid} keys are valid{advice}")
 
 
 def _redis(settings: GatewaySettings) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """The doctor finds what is wrong, and says nothing else is."""
 
 import resource
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -53,8 +54,10 @@ def test_an_open_door_and_missing_keys(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("HALFMOON_HOST", "0.0.0.0")
     assert "nobody is asked for a key" in to_mend()["access"]
     monkeypatch.setenv("HALFMOON_ACCESS", "keys")
-    assert to_mend()["access"].startswith("0 keys are not revoked: nobody can call; make one")
-    ApiKeys(open_store(f"file://{tmp_path}/store")).create("one", {Scope.ADMIN})
+    keys = ApiKeys(open_store(f"file://{tmp_path}/store"))
+    keys.create("over", {Scope.ADMIN}, datetime.now(UTC) - timedelta(seconds=1))
+    assert to_mend()["access"].startswith("0 keys are valid: nobody can call; make one")
+    keys.create("one", {Scope.ADMIN})
     assert to_mend() == {}
 
 

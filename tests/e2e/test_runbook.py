@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -66,6 +67,7 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
     data = tmp_path / "data"
     store = open_store(f"file://{data}/store")
     old, _ = ApiKeys(store).create("portal", {Scope.PREDICT})
+    ending, _ = ApiKeys(store).create("portal", {Scope.PREDICT}, datetime.now(UTC) + timedelta(days=1))
     with Service(data, tmp_path / "log") as service:
         assert "MEND" not in run(runbook["Is it well?"], tmp_path)
         assert [train(service), train(service)] == [1, 2]
@@ -78,8 +80,9 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
         answer = service.client.delete("/v1/models/news/versions/1")
         assert answer.status_code == 409
         run(runbook["Rotate a key"], tmp_path)
-        states = {listed.key.name: listed.revoked for listed in ApiKeys(store).every()}
-        assert states == {"portal": True, "portal-2": False}
+        states = [(listed.key.name, listed.revoked) for listed in ApiKeys(store).every()]
+        assert sorted(states) == [("portal", True), ("portal", True), ("portal-2", False)]
+        assert (tmp_path / "new.key").stat().st_mode & 0o077 == 0
         assert (tmp_path / "new.key").read_text().startswith("hm_key-")
     restored = tmp_path / "elsewhere"
     restored.mkdir()
@@ -90,7 +93,7 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
         assert service.post("/v1/models/news@live/predict", {"documents": [{"indices": [0]}]})["version"] == 2
         assert len(service.get("/v1/jobs")["jobs"]) == 2
         assert train(service) == 3
-    assert {listed.key.id for listed in ApiKeys(open_store(f"file://{restored}/data/store")).every()} == {old.id}
+    assert {listed.key.id for listed in ApiKeys(open_store(f"file://{restored}/data/store")).every()} == {old.id, ending.id}
 
 
 def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: dict[str, str], tmp_path: Path) -> None:
@@ -162,5 +165,13 @@ def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, t
         url = f"http://127.0.0.1:{port}"
         httpx.post(f"{url}/v1/datasets", json={"documents": [{"indices": [0]}]}).raise_for_status()
         told = {re.split(r"[{ ]", line)[0] for line in httpx.get(f"{url}/metrics").text.splitlines() if not line.startswith("#")}
+    paths = set(yaml.safe_load((repository / "openapi/openapi.yaml").read_text())["paths"])
     assert asked <= told
+    for rule in rules:
+        shown = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
+        by = re.search(r"\bby \(([\w, ]+)\)", rule["expr"])
+        assert shown <= (set(re.split(", *", by[1])) if by else set()), "an aggregation drops the labels that it is not by"
+    watched = {path for pattern in re.findall(r'route=~"([^"]+)"', str(rules)) for path in paths if re.fullmatch(pattern, path)}
+    assert watched == {path for path in paths if path.endswith(("/predict", "/infer"))}
+    assert len(watched) >= 3
     assert len(rules) >= 10
