@@ -127,7 +127,7 @@ def _running(command: Sequence[str], settings: Mapping[str, str], **options: Any
 
 
 def _get(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: benchmark\r\n\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 def _free_port() -> int:

@@ -91,7 +91,7 @@ class Load:
     def _leave(self, client: httpx.Client, chance: random.Random) -> None:
         parts = urlsplit(self._url)
         with socket.create_connection((parts.hostname, parts.port)) as leaving:
-            head = f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-npz\r\nContent-Length: {len(self._upload)}\r\n\r\n"
+            head = f"POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npz\r\nContent-Length: {len(self._upload)}\r\n\r\n"
             leaving.sendall(head.encode() + self._upload[: chance.randrange(len(self._upload))])
         self.broken["left by intent"] += 1
 

@@ -26,7 +26,7 @@ def dial(gateway: Gateway) -> socket.socket:
 
 
 def head(path: str, media_type: str = NDJSON, length: int = 1 << 20) -> bytes:
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n".encode()
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n".encode()
 
 
 def all_of(client: socket.socket) -> bytes:
@@ -106,7 +106,7 @@ def test_slow_uploads_hold_no_thread(start: Start) -> None:
 def test_a_head_that_never_ends_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
     gateway = start()
-    for sent in (b"", b"GET / HTTP/1.1\r\n", b"GET /v1/health/live HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX: "):
+    for sent in (b"", b"GET / HTTP/1.1\r\n", b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nX: "):
         with dial(gateway) as client:
             client.sendall(sent)
             answer = all_of(client)
@@ -129,7 +129,7 @@ def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypat
     gateway = start()
     with dial(gateway) as client:
         for _ in range(2):
-            client.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answer = b""
             while not answer.endswith(b'{"status":"live"}'):
                 answer += client.recv(65536)
@@ -150,7 +150,7 @@ def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monke
     clients = [dial(gateway) for _ in range(200)]
     try:
         for client in clients:
-            client.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            client.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         for client in clients:
             assert client.recv(100).startswith(b"HTTP/1.1 200 ")
         threads = threading.active_count()

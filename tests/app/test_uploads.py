@@ -177,7 +177,7 @@ def test_a_relabeled_dataset_may_have_a_name_of_its_own(gateway: Gateway) -> Non
 def test_a_client_that_leaves_leaves_nothing(gateway: Gateway) -> None:
     before = gateway.kept()
     with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
-        head = "POST /v1/datasets HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nContent-Length: 100000000\r\n\r\n"
+        head = "POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: 100000000\r\n\r\n"
         connection.sendall(head.encode() + as_ndjson(TWO_CLASSES) * 20_000)
         until(lambda: gateway.kept() != before)
     until(lambda: gateway.kept() == before)
