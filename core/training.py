@@ -99,9 +99,7 @@ def train(
     model = model if found.calibration is None else replace(model, calibration=found.calibration)
     trace, status = _trace_of(results), reduce(Status.worse, (result.status for result in results))
     if observer is not None and status is not Status.CANCELLED:
-        # what was told last may lie back by all that takes no time to solve
-        last = trace[-1] if trace else watch.latest._replace(phase=algorithm, seconds=watch.seconds)
-        observer(last._replace(fraction=1.0))
+        _tell_end(observer, trace, algorithm, watch)
     scores = np.column_stack([result.unlabeled_scores for result in results])
     return Training(
         model=model,
@@ -115,6 +113,12 @@ def train(
         passes=sum(result.passes for result in results),
         report=found.report,
     )
+
+
+def _tell_end(observer: Observer, trace: list[TracePoint], algorithm: str, watch: Watch) -> None:
+    """What was told last may lie back by all that takes no time to solve."""
+    last = trace[-1] if trace else watch.latest._replace(phase=algorithm, seconds=watch.seconds)
+    observer(last._replace(fraction=1.0))
 
 
 def _trace_of(results: Sequence[Result]) -> list[TracePoint]:
