@@ -14,10 +14,11 @@ from app.codecs.base import MAX_FAULTS, Bounds
 from app.codecs.dispatch import Body, body_of, is_packed
 from app.codecs.documents import refusal
 from app.codecs.encoding import Held, free
+from app.scoring import Scored, Unseen, score_posted
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
 from core.model import Model
-from core.rows import SparseRows, find_faults, sorted_rows
+from core.rows import find_faults, sorted_rows
 from workers.contract import Version
 from workers.datasets import Batch
 from workers.errors import LimitExceeded
@@ -37,10 +38,10 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     bounds = services.settings.prediction_bounds
     blocks = await read_blocks(request, bounds)
     version, model = await version_and_model(services, reference)
-    batches: Iterable[SparseRows] = documents_in(blocks, request.headers, bounds, request.scope[PLACE].grow)
+    batches: Iterable[Batch] = documents_in(blocks, request.headers, bounds, request.scope[PLACE].grow)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_packed(request.headers):
         batches = list(batches)
-        if is_little(model, sum(rows.n_rows for rows in batches)):
+        if is_little(model, sum(batch.rows.n_rows for batch in batches)):
             return _answer(version, model, batches)
     return await in_thread(services.predicting, _answer, version, model, batches)
 
@@ -60,8 +61,8 @@ async def version_and_model(services: Services, reference: str) -> tuple[Version
     return version, model
 
 
-def _answer(version: Version, model: Model, batches: Iterable[SparseRows]) -> Response:
-    scores, unseen, n_nonzeros = _scored(model, batches)
+def _answer(version: Version, model: Model, batches: Iterable[Batch]) -> Response:
+    scores, warnings = _gathered(score_posted(model, batches))
     probabilities = model.probabilities(scores)
     content = {
         "model": version.name,
@@ -70,7 +71,7 @@ def _answer(version: Version, model: Model, batches: Iterable[SparseRows]) -> Re
         "labels": np.array(version.classes, object).take(model.labels_of(scores)).tolist(),
         "scores": _nested(scores),
         "probabilities": None if probabilities is None else probabilities.tolist(),
-        "warnings": _warnings(unseen, n_nonzeros),
+        "warnings": warnings,
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
 
@@ -83,21 +84,16 @@ def _nested(scores: NDArray[np.float64]) -> list[list[float]] | msgspec.Raw:
     return msgspec.Raw(b"[" + _ENCODER.encode(scores[:, 0].tolist()).replace(b",", b"],[") + b"]")
 
 
-def _scored(model: Model, batches: Iterable[SparseRows]) -> tuple[NDArray[np.float64], int, int]:
-    """Scores of all documents, how many of their values are of unseen features, and how many values there are.
-
-    Batches are scored as they come, so that no copy is made of the whole.
-    """
-    scores, unseen, n_nonzeros = [], 0, 0
-    for rows in batches:
-        found, strange = model.scores_and_unseen(rows)
-        scores.append(found)
-        unseen += strange
-        n_nonzeros += rows.n_nonzeros
-    return np.concatenate(scores), unseen, n_nonzeros
+def _gathered(batches: Iterable[Scored]) -> tuple[NDArray[np.float64], list[str]]:
+    """Scores of all documents, and what is to be said of their features."""
+    scores, unseen = [], Unseen()
+    for scored in batches:
+        scores.append(scored.scores)
+        unseen.count(scored)
+    return np.concatenate(scores), unseen.warnings()
 
 
-def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Iterator[SparseRows]:
+def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Iterator[Batch]:
     """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, TooMany, UnsupportedMediaType."""
     body = body_of(headers, bounds, held=held)
     position = 0
@@ -109,7 +105,7 @@ def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bo
         position += rows.n_rows
         if position > bounds.documents:
             raise LimitExceeded("documents", bounds.documents)
-        yield rows
+        yield batch._replace(rows=rows)
     if not position:
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
 
@@ -127,9 +123,3 @@ def _named(fault: Fault, batch: Batch, position: int) -> Fault:
     place = int(fault.document)
     id = batch.ids[place] if batch.ids else None
     return fault._replace(document=id or str(position + place))
-
-
-def _warnings(unseen: int, n_nonzeros: int) -> list[str]:
-    if not unseen:
-        return []
-    return [f"{unseen} of {n_nonzeros} values are of features that the model never saw; they count as zero"]

@@ -49,10 +49,14 @@ class Services:
     """how many uploads are received at a time"""
     held: Room
     """bytes of bodies in memory"""
+    scored: Room
+    """how many datasets are scored, or wait for it, at a time"""
     parsing: ThreadPoolExecutor
     """where uploads are parsed and sealed"""
     predicting: ThreadPoolExecutor
     """where models are loaded and large predictions computed"""
+    scoring: ThreadPoolExecutor
+    """where whole datasets are scored"""
 
 
 @contextmanager
@@ -96,9 +100,11 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
             uploads=uploads,
             held=held,
+            scored=Room("datasets being scored", "concurrent-requests", settings.max_scored),
             metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held)),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
+            scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),
         )
 
 

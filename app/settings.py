@@ -40,6 +40,8 @@ class GatewaySettings(Settings):
     """Bytes of such bodies that are held in memory at the same time; beyond, clients are asked to come again (429)."""
     max_uploads: Count = 64
     """Uploads that are received at the same time; beyond, clients are asked to come again (429)."""
+    max_scored: Count = 16
+    """Datasets that are scored, or wait to be, at the same time; beyond, clients are asked to come again (429)."""
     max_datasets: Count = 100_000
     """Datasets that there may be."""
     max_stored_bytes: Count | None = None
@@ -82,6 +84,8 @@ class GatewaySettings(Settings):
     """Threads that look at jobs that somebody watches."""
     predict_threads: Count = 2
     """Threads that load models and compute large predictions."""
+    score_threads: Count = 1
+    """Threads that score whole datasets."""
 
     @property
     def policy(self) -> Policy:

@@ -48,7 +48,7 @@ GOOD: dict[str, list[bytes]] = {
 
 
 def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity") -> list[SparseRows]:
-    return list(documents_in(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS))
+    return [batch.rows for batch in documents_in(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS)]
 
 
 def outcome(act: Callable[[], list[SparseRows]]) -> tuple[str, list[list[float]]]:

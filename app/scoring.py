@@ -1,0 +1,108 @@
+"""Documents, posted or stored, scored by a model batch after batch: the one place where documents become rows of a model.
+
+Memory is that of a batch, however many documents there are; whoever calls does so off the event loop unless it is known to be little work.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.bodies import in_thread
+from app.services import Services
+from core.model import Model
+from core.rows import SparseRows
+from workers.contract import Label
+from workers.datasets import Batch, Documents
+
+T = TypeVar("T")
+_BATCH_ROWS = 1 << 13
+_BATCH_NONZEROS = 1 << 19
+_BATCH_SCORES = 1 << 20
+"""numbers, held once or twice each"""
+
+
+class Scored(NamedTuple):
+    """Documents that came one after another, with their scores."""
+
+    positions: NDArray[np.int64]
+    """shape (n_rows,), ascending: where they stand in their dataset or body"""
+    labels: Sequence[Label | None]
+    """shape (n_rows,): as they were given, None where unlabeled"""
+    scores: NDArray[np.float64]
+    """shape (n_rows, n_columns), as the model has them"""
+    unseen: int
+    """how many values are of features that the model never saw"""
+    n_nonzeros: int
+    """how many values there are"""
+
+
+class Unseen:
+    """Counts what a model never saw of the documents it scores."""
+
+    def __init__(self) -> None:
+        self._unseen = self._all = 0
+
+    def count(self, scored: Scored) -> None:
+        """Take note of a batch."""
+        self._unseen += scored.unseen
+        self._all += scored.n_nonzeros
+
+    def warnings(self) -> list[str]:
+        """What is to be said of it."""
+        if not self._unseen:
+            return []
+        return [f"{self._unseen} of {self._all} values are of features that the model never saw; they count as zero"]
+
+
+async def apart(services: Services, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that scores a dataset, where no prediction has to wait for its end; raises TooMany."""
+    with services.scored.place() as place:
+        place.grow(1)
+        return await in_thread(services.scoring, function, *arguments)
+
+
+def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
+    """All documents of a body, given as batches of checked rows: each is scored as it comes, so that no copy is made of the whole."""
+    start = 0
+    for batch in batches:
+        positions = np.arange(start, start + batch.rows.n_rows)
+        yield _scored(model, batch.rows, positions, batch.labels)
+        start += batch.rows.n_rows
+
+
+def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64] | None = None) -> Iterator[Scored]:
+    """Documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,)."""
+    labels = np.array([*documents.classes, None], object)
+    for chosen in _spans(documents.rows, positions, model):
+        yield _scored(model, rows_at(documents, chosen), chosen, labels[documents.codes[chosen]].tolist())
+
+
+def rows_at(documents: Documents, positions: NDArray[np.int64]) -> SparseRows:
+    """The rows of few documents of a dataset, those at ascending ``positions``, as models take them."""
+    if len(positions) and int(positions[-1] - positions[0]) + 1 == len(positions):
+        return documents.rows.between(int(positions[0]), int(positions[-1]) + 1)
+    return documents.rows.taken(positions)
+
+
+def _scored(model: Model, rows: SparseRows, positions: NDArray[np.int64], labels: Sequence[Label | None]) -> Scored:
+    scores, unseen = model.scores_and_unseen(rows)
+    return Scored(positions, labels, scores, unseen, rows.n_nonzeros)
+
+
+def _spans(rows: SparseRows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:
+    """Consecutive parts of ``positions`` whose rows and scores are little memory; a single row may be as long as it likes."""
+    n_columns = 1 if len(model.classes) == 2 else len(model.classes)
+    most = max(1, min(_BATCH_ROWS, _BATCH_SCORES // n_columns))
+    n_chosen = rows.n_rows if positions is None else len(positions)
+    for block in range(0, n_chosen, most):
+        end = min(block + most, n_chosen)
+        chosen = np.arange(block, end) if positions is None else positions[block:end]
+        ends = np.cumsum(rows.indptr[chosen + 1] - rows.indptr[chosen])
+        start = 0
+        while start < len(chosen):
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + _BATCH_NONZEROS, "right")))
+            yield chosen[start:stop]
+            start = stop
