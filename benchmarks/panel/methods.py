@@ -10,6 +10,7 @@ from benchmarks.base import rows_of
 from benchmarks.panel import measures
 from benchmarks.panel.peers import PEERS, answer_of
 from benchmarks.panel.sets import Task, documents
+from core.evaluation import Reliability
 from core.rows import SparseRows
 from core.training import Training, train
 
@@ -105,6 +106,6 @@ def _auto(rows: SparseRows, codes: NDArray[np.int32], truth: NDArray[np.int32], 
         measures.error(_answer(training), truth),
         seconds,
         measures.total_variation(found, measures.shares(truth, len(classes))),
-        measures.calibration_error(training.probabilities, truth),
+        Reliability.of(training.probabilities, truth).expected_error,
         training.report["chosen"]["algorithm"],
     )

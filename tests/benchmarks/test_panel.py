@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.panel.measures import calibration_error, error, shares, total_variation
+from benchmarks.panel.measures import error, shares, total_variation
 from benchmarks.panel.methods import Score
 from benchmarks.panel.page import page
 from benchmarks.panel.sets import DRAWS, LABELS, Draw, drawn
@@ -32,9 +32,6 @@ def test_measures() -> None:
     truth = np.array([0, 0, 1, 1])
     assert error(np.array([0, 1, 1, 1]), truth) == 0.25
     assert total_variation(shares(np.array([0, 1, 1, 1]), 2), shares(truth, 2)) == 0.25
-    sure = np.array([[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.8, 0.2]])
-    assert calibration_error(sure, truth) == pytest.approx(abs(0.75 - 0.8))
-    assert calibration_error(np.eye(2)[1 - truth], truth) == 1.0
 
 
 def test_the_page_says_what_was_missed() -> None:
