@@ -165,7 +165,7 @@ class LabeledDocument(Out):
     score: float
     """of the second of two classes, or of the given label among more"""
     probability: float | None
-    """of the given label; null where the model was not calibrated (auto does that)"""
+    """of the given label; null where the model was not calibrated (auto does that, the others by the option probabilities)"""
 
 
 class VersionOut(Out):
@@ -247,7 +247,7 @@ class Prediction(Out):
     scores: list[list[float]]
     """a row a document; for two classes one column, for the second of ``classes``"""
     probabilities: list[list[float]] | None
-    """a row a document, a column a class; null where the model was not calibrated (auto does that)"""
+    """a row a document, a column a class; null where the model was not calibrated (auto does that, the others by the option probabilities)"""
     warnings: list[str]
 
 

@@ -51,11 +51,11 @@ class Calibration:
         return cls(*(np.asarray(stored[name], np.float64) for name in ("slopes", "offsets", "odds")))
 
 
-def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], scores: NDArray[np.float64], fractions: Vector | None) -> Calibration:
+def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], scores: NDArray[np.float64], fractions: Vector) -> Calibration:
     """A calibration from held-out scores of labeled rows, shape (n_labeled, n_columns), NaN where a row was never left out.
 
-    ``codes`` are the rows' classes, ``scores`` those of the unlabeled rows, whose mean probabilities become ``fractions`` (None: nothing is
-    known of them, and the classes stay as even as the sigmoids have them).
+    ``codes`` are the rows' classes; the mean probabilities of the rows of these ``scores``, shape (n, n_columns), become ``fractions``, shape
+    (n_classes,). If no row is left out or to be scored, the classes stay as even as the sigmoids have them.
     """
     known = np.isfinite(held_out).all(axis=1)
     n_classes = 2 if held_out.shape[1] == 1 else held_out.shape[1]
@@ -65,10 +65,14 @@ def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], s
     if n_classes > 2 and known.any():
         factor = common_factor(slopes * held_out[known] + offsets, codes[known])
         slopes, offsets = factor * slopes, factor * offsets
-    odds = np.ones(n_classes)
-    if fractions is not None and len(scores):
-        odds = raked(_likelihoods(slopes, offsets, scores), fractions)
+    scores = scores[np.isfinite(scores).all(axis=1)]
+    odds = raked(_likelihoods(slopes, offsets, scores), fractions) if len(scores) else np.ones(n_classes)
     return Calibration(slopes, offsets, odds)
+
+
+def calibrated_to_labels(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], n_classes: int) -> Calibration:
+    """The same where nothing is known but the labels: the classes' shares of them are what the mean probabilities of those left out become."""
+    return calibrated(held_out, codes, held_out, np.bincount(codes, minlength=n_classes) / len(codes))
 
 
 def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from core.options import BalancedOptions, Options, Weight
+from core.options import BalancedOptions, SolverOptions, Weight
 
 Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 
 
-class KernelChoice(Options):
+class KernelChoice(SolverOptions):
     """Which kernel function to learn with."""
 
     kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")

@@ -1,12 +1,14 @@
 """How much memory a training takes, at most, as far as can be told before it begins. The numbers are measured ones, rounded up."""
 
 from core.kernel_options import KernelOptions
-from core.options import AutoOptions, BalancedOptions, Options
+from core.options import AutoOptions, BalancedOptions, Options, SolverOptions
 from core.relaxation_options import CtsvmOptions
 
 _SIDE_BY_SIDE = 8
 """two-class problems that are solved at a time"""
 _BASE = 64 << 20
+_REORDERED = 32
+"""a nonzero: another copy of the rows while it is made, for the models that are not told all labels"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """of the vectors of one two-class problem"""
 
@@ -20,6 +22,8 @@ def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzero
     rows = 8 * n_nonzeros + 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
     if compared:
         rows += 4 * n_nonzeros
+    if isinstance(options, SolverOptions) and options.probabilities:
+        rows += _REORDERED * n_nonzeros
     problems = (_SIDE_BY_SIDE if compared else min(n_problems, _SIDE_BY_SIDE)) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     results = 16 * n_problems * (n_documents + seen)
     matrices = options.matrix_bytes(n_documents, n_classes) if isinstance(options, CtsvmOptions) else 0

@@ -32,6 +32,15 @@ class Options(BaseModel):
         """Raise InvalidOption if a dataset is too large for the algorithm, told these options; most take what fits in memory."""
 
 
+class SolverOptions(Options):
+    """What every algorithm takes that is one solver; auto calibrates without being asked."""
+
+    probabilities: bool = Field(
+        default=False,
+        description="Learn probabilities too, from what models that were not told a third of the labels make of it: takes about four times as long.",
+    )
+
+
 class BalancedOptions(Options):
     """What every algorithm takes that needs to know how the unlabeled documents are shared among the classes."""
 
@@ -51,7 +60,7 @@ class BalancedOptions(Options):
         return (self.positive_fraction if self.class_fractions is None else self.class_fractions) == "estimate"
 
 
-class LinearOptions(Options):
+class LinearOptions(SolverOptions):
     """What every algorithm of the linear family takes."""
 
     lambda_: Weight = Field(
@@ -99,7 +108,7 @@ class AutoOptions(BalancedOptions):
     )
 
 
-class Cuts3vmOptions(BalancedOptions):
+class Cuts3vmOptions(SolverOptions, BalancedOptions):
     """Options of the semi-supervised SVM by cutting planes."""
 
     C: Weight = Field(

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.assembly import model_of
-from core.calibration import Calibration
+from core.calibration import Calibration, calibrated, calibrated_to_labels
 from core.columns import Compact, compact
+from core.held_out import held_out_scores
 from core.kernel_options import KernelChoice
 from core.linear_model import LinearModel
 from core.model import Model
-from core.options import AutoOptions, BalancedOptions, Options
+from core.options import AutoOptions, BalancedOptions, Options, SolverOptions
 from core.problem import Problem
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import OFFERED
@@ -23,7 +24,8 @@ from core.requests import check_options, fractions_wish
 from core.result import Result, Status
 from core.rows import SparseRows
 from core.selection.auto import choose
-from core.selection.estimate import estimate
+from core.selection.estimate import estimate, stopped
+from core.selection.folds import N_FOLDS
 from core.selection.study import Study, positives_of, prefixes_of
 from core.starting import Points, starting_points
 from core.sweeps import Steps, Sweeper, Vector
@@ -178,26 +180,64 @@ def _solved(
     classes: Sequence[str | int],
     algorithm: str,
     options: Options,
-    fractions: Vector | None,
+    given: Vector | None,
     points: Points,
     seed: int,
     means: _Means,
 ) -> _Found:
     """The solutions of one algorithm, with the class fractions given or, if it needs them, estimated; raises Stopped before there is one."""
-    part, report = WHOLE, None
-    if fractions is not None:
-        report = {"class_fractions": {str(label): float(share) for label, share in zip(classes, fractions, strict=True)}}
-    elif isinstance(options, BalancedOptions):
-        share = _estimation(options)
-        study = Study.of(documents.rows, codes, classes, seed, means.watch)
-        with Sweeper(study.prepared.rows, threads=means.threads, observer=means.observer) as sweeper:
-            found = estimate(sweeper, study, Part(0.0, share))
-        if found is None:
-            raise Stopped
-        fractions, report, part = found.fractions, found.told(classes), Part(share, 1.0)
-    with Sweeper(documents.rows, threads=means.threads, observer=means.observer, max_model_bytes=means.max_model_bytes) as sweeper:
-        results = sweeper.run(_one_vs_rest(documents, codes, classes, algorithm, options, fractions, points, seed), part)
-    return _Found(results, None, report)
+    fractions, report, part = _balance(documents, codes, classes, options, given, seed, means)
+
+    def solve(rows: SparseRows, codes: NDArray[np.integer[Any]], points: Points, part: Part, prefix: str = "") -> list[Result]:
+        with Sweeper(rows, threads=means.threads, observer=means.observer, max_model_bytes=means.max_model_bytes) as sweeper:
+            return sweeper.run(_one_vs_rest(rows, codes, classes, algorithm, options, fractions, points, seed, prefix), part)
+
+    if not (isinstance(options, SolverOptions) and options.probabilities):
+        return _Found(solve(documents.rows, codes, points, part), None, report)
+    parts = [part.part(number / (N_FOLDS + 1), (number + 1) / (N_FOLDS + 1)) for number in range(N_FOLDS + 1)]
+    results = solve(documents.rows, codes, points, parts[0])
+    if stopped(results):
+        return _Found(results, None, report)
+    nothing: Points = [None] * len(points)  # the points to start from know the labels
+    held_out = held_out_scores(
+        documents.rows, codes, len(points), seed, lambda fold, rows, told: solve(rows, told, nothing, parts[fold + 1], f"fold={fold}/")
+    )
+    if held_out is None:
+        return _Found([replace(result, status=Status.CANCELLED) for result in results], None, report)
+    return _Found(results, _calibration(held_out, codes, results, fractions, len(classes)), report)
+
+
+def _balance(
+    documents: Compact,
+    codes: NDArray[np.integer[Any]],
+    classes: Sequence[str | int],
+    options: Options,
+    given: Vector | None,
+    seed: int,
+    means: _Means,
+) -> tuple[Vector | None, dict[str, Any] | None, Part]:
+    """Class fractions for a solver that needs them, what is to be reported of them, and the part of the work that is left."""
+    if given is not None:
+        return given, {"class_fractions": {str(label): float(share) for label, share in zip(classes, given, strict=True)}}, WHOLE
+    if not isinstance(options, BalancedOptions):
+        return None, None, WHOLE
+    share = _estimation(options)
+    study = Study.of(documents.rows, codes, classes, seed, means.watch)
+    with Sweeper(study.prepared.rows, threads=means.threads, observer=means.observer) as sweeper:
+        found = estimate(sweeper, study, Part(0.0, share))
+    if found is None:
+        raise Stopped
+    return found.fractions, found.told(classes), Part(share, 1.0)
+
+
+def _calibration(
+    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], results: Sequence[Result], fractions: Vector | None, n_classes: int
+) -> Calibration:
+    """With the class fractions of the unlabeled documents, or without them (of algorithms that learn from labels alone) by the labels."""
+    scores = np.column_stack([result.unlabeled_scores for result in results])
+    if fractions is None or not len(scores):
+        return calibrated_to_labels(held_out, codes, n_classes)
+    return calibrated(held_out, codes, scores, fractions)
 
 
 def _estimation(options: Options) -> float:
@@ -213,7 +253,7 @@ def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[n
 
 
 def _one_vs_rest(
-    documents: Compact,
+    rows: SparseRows,
     codes: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     algorithm: str,
@@ -221,17 +261,18 @@ def _one_vs_rest(
     fractions: Vector | None,
     points: Points,
     seed: int,
+    prefix: str,
 ) -> dict[str, Callable[[], Steps]]:
     """The solvers of all two-class problems, each made when its turn comes, by the prefix of their phases."""
     solver = find_algorithm(algorithm).load()
 
     def begin(positive: int, point: Vector | None) -> Steps:
-        problem = Problem.of(documents.rows, np.where(codes == positive, 1.0, -1.0), seed=seed)
+        problem = Problem.of(rows, np.where(codes == positive, 1.0, -1.0), seed=seed)
         own = {} if fractions is None else {"positive_fraction": float(fractions[positive]), "class_fractions": None}
         return solver(problem, options.model_copy(update=own), point)
 
     places = zip(prefixes_of(classes), positives_of(len(classes)), points, strict=True)
-    return {prefix: partial(begin, positive, point) for prefix, positive, point in places}
+    return {prefix + own: partial(begin, positive, point) for own, positive, point in places}
 
 
 def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result], start_ignored: bool) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.calibration import Calibration, calibrated
+from core.calibration import Calibration, calibrated, calibrated_to_labels
 from core.options import AutoOptions, SvmOptions, TsvmOptions
 from core.progress import Observer, Part
 from core.result import Linear, Result
@@ -78,7 +78,10 @@ def choose(
     if stopped(results):
         return None
     scores = np.column_stack([result.unlabeled_scores for result in results])
-    calibration = calibrated(best.held_out, study.codes, scores, None if found is None else found.fractions)
+    if found is None:
+        calibration = calibrated_to_labels(best.held_out, study.codes, study.n_classes)
+    else:
+        calibration = calibrated(best.held_out, study.codes, scores, found.fractions)
     report = _report(study, classes, best, supervised, found, verdict, why)
     return Chosen([_on_raw_features(result, study) for result in results], calibration, report)
 

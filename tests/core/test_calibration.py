@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from core.calibration import Calibration, calibrated, common_factor, fit_sigmoid, raked
+from core.calibration import Calibration, calibrated, calibrated_to_labels, common_factor, fit_sigmoid, raked
 from core.linear_model import LinearModel
 from core.model import Model
 
@@ -70,7 +70,7 @@ def test_probabilities_hold_what_they_promise(n_classes: int) -> None:
     sure, hit = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
     bins = np.minimum((sure * 10).astype(int), 9)
     assert np.abs(np.bincount(bins, hit - sure, 10)).sum() / len(truth) < 0.05
-    ignorant = calibrated(held_out, labels, scores, None).probabilities(scores)
+    ignorant = calibrated_to_labels(held_out, labels, n_classes).probabilities(scores)
     assert np.abs(ignorant.mean(axis=0) - fractions).max() > 0.03
 
 
@@ -100,7 +100,7 @@ def test_the_common_factor_is_found(true_factor: float) -> None:
 def test_rows_that_were_never_left_out_do_not_count() -> None:
     held_out = np.array([[1.0], [-1.0], [2.0], [-2.0], [np.nan]])
     codes = np.array([1, 0, 1, 0, 0])
-    whole, part = (calibrated(held_out[:n], codes[:n], np.zeros((3, 1)), None) for n in (5, 4))
+    whole, part = (calibrated(held_out[:n], codes[:n], np.zeros((3, 1)), np.array([0.5, 0.5])) for n in (5, 4))
     assert whole.slopes == part.slopes
     assert whole.offsets == part.offsets
 

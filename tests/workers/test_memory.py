@@ -50,6 +50,7 @@ def test_what_makes_a_kernel_training_need_less_is_its_cache(options: KernelOpti
         ("svm", SvmOptions(), 400_000, 4_000_000, 10_000, 2, 29),
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 2, 39),
         ("tsvm", TsvmOptions(), 400_000, 4_000_000, 10_000, 2, 356),
+        ("svm", SvmOptions(probabilities=True), 400_000, 4_000_000, 10_000, 2, 108),
         ("da", AnnealingOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 2, 57),
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 8, 421),
         ("tsvm", TsvmOptions(positive_fraction="labeled"), 400_000, 4_000_000, 10_000, 16, 474),

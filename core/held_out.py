@@ -1,0 +1,34 @@
+"""What models make of labels that they were not told, whatever the algorithm."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.result import Result
+from core.rows import SparseRows
+from core.selection.estimate import stopped
+from core.selection.folds import N_FOLDS, folds_of
+
+Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
+"""Solves without a fold: its number, all rows with the labeled ones first, and the classes of these; a result a two-class problem."""
+
+
+def held_out_scores(rows: SparseRows, codes: NDArray[np.integer[Any]], n_columns: int, seed: int, solve: Solve) -> NDArray[np.float64] | None:
+    """Scores of the labeled rows, shape (n_labeled, n_columns), each by models that had it among the unlabeled rows; None if stopped.
+
+    ``codes`` are the classes of the labeled rows, which come first. NaN for a row that no fold leaves out. So that every solver can be asked in
+    the same way, the rows are put into another order for each fold, one copy at a time.
+    """
+    folds, scores = folds_of(codes, seed), np.full((len(codes), n_columns), np.nan)
+    for fold in range(N_FOLDS):
+        hidden = np.flatnonzero(folds == fold)
+        if not len(hidden):
+            continue
+        told = np.flatnonzero(folds != fold)
+        results = solve(fold, rows.taken(np.concatenate([told, hidden, np.arange(len(codes), rows.n_rows)])), codes[told])
+        if stopped(results):
+            return None
+        scores[hidden] = np.column_stack([result.unlabeled_scores[: len(hidden)] for result in results])
+    return scores
