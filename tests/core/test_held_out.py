@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.panel.measures import calibration_error
+from core.evaluation.reliability import Reliability
 from core.held_out import held_out_scores
 from core.options import SvmOptions
 from core.problem import Problem
@@ -30,7 +30,7 @@ def test_every_algorithm_has_probabilities_on_request(name: str) -> None:
     predicted = training.model.probabilities(training.model.scores(data.rows))
     assert predicted is not None
     np.testing.assert_allclose(training.probabilities, predicted[training.unlabeled], atol=1e-3)
-    assert calibration_error(training.probabilities, data.truth[training.unlabeled]) < 0.2
+    assert Reliability.of(training.probabilities, data.truth[training.unlabeled]).expected_error < 0.2
     if training.report is not None:
         np.testing.assert_allclose(training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3)
 
@@ -40,7 +40,7 @@ def test_more_classes_have_probabilities_too() -> None:
     training = fit(data, "tsvm", {"probabilities": True})
     assert training.probabilities is not None
     np.testing.assert_allclose(training.probabilities.sum(axis=1), 1)
-    assert calibration_error(training.probabilities, data.truth[training.unlabeled]) < 0.15
+    assert Reliability.of(training.probabilities, data.truth[training.unlabeled]).expected_error < 0.15
 
 
 def test_all_documents_labeled() -> None:
