@@ -14,8 +14,11 @@ from core.result import Decision, Expansion, Linear
 from core.rows import SparseRows
 
 
-def model_of(documents: Compact, n_features: int, classes: Sequence[str | int], decisions: Sequence[Decision]) -> Model:
-    """The model of solutions over the same rows, one for two classes, one a class for more; ``n_features`` as the documents came."""
+def model_of(documents: Compact, order: NDArray[np.int64], n_features: int, classes: Sequence[str | int], decisions: Sequence[Decision]) -> Model:
+    """The model of solutions over the same rows, one for two classes, one a class for more.
+
+    ``order`` of shape (n_rows,) tells where each row stood among the documents as they came; ``n_features`` is as they came, too.
+    """
     linear = [collapsed(decision, documents.rows) for decision in decisions]
     intercepts = np.array([decision.intercept for decision in decisions])
     if all(isinstance(decision, Linear) for decision in linear):
@@ -28,7 +31,8 @@ def model_of(documents: Compact, n_features: int, classes: Sequence[str | int], 
         weights[np.searchsorted(kept, expansion.rows), column] = expansion.weights
     # one that was stopped before it knew its kernel has no rows, and its own does not count
     kernel = next((expansion.kernel for expansion in expansions if len(expansion.rows)), expansions[0].kernel)
-    return KernelModel(list(classes), n_features, documents.features, documents.rows.taken(kept), weights, intercepts, kernel)
+    rows = documents.rows.taken(kept)
+    return KernelModel(list(classes), n_features, documents.features, rows, weights, intercepts, kernel, positions=order[kept])
 
 
 def collapsed(decision: Decision, rows: SparseRows) -> Decision:

@@ -1,7 +1,7 @@
 """The model of the kernel family: rows of the training documents, and a weight of each for every column of scores."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.kernel.function import Kernel
-from core.model import Arrays, Model
+from core.model import Arrays, Model, Terms, Weights
 from core.rows import SparseRows
 
 _BLOCK = 1 << 22
@@ -31,6 +31,8 @@ class KernelModel(Model):
     intercepts: NDArray[np.float64]
     """shape (n_columns,)"""
     kernel: Kernel
+    positions: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    """shape (n_support,): where the support rows stand among the documents of training; None of models from when that was not kept"""
 
     @property
     def nbytes(self) -> int:
@@ -57,11 +59,23 @@ class KernelModel(Model):
         scores += self.intercepts
         return scores, unseen
 
+    def terms(self, row: SparseRows, column: int) -> Terms:
+        """A term for each support row that has a weight in this column; what tells most is the row that is nearest, by kernel value."""
+        items, weights, intercept = self.weights_of(column)
+        values = self._values(row, self._positions(row.indices[row.indptr[0] : row.indptr[-1]]))[0, items].astype(np.float64)
+        return Terms(items, values, weights, intercept).sorted(values)
+
+    def weights_of(self, column: int) -> Weights:
+        """Support rows and their weights; those that only other columns need are left out."""
+        items = np.flatnonzero(self.weights[:, column])
+        return Weights(items, self.weights[items, column], float(self.intercepts[column]))
+
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Arrays to store as tensors, and what else to store as JSON."""
         arrays: Arrays = {"features": self.features, "weights": self.weights, "intercepts": self.intercepts}
         first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
         arrays |= {"indptr": self.support.indptr - first, "indices": self.support.indices[first:last], "values": self.support.values[first:last]}
+        arrays |= {} if self.positions is None else {"positions": self.positions}
         meta = {"kind": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
         return arrays, meta | self._stored_calibration()
 
@@ -70,7 +84,8 @@ class KernelModel(Model):
         """The inverse of ``to_arrays``."""
         support = SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(arrays["features"]))
         kernel = Kernel(**meta["kernel"])
-        return cls(list(meta["classes"]), meta["n_features"], arrays["features"], support, arrays["weights"], arrays["intercepts"], kernel)
+        features, weights, intercepts = arrays["features"], arrays["weights"], arrays["intercepts"]
+        return cls(list(meta["classes"]), meta["n_features"], features, support, weights, intercepts, kernel, positions=arrays.get("positions"))
 
     def facts(self) -> dict[str, str | int]:
         """Its kind, kernel and size, and how many of the training documents it keeps."""
@@ -136,8 +151,8 @@ class KernelModel(Model):
 
 
 def stored_bytes(n_support: int, n_nonzeros: int, n_columns: int) -> int:
-    """Bytes of a model's support rows and weights, without its table of features."""
-    return n_nonzeros * 8 + n_support * (8 + 8 * n_columns)
+    """Bytes of a model's support rows, their positions and weights, without its table of features."""
+    return n_nonzeros * 8 + n_support * (16 + 8 * n_columns)
 
 
 def _filled(rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float32]:

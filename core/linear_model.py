@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.model import Arrays, Model
+from core.model import Arrays, Model, Terms, Weights
 from core.rows import SparseRows
 
 _CHUNK = 1 << 16
@@ -64,6 +64,20 @@ class LinearModel(Model):
             start = stop
         scores += self.intercepts
         return scores, unseen
+
+    def terms(self, row: SparseRows, column: int) -> Terms:
+        """A term for each nonzero of a feature that training saw; what tells most is the size of the product."""
+        part = slice(int(row.indptr[0]), int(row.indptr[1]))
+        positions = self._positions(row.indices[part])
+        seen = positions < len(self.features)
+        positions = positions[seen]
+        values, weights = row.values[part][seen].astype(np.float64), self.coefficients[positions, column]
+        terms = Terms(self.features[positions].astype(np.int64), values, weights, float(self.intercepts[column]))
+        return terms.sorted(np.abs(terms.contributions))
+
+    def weights_of(self, column: int) -> Weights:
+        """Features and their coefficients."""
+        return Weights(self.features.astype(np.int64), self.coefficients[:, column], float(self.intercepts[column]))
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Arrays to store as tensors, and what else to store as JSON."""

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,41 @@ from core.rows import SparseRows
 _TABLE_BYTES = 64 << 20
 
 Arrays = dict[str, NDArray[Any]]
+
+
+class Weights(NamedTuple):
+    """A column of scores: the ``items``, of which a document has values, their weights, and the intercept."""
+
+    items: NDArray[np.int64]
+    """shape (n_items,): features of a linear model, numbers of support rows of a kernel model"""
+    weights: NDArray[np.float64]
+    """shape (n_items,)"""
+    intercept: float
+
+
+class Terms(NamedTuple):
+    """What a score of one document is made of: ``intercept + values @ weights``."""
+
+    items: NDArray[np.int64]
+    """shape (n_terms,): as in Weights"""
+    values: NDArray[np.float64]
+    """shape (n_terms,): the document's own value of the feature, its kernel value with the row"""
+    weights: NDArray[np.float64]
+    """shape (n_terms,)"""
+    intercept: float
+
+    @property
+    def contributions(self) -> NDArray[np.float64]:
+        """shape (n_terms,): what each adds to the score."""
+        return self.values * self.weights
+
+    def sorted(self, telling: NDArray[np.float64]) -> "Terms":
+        """The same, those first that tell most, of equals the first item."""
+        return self.taken(np.argsort(-telling, kind="stable"))
+
+    def taken(self, chosen: NDArray[np.int64] | slice) -> "Terms":
+        """Some of the terms."""
+        return Terms(self.items[chosen], self.values[chosen], self.weights[chosen], self.intercept)
 
 
 @dataclass(frozen=True)
@@ -46,6 +81,14 @@ class Model(ABC):
     @abstractmethod
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
         """Scores, shape (n_rows, n_columns), and how many nonzeros of the rows are of features that training never saw."""
+
+    @abstractmethod
+    def terms(self, row: SparseRows, column: int) -> Terms:
+        """The terms of which a column of the scores of a single row is the sum, beside its intercept, the most telling first."""
+
+    @abstractmethod
+    def weights_of(self, column: int) -> Weights:
+        """All items that may have a weight in a column of scores."""
 
     @abstractmethod
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:

@@ -97,7 +97,7 @@ def train(
     except Stopped:
         return _nothing(rows.n_features, classes, unlabeled)
     results = found.results
-    model = model_of(documents, rows.n_features, classes, [result.decision for result in results])
+    model = model_of(documents, order, rows.n_features, classes, [result.decision for result in results])
     model = model if found.calibration is None else replace(model, calibration=found.calibration)
     trace, status = _trace_of(results), reduce(Status.worse, (result.status for result in results))
     if observer is not None and status is not Status.CANCELLED:
