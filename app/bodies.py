@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from contextvars import copy_context
@@ -62,10 +62,15 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
     return [*blocks, b"".join(pending)]
 
 
-async def read_json(request: Request, services: Services, kind: type[T]) -> T:
-    """A JSON body as a struct; raises InvalidRequest naming the field, LimitExceeded, TooMany, UnsupportedMediaType."""
+async def read_json(request: Request, services: Services, kind: type[T], absent: T | None = None) -> T:
+    """A JSON body as a struct, or ``absent`` if that is given and there is no body.
+
+    Raises InvalidRequest naming the field, LimitExceeded, TooMany, UnsupportedMediaType.
+    """
     bounds = services.settings.request_bounds
     media_type = media_type_of(request.headers)
+    if absent is not None and not media_type and _has_no_body(request.headers):
+        return absent
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
     place: Place = request.scope[PLACE]
@@ -100,6 +105,10 @@ def make_dataset(services: Services, documents: bytes) -> Dataset:
     with services.datasets.builder(None) as builder:
         body = body_of({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
         return _end(body, builder, b'{"documents":' + documents + b"}")
+
+
+def _has_no_body(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
 
 
 def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:

@@ -23,6 +23,7 @@ from app.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
 from core.linear_model import LinearModel
+from core.model import Model
 from core.result import Status
 from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
 from workers.contract import JobState, Outcome, Version
@@ -119,10 +120,19 @@ def gateway(start: Start) -> Gateway:
     return start()
 
 
-def publish(store: Store, name: str = "news", *, bias: float = 0.0, classes: tuple[str, ...] = ("no", "yes"), dataset: str | None = None) -> Version:
-    """A model whose first feature speaks for the first class and whose second for the second, as a succeeded job of a dataset leaves it."""
-    weights = np.array([[-1.0], [1.0], [0.0]]) if len(classes) == 2 else np.eye(3)
-    model = LinearModel(classes, 3, np.arange(3, dtype=np.uint32), weights, np.full(weights.shape[1], bias))
+def publish(
+    store: Store,
+    name: str = "news",
+    *,
+    bias: float = 0.0,
+    classes: tuple[str, ...] = ("no", "yes"),
+    dataset: str | None = None,
+    model: Model | None = None,
+) -> Version:
+    """A model as a succeeded job of a dataset leaves it; by default its first feature speaks for the first class and its second for the second."""
+    if model is None:
+        weights = np.array([[-1.0], [1.0], [0.0]]) if len(classes) == 2 else np.eye(3)
+        model = LinearModel(classes, 3, np.arange(3, dtype=np.uint32), weights, np.full(weights.shape[1], bias))
     jobs = Jobs(store)
     id = jobs.submit(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", options={}, seed=0)[0].request.id
     folder = store.staging()

@@ -86,6 +86,7 @@ def test_each_scope_opens_its_own_calls(locked: Gateway) -> None:
         ("POST", f"/v2/models/{version.name}/infer", INFER, {"predict", "admin"}),
         ("POST", f"/v2/models/{version.name}/versions/1/infer", INFER, {"predict", "admin"}),
         ("POST", f"/v1/models/{version.name}/versions/1/predict", PREDICT, {"predict", "admin"}),
+        ("POST", f"/v1/models/{version.name}/explain", PREDICT, {"predict", "admin"}),
         ("PUT", f"/v1/datasets/{version.dataset}/labels", {"labels": {}}, {"train", "admin"}),
         ("PUT", f"/v1/models/{version.name}/aliases/live", {"version": 1}, {"admin"}),
         ("DELETE", f"/v1/models/{version.name}/aliases/live", None, {"admin"}),

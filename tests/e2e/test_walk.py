@@ -25,7 +25,7 @@ def test_the_walk_works_as_printed(service: Service, commands: list[str], tmp_pa
     script = "set -eu\n" + "echo; echo '# step'\n".join([f"URL={service.url}\n", *commands[1:]])
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    _, dataset, events, results, predictions, aliased = done.stdout.split("# step\n")
+    _, dataset, events, results, predictions, aliased, explained = done.stdout.split("# step\n")
     assert json.loads(dataset)["n_labeled"] == 2
     assert '"state":"succeeded"' in events
     assert {line["id"]: line["label"] for line in map(json.loads, results.splitlines()[:4])} == {
@@ -37,3 +37,5 @@ def test_the_walk_works_as_printed(service: Service, commands: list[str], tmp_pa
     assert json.loads(predictions)["labels"] == ["sport", "politics"]
     assert '"alias":"live"' in aliased
     assert '"labels":["sport"]' in aliased
+    assert [weights["class"] for weights in json.loads(explained)["weights"]] == ["sport"]
+    assert {term["feature"] for term in json.loads(explained)["documents"][0]["contributions"]} == {2, 5}

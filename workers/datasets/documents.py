@@ -30,5 +30,9 @@ def open_documents(store: Store, dataset: Dataset) -> Documents:
         return store.local(dataset.files[name])
 
     rows = SparseRows(open_array(path("indptr")), open_array(path("indices")), open_array(path("values")), dataset.n_features)
-    ids = Ids(path("ids") if "ids" in dataset.files else None, dataset.n_documents)
-    return Documents(rows, open_array(path("labels")), [label for label, _ in dataset.classes], ids)
+    return Documents(rows, open_array(path("labels")), [label for label, _ in dataset.classes], open_ids(store, dataset))
+
+
+def open_ids(store: Store, dataset: Dataset) -> Ids:
+    """The ids of the documents alone; raises as ``open_documents``."""
+    return Ids(store.local(dataset.files["ids"]) if "ids" in dataset.files else None, dataset.n_documents)

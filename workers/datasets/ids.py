@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -109,6 +110,18 @@ class Ids:
             return
         with self._path.open("rb") as file:
             yield from map(_decode, file)
+
+    def at(self, positions: Sequence[int]) -> list[str]:
+        """The ids of the documents at ascending positions; lines of others are passed over as they are."""
+        if self._path is None:
+            return [str(position) for position in positions]
+        found: list[str] = []
+        with self._path.open("rb") as file:
+            passed = 0
+            for position in positions:
+                found.append(_decode(next(islice(file, position - passed, None))))
+                passed = position + 1
+        return found
 
 
 def _positions(start: int, stop: int) -> list[str]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from workers import records
 from workers.contract import Dataset, Label
 from workers.datasets.builder import DatasetBuilder
-from workers.datasets.documents import Documents, open_documents
+from workers.datasets.documents import Documents, open_documents, open_ids
+from workers.datasets.ids import Ids
 from workers.datasets.quota import Quota
 from workers.datasets.relabel import relabeled
 from workers.deletions import Deletions
@@ -64,6 +65,13 @@ class Datasets:
         """The documents and labels of a dataset; raises NotFound, also when it is deleted meanwhile."""
         try:
             return open_documents(self._store, self.get(id))
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    def ids(self, id: str) -> Ids:
+        """The ids of the documents of a dataset; raises NotFound as ``open``."""
+        try:
+            return open_ids(self._store, self.get(id))
         except KeyMissing:
             raise NotFound("dataset", id) from None
 
