@@ -210,7 +210,7 @@ def scopes_of(path: str, method: str) -> list[str]:
     """As the README has them, told apart by the path and not by what the application goes by."""
     if path == "/metrics":
         return ["admin", "predict", "train"]
-    if path.startswith("/v2/models") or path.endswith("/predict"):
+    if path.startswith("/v2/models") or path.endswith(("/predict", "/explain")):
         return ["admin", "predict"]
     if path.startswith(("/v1/datasets", "/v1/jobs")):
         return ["admin", "train"]
