@@ -14,8 +14,8 @@ from core.errors import HalfmoonError
 
 FIRST_DELAY = 0.25
 """seconds before a child that died is started again; doubles with every death in a row"""
-LONGEST_DELAY = 15.0
-"""seconds; no backoff waits longer"""
+LONGEST_DELAY = 4.0
+"""seconds; no backoff waits longer: with what a worker takes to start, a job whose worker has died is to run again within ten"""
 STEADY = 30.0
 """seconds a child must live for its earlier deaths to be forgotten"""
 

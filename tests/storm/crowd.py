@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from random import Random
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ from tests.storm.ledger import Answer, Ledger, Promise
 STEADY = "steady"
 """The model that is there from before the storm, for predictions."""
 _MODELS = ("red", "green", "blue")
-_PATIENCE = 20.0
+_ANSWER_SECONDS = 20.0
+_INSIST_SECONDS = 90.0
 _PAUSE = 0.1
 _LABELED = 200
 _DOCUMENT = {"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}
@@ -34,11 +36,29 @@ class Body(NamedTuple):
     sha256: str = ""
 
 
+class GaveUp(Exception):
+    """A client got no final answer for longer than any fault lasts."""
+
+
+class Patience:
+    """How long a client tries the same again."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._deadline = time.monotonic() + _INSIST_SECONDS
+
+    def wait(self) -> None:
+        """A moment, before it is tried again; raises GaveUp."""
+        if time.monotonic() > self._deadline:
+            raise GaveUp(f"{self._what}: no final answer in {_INSIST_SECONDS:g} s")
+        time.sleep(_PAUSE)
+
+
 class Caller:
     """One client; not for many threads."""
 
     def __init__(self, url: str, ledger: Ledger) -> None:
-        self._http = httpx.Client(base_url=url, timeout=_PATIENCE, trust_env=False)
+        self._http = httpx.Client(base_url=url, timeout=_ANSWER_SECONDS, trust_env=False)
         self._ledger = ledger
 
     def call(self, what: str, method: str, path: str, **options: Any) -> httpx.Response | None:
@@ -53,12 +73,13 @@ class Caller:
         return answer
 
     def insist(self, what: str, method: str, path: str, **options: Any) -> httpx.Response:
-        """As ``call``, until there is an answer that is final."""
+        """As ``call``, until there is an answer that is final; raises GaveUp."""
+        patience = Patience(f"{what}, {method} {path}")
         while True:
             answer = self.call(what, method, path, **options)
             if answer is not None and answer.status_code not in (429, 503, 507):
                 return answer
-            time.sleep(_PAUSE)
+            patience.wait()
 
     def upload(self, body: Body, name: str) -> str | None:
         headers = {"Content-Type": "application/x-npz"}
@@ -110,27 +131,30 @@ class Caller:
 
 
 class Member:
-    """A client that trains so many jobs, one whenever there is a permit, and does now and then what else people do, as its seed has it."""
+    """A client that trains a job whenever it gets a turn, and does now and then what else people do, as its seed has it."""
 
-    def __init__(self, caller: Caller, ledger: Ledger, bodies: Sequence[Body], seed: str, permits: threading.Semaphore) -> None:
+    def __init__(self, caller: Caller, ledger: Ledger, bodies: Sequence[Body], seed: str, turns: SimpleQueue[str | None]) -> None:
         self._caller = caller
         self._ledger = ledger
         self._bodies = bodies
-        self._seed = seed
         self._chance = Random(seed)
-        self._permits = permits
+        self._turns = turns
         self._own: dict[str, Body] = {}
 
-    def work(self, jobs: int) -> None:
-        for number in range(jobs):
-            self._permits.acquire()
-            self.turn(f"{self._seed}-{number}")
+    def work(self) -> None:
+        """Until there are no more turns; what goes wrong in one is noted."""
+        while (name := self._turns.get()) is not None:
+            try:
+                self.turn(name)
+            except Exception as error:
+                self._ledger.broken.append(f"turn {name}: {error!r}")
 
     def turn(self, name: str) -> None:
         """One job, and something beside."""
         chance, caller = self._chance, self._caller
-        job = None
+        job, patience = None, Patience("train")
         while job is None:
+            patience.wait()
             dataset, body = self._dataset(name)
             algorithm = chance.choice(_ALGORITHMS[body.size])
             asked = {"dataset": dataset, "model": chance.choice(_MODELS), "algorithm": algorithm, "seed": chance.randrange(1000)}
@@ -152,8 +176,9 @@ class Member:
 
     def _dataset(self, name: str) -> tuple[str, Body]:
         """One that this client has, or a new one, uploaded or relabeled."""
-        chance = self._chance
+        chance, patience = self._chance, Patience("upload")
         while True:
+            patience.wait()
             draw = chance.random()
             if self._own and draw < 0.4:
                 return chance.choice(list(self._own.items()))
@@ -167,7 +192,6 @@ class Member:
             if made is not None:
                 self._own[made] = body
                 return made, body
-            time.sleep(_PAUSE)
 
 
 class Prober(threading.Thread):

@@ -213,6 +213,19 @@ def without_redis_it_predicts_and_reads(evidence: Evidence) -> Iterator[str]:
                 yield f"{fault.kind.value}: a new job was answered with {answer.status}"
 
 
+def clients_got_final_answers(evidence: Evidence) -> Iterator[str]:
+    yield from evidence.ledger.broken
+
+
+def it_ends_when_told(evidence: Evidence) -> Iterator[str]:
+    """The whole service, in the time that it may take, and nothing of it lives on."""
+    code, seconds, left = evidence.ledger.stopped
+    if code != 0 or left:
+        yield f"the service ended with code {code} and left {left} processes"
+    if seconds > evidence.drain_seconds + 2 * ANSWER_SECONDS:
+        yield f"the service took {seconds:.1f} s to end"
+
+
 INVARIANTS: tuple[Callable[[Evidence], Iterator[str]], ...] = (
     accepted_jobs_have_ended,
     no_job_was_doubled,
@@ -227,6 +240,8 @@ INVARIANTS: tuple[Callable[[Evidence], Iterator[str]], ...] = (
     answers_are_expected,
     nothing_hangs,
     without_redis_it_predicts_and_reads,
+    clients_got_final_answers,
+    it_ends_when_told,
 )
 
 

@@ -64,6 +64,15 @@ class Promise(NamedTuple):
     name: str | None
 
 
+class Stopped(NamedTuple):
+    """How the service ended when it was told to."""
+
+    code: int = 0
+    seconds: float = 0.0
+    left: int = 0
+    """how many of its processes still lived"""
+
+
 @dataclass
 class Ledger:
     """Written by many threads."""
@@ -80,6 +89,9 @@ class Ledger:
     """accepted by id, with the final states that were seen"""
     keys: dict[str, set[str]] = field(default_factory=dict)
     """jobs that were answered to an idempotency key"""
+    broken: list[str] = field(default_factory=list)
+    """what made a client give up"""
+    stopped: Stopped = field(default_factory=Stopped)
     guard: threading.Lock = field(default_factory=threading.Lock)
 
     def accept(self, key: str, job: str) -> None:

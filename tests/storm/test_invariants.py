@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.storm.invariants import INVARIANTS, Evidence, run_again, violations
-from tests.storm.ledger import Answer, Fault, Kind, Ledger, Promise, Running
+from tests.storm.ledger import Answer, Fault, Kind, Ledger, Promise, Running, Stopped
 from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import JobState, Outcome
 from workers.jobs import Jobs
@@ -200,6 +200,22 @@ def take_jobs_without_redis(evidence: Evidence) -> None:
     evidence.ledger.answers.append(Answer("train", NOW - 45, NOW - 44, 202))
 
 
+def give_up(evidence: Evidence) -> None:
+    evidence.ledger.broken.append("turn 1: no final answer")
+
+
+def end_badly(evidence: Evidence) -> None:
+    evidence.ledger.stopped = Stopped(1, 3.0, 0)
+
+
+def leave_a_process(evidence: Evidence) -> None:
+    evidence.ledger.stopped = Stopped(0, 3.0, 1)
+
+
+def never_end(evidence: Evidence) -> None:
+    evidence.ledger.stopped = Stopped(0, 60.0, 0)
+
+
 SPOILED: dict[str, tuple[Callable[[Evidence], None], ...]] = {
     "accepted_jobs_have_ended": (lose_a_job, change_a_final_state),
     "no_job_was_doubled": (make_two_jobs_of_a_key, make_a_job_of_nobody),
@@ -214,6 +230,8 @@ SPOILED: dict[str, tuple[Callable[[Evidence], None], ...]] = {
     "answers_are_expected": (answer_badly, be_away_for_no_reason, not_say_when),
     "nothing_hangs": (hang,),
     "without_redis_it_predicts_and_reads": (not_predict_without_redis, be_silent_without_redis, take_jobs_without_redis),
+    "clients_got_final_answers": (give_up,),
+    "it_ends_when_told": (end_badly, leave_a_process, never_end),
 }
 
 
