@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
+from app.middleware import UNTIL_SENT
 from app.services import services_of
 
 PLACE = "halfmoon.place"
@@ -47,12 +48,15 @@ class PlainRoute(CheckedRoute):
     """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
 
     def handler(self) -> Handler:
-        """The function itself; what it holds of the body in memory is counted until it has answered."""
+        """The function itself; what is held of body and answer is counted until that was sent."""
         handle: Handler = self.endpoint
 
         async def counted(request: Request) -> Response:
-            with services_of(request).held.place() as request.scope[PLACE]:
-                return await handle(request)
+            place = request.scope[UNTIL_SENT].enter_context(services_of(request).held.place())
+            request.scope[PLACE] = place
+            response = await handle(request)
+            place.grow(len(response.body))
+            return response
 
         return counted
 

@@ -54,6 +54,14 @@ class TooMany(Refusal):
         super().__init__(f"{name}: no more than {most} at a time; try again in {seconds} s", rate_limit(name, unit, most, left, seconds))
 
 
+class Crowded(TooMany):
+    """More clients are connected than may be."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__("connections", "connections", most, 0, RETRY_SECONDS)
+        self.headers = {**self.headers, "Connection": "close"}
+
+
 class TooSlow(Refusal):
     """A body that does not come."""
 
@@ -111,7 +119,12 @@ def answer(error: HalfmoonError) -> Response:
     return problem(kind, detail, _named_by(error), _headers(error, kind))
 
 
-def as_v2(response: Response) -> Response:
+def in_form_of(path: str, response: Response) -> Response:
+    """A problem in the form that those expect who call a path."""
+    return _as_v2(response) if f"{path}/".startswith(f"{V2}/") else response
+
+
+def _as_v2(response: Response) -> Response:
     """A problem in the form of the Open Inference Protocol."""
     told = msgspec.json.decode(response.body)
     kept = {name: value for name, value in response.headers.items() if name not in ("content-type", "content-length")}

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import KINDS, V2, InvalidRequest, answer, as_v2, problem
+from app.errors import KINDS, InvalidRequest, answer, in_form_of, problem
 from app.middleware import shown
 from core.errors import HalfmoonError
 from workers.problems import Kind
@@ -33,8 +33,7 @@ def _in_form(handler: Handler) -> Handler:
     """The handler, its answers in the form that those expect who call that path."""
 
     async def formed(request: Request, error: Exception) -> Response:
-        response = await handler(request, error)
-        return as_v2(response) if f"{request.url.path}/".startswith(f"{V2}/") else response
+        return in_form_of(request.url.path, await handler(request, error))
 
     return formed
 

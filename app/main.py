@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
 from app.handlers import Caught, add_handlers
-from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Traced
+from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Portioned, Traced, Uncrowded
 from app.openapi import describe
 from app.routes import datasets, health, inference, jobs, models, predictions
 from app.services import open_services
@@ -64,6 +64,7 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
     """From the inside out."""
     app.add_middleware(Patient, idle=settings.body_idle_seconds, rate=settings.body_rate)
     app.add_middleware(Caught)
+    app.add_middleware(Uncrowded, most=settings.max_connections)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -73,6 +74,7 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
             expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
         )
     app.add_middleware(Guarded, pages=_PAGE)
+    app.add_middleware(Portioned)
     app.add_middleware(Measured)
     app.add_middleware(Traced, every=settings.log_requests)
 

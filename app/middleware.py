@@ -5,15 +5,23 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access import CALLER
-from app.errors import TooSlow
+from app.errors import Crowded, TooSlow, answer, in_form_of
 
 REQUEST_ID = "X-Request-ID"
 _ID_HEADER = REQUEST_ID.lower().encode()
+CONNECTIONS = "halfmoon.connections"
+"""Where a request carries how many connections there were when it came."""
+UNTIL_SENT = "halfmoon.until-sent"
+"""Where a request carries a stack of what ends when its answer has left this process (but for one piece), or nobody waits for it any more."""
+PIECE_BYTES = 64 << 10
+"""that leave at a time: as much as may wait in memory for a client that does not read"""
+_ALWAYS_ANSWERED = ("/v1/health/live", "/v2/health/live")
 _LONGEST_SHOWN = 512
 _GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -118,6 +126,47 @@ class Patient:
             return message
 
         await self._app(scope, in_time, send)
+
+
+class Portioned:
+    """Sends long answers in pieces, each when the one before has left: so that what is held for an answer is held until it was read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def portioned(message: Message) -> None:
+            body = message.get("body", b"")
+            if len(body) <= PIECE_BYTES:
+                await send(message)
+                return
+            pieces, more = memoryview(body), message.get("more_body", False)
+            for start in range(0, len(body), PIECE_BYTES):
+                end = start + PIECE_BYTES
+                await send({"type": message["type"], "body": pieces[start:end], "more_body": more or end < len(body)})
+
+        with ExitStack() as scope[UNTIL_SENT]:
+            await self._app(scope, receive, portioned)
+
+
+class Uncrowded:
+    """Answers 429 while there are more than ``most`` connections, and closes the one that asked."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, if there is room; whoever asks whether the process lives is always told, else it would be ended for being busy."""
+        if scope["type"] != "http" or scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _ALWAYS_ANSWERED:
+            await self._app(scope, receive, send)
+            return
+        await in_form_of(scope["path"], answer(Crowded(self._most)))(scope, receive, send)
 
 
 class Guarded:

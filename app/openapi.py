@@ -63,7 +63,7 @@ def _guard(operation: dict[str, Any], method: str, refusals: Callable[..., dict[
     if scopes is not None:
         operation["security"] = [{name: []} for name in SCHEMES]
         operation["x-scopes"] = sorted(scope.value for scope in scopes)
-        answers = operation["responses"] | {str(status): answer for status, answer in refusals(401, 403, 421).items()}
+        answers = operation["responses"] | {str(status): answer for status, answer in refusals(401, 403, 421, 429).items()}
         operation["responses"] = dict(sorted(answers.items()))
 
 

@@ -37,11 +37,13 @@ class GatewaySettings(Settings):
     max_predicted_documents: Count = 500_000
     """Documents that one prediction may be of."""
     max_held_bytes: Count = 512 * 2**20
-    """Bytes of such bodies that are held in memory at the same time; beyond, clients are asked to come again (429)."""
+    """Bytes of such bodies and of their answers that are held in memory at the same time; beyond, clients are asked to come again (429)."""
     max_uploads: Count = 64
     """Uploads that are received at the same time; beyond, clients are asked to come again (429)."""
     max_scored: Count = 16
     """Datasets that are scored, or wait to be, at the same time; beyond, clients are asked to come again (429)."""
+    max_connections: Count = 2_000
+    """Connections at the same time, listeners to events among them; beyond, clients are asked to come again (429)."""
     max_datasets: Count = 100_000
     """Datasets that there may be."""
     max_stored_bytes: Count | None = None

@@ -218,6 +218,7 @@ class Prober(threading.Thread):
     def stop(self) -> None:
         self._over.set()
         self.join()
+        self._caller.close()
 
 
 def bodies() -> list[Body]:
