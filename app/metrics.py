@@ -18,6 +18,7 @@ from workers.jobs import Jobs
 from workers.live import Live
 from workers.queue import Queue
 from workers.storage import Store
+from workers.watch import Watch
 
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -33,6 +34,7 @@ class Observed(NamedTuple):
     quota: Quota
     uploads: Room
     held: Room
+    watch: Watch
 
 
 class Metrics:
@@ -83,7 +85,8 @@ class _Gateway(_Asked):
         yield GaugeMetricFamily("halfmoon_model_cache_models", "Models that are loaded.", models.count)
         yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", models.loads)
         yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._observed.uploads.used)
-        yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies held in memory.", self._observed.held.used)
+        yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and their answers held in memory.", self._observed.held.used)
+        yield GaugeMetricFamily("halfmoon_listeners", "Clients that listen to the events of a job.", self._observed.watch.listeners)
 
 
 class _Installation(_Asked):

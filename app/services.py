@@ -87,6 +87,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         uploads = Room("uploads", "concurrent-requests", settings.max_uploads)
         held = Room("bodies in memory", "content-bytes", settings.max_held_bytes)
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
+        watch = Watch(partial(job_now, jobs, live), settings.events_seconds, watching)
         yield Services(
             settings=settings,
             store=store,
@@ -96,12 +97,12 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             models=models,
             live=live,
             queue=queue,
-            watch=Watch(partial(job_now, jobs, live), settings.events_seconds, watching),
+            watch=watch,
             backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
             uploads=uploads,
             held=held,
             scored=Room("datasets being scored", "concurrent-requests", settings.max_scored),
-            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held)),
+            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held, watch)),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
             scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),

@@ -92,6 +92,7 @@ def main() -> int:
     with ExitStack() as stack:
         # short, as a socket's path must be
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp")))
+        folder.mkdir(exist_ok=True)
         evidence = storm.run(folder, say)
         write("storm.md", page(storm, evidence, time.monotonic() - began))
         return 1 if violations(evidence) else 0

@@ -47,6 +47,11 @@ class Watch:
         self._executor = executor
         self._channels: dict[str, _Channel] = {}
 
+    @property
+    def listeners(self) -> int:
+        """How many follow a job now."""
+        return sum(channel.listeners for channel in list(self._channels.values()))
+
     async def follow(self, id: str) -> AsyncGenerator[Job, None]:
         """The job now, then whenever its state or progress has changed, until it is final. Raises NotFound, StoreUnavailable."""
         channel = self._channels.setdefault(id, _Channel())

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ import httpx
 import numpy as np
 import pytest
 import uvicorn
+import uvloop
 from safetensors.numpy import save_file
 
 from app.connection import Connection
@@ -74,6 +75,12 @@ class _Server(uvicorn.Server):
         """Signals are pytest's."""
 
 
+def _run(serving: Coroutine[Any, Any, None]) -> None:
+    """On the event loop that gateways run on."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serving)
+
+
 @contextmanager
 def serving(settings: GatewaySettings) -> Iterator[int]:
     """The port of a gateway that runs in a thread."""
@@ -81,7 +88,7 @@ def serving(settings: GatewaySettings) -> Iterator[int]:
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(settings), http=Connection, log_config=None, access_log=False, timeout_graceful_shutdown=2)
     server = _Server(config)
-    thread = threading.Thread(target=asyncio.run, args=(server.serve([listening]),))
+    thread = threading.Thread(target=_run, args=(server.serve([listening]),))
     thread.start()
     deadline = time.monotonic() + 20
     while not server.started:
