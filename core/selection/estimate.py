@@ -127,11 +127,12 @@ def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: 
     full, known, y = paths[-1], study.left_out, problem.y
     terms = [
         evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, informative),
-        evidence.from_prediction(full.fractions, predicted),
+        evidence.from_prediction(full.fractions, predicted, even=not informative),
         evidence.from_separation(full.fractions, full.objectives),
     ]
     if len(np.unique(y[known])) == 2:
-        terms.append(evidence.from_held_out(held_out_scores(paths, study.folds)[:, known], y[known]))
+        expected = 0.5 if informative else 1 / study.n_classes  # counts that are informative have said it already
+        terms.append(evidence.from_held_out(held_out_scores(paths, study.folds)[:, known], y[known], expected))
     return np.asarray(sum(term for term in terms if np.isfinite(term).all()))
 
 

@@ -13,10 +13,14 @@ Vector = NDArray[np.float64]
 
 SLOPE = 2.0
 """of the logistic function by which a held-out score counts: at the margin, 1, a label is taken to be right with odds of 7.4"""
-WORTH = 10.0
+WORTH = 5.0
 """how many independent documents the separation of the unlabeled ones is worth: few, since in many dimensions anything can be separated somewhat"""
 LEAST = 0.01
 """a predicted fraction nearer to 0 or 1 says no more than this one"""
+_EVEN_ERROR, _FREEDOM = 0.3, 3.0
+"""in logits: how far the supervised model's share of a class is off after as many labels of each class, as the scale of a heavy-tailed law"""
+_UNEVEN_ERROR = 2.0
+"""and after labels of uneven counts: the class of more labels gets nearly everything"""
 _SLACK = 1.1
 """class counts within this ratio, or one label apart, look designed"""
 
@@ -42,20 +46,28 @@ def from_counts(fractions: Vector, count: int, total: int, n_classes: int, infor
     return np.asarray(positive * np.log(fractions) + negative * np.log1p(-fractions))
 
 
-def from_prediction(fractions: Vector, predicted: float) -> Vector:
-    """What the supervised model predicts is off by about one logit, whichever way (its threshold is the least certain thing of few labels)."""
-    return np.asarray(-0.5 * (logit(fractions) - logit(np.clip(predicted, LEAST, 1 - LEAST))) ** 2)
+def from_prediction(fractions: Vector, predicted: float, even: bool) -> Vector:
+    """What the supervised model predicts, told as many labels of each class (``even``) or not.
+
+    Even labels leave no class an advantage, so that the shares are near the truth, but for outliers: a threshold that few labels put into the
+    midst of all scores. So the law is Student's with three degrees of freedom. Uneven ones make the classes of many labels swallow the others.
+    """
+    off = logit(fractions) - logit(np.clip(predicted, LEAST, 1 - LEAST))
+    if even:
+        return np.asarray(-0.5 * (_FREEDOM + 1) * np.log1p((off / _EVEN_ERROR) ** 2 / _FREEDOM))
+    return np.asarray(-0.5 * (off / _UNEVEN_ERROR) ** 2)
 
 
-def from_held_out(scores: Vector, y: Vector) -> Vector:
+def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
     """Logistic log-likelihood of held-out labels, shape (n,): ``scores`` of shape (n, n_labeled), ``y`` -1 or +1.
 
     Both classes weigh the same in total, and no label counts for more than one. A solution that must call too many documents positive calls
-    held-out negative ones positive, and the reverse.
+    held-out negative ones positive, and the reverse. As a score of 0 stands for even odds where the class has the share that is ``expected``, a
+    sample with as much of both sides has other odds there, by the logit of that share; without it a class of many would be taken for half of all.
     """
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
-    return np.asarray(-(weights * np.logaddexp(0.0, -SLOPE * y * scores)).sum(axis=1))
+    return np.asarray(-(weights * np.logaddexp(0.0, -y * (SLOPE * scores - logit(expected)))).sum(axis=1))
 
 
 def from_separation(fractions: Vector, objectives: Vector) -> Vector:

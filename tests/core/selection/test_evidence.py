@@ -34,15 +34,38 @@ def test_designed_counts_say_nothing(n_classes: int) -> None:
     assert belief_of(wide, one).mean == pytest.approx(1 / n_classes, abs=0.01)
 
 
-def test_a_prediction_is_likeliest_where_it_is_and_off_by_a_logit() -> None:
-    said = evidence.from_prediction(GRID, 0.3)
+@pytest.mark.parametrize("even", [True, False])
+def test_a_prediction_is_likeliest_where_it_is(even: bool) -> None:
+    said = evidence.from_prediction(GRID, 0.3, even)
     assert GRID[np.argmax(said)] == pytest.approx(0.3, abs=0.02)
-    assert evidence.from_prediction(expit(np.array([logit(0.3) + 1])), 0.3) == pytest.approx(-0.5)
+    near, far = evidence.from_prediction(expit(logit(0.3) + np.array([0.3, 2.0])), 0.3, even)
+    assert 0 > near > far
 
 
+def test_a_prediction_after_even_labels_says_more_but_excludes_less() -> None:
+    """Compared over steps of a logit near what is predicted and far from it, against the law of uneven labels."""
+    steps = expit(logit(0.3) + np.array([0.0, 1.0, 8.0, 9.0]))
+    even, uneven = (-np.diff(evidence.from_prediction(steps, 0.3, kind))[[0, 2]] for kind in (True, False))
+    assert even[0] > 10 * uneven[0]
+    assert even[1] < uneven[1] / 3
+
+
+@pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("predicted", [0.0, 1.0])
-def test_a_prediction_of_nothing_rules_nothing_out(predicted: float) -> None:
-    assert np.isfinite(evidence.from_prediction(GRID, predicted)).all()
+def test_a_prediction_of_nothing_rules_nothing_out(predicted: float, even: bool) -> None:
+    assert np.isfinite(evidence.from_prediction(GRID, predicted, even)).all()
+
+
+def test_a_class_of_many_is_not_taken_for_half_of_all() -> None:
+    """Scores of a class with a tenth of the documents, at the right threshold for that and shifted: the likeliest shift is none, and towards the
+    class if half were expected."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(20_000) < 2_000, 1.0, -1.0)
+    log_odds = rng.standard_normal(len(y)) * 2 + 2 * y + logit(0.1)
+    shifts = np.linspace(-2, 2, 81)
+    scores = log_odds[None] / evidence.SLOPE + shifts[:, None]
+    assert shifts[np.argmax(evidence.from_held_out(scores, y, 0.1))] == pytest.approx(0, abs=0.06)
+    assert shifts[np.argmax(evidence.from_held_out(scores, y))] > 1
 
 
 def test_held_out_labels_are_against_what_gets_them_wrong() -> None:
