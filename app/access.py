@@ -31,6 +31,7 @@ _TO_CHANGE: Mapping[str, Allowed] = {
     "models": frozenset(),
     "predictions": frozenset({Scope.PREDICT}),
     "inference": frozenset({Scope.PREDICT}),
+    "evaluations": frozenset({Scope.PREDICT, Scope.TRAIN}),
 }
 _TO_READ: Mapping[str, Allowed] = {**_TO_CHANGE, "models": frozenset({Scope.PREDICT, Scope.TRAIN}), "metrics": _EVERYBODY}
 

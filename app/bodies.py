@@ -111,6 +111,14 @@ def _has_no_body(headers: Mapping[str, str]) -> bool:
     return headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
 
 
+def spool(store: Store) -> IO[bytes]:
+    """A file without name on the file system of the staging area: it is gone when it is closed or the process is."""
+    folder = store.staging()
+    spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller enters it
+    folder.rmdir()
+    return spool
+
+
 def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
     text = b"".join(piece for part in pieces(data) for piece in unpacker.feed(part))
     unpacker.finish()
@@ -123,7 +131,7 @@ def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
 @disk("write", "the upload")
 def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[Body, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
-    body = body_of(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(_spool(services.store)))
+    body = body_of(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(spool(services.store)))
     return body, builder
 
 
@@ -140,14 +148,6 @@ def _end(body: Body, builder: DatasetBuilder, data: bytes) -> Dataset:
     for batch in body.finish():
         builder.add(batch)
     return builder.seal()
-
-
-def _spool(store: Store) -> IO[bytes]:
-    """A file without name on the file system of the staging area: it is gone when it is closed or the process is."""
-    folder = store.staging()
-    spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller enters it
-    folder.rmdir()
-    return spool
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ _MEANINGS = {
     401: "No key was sent, or none that is valid",
     403: "The key is not for this",
     404: "There is no such thing",
+    406: "The answer does not come in a form that Accept names",
     408: "The body did not come in time",
     409: "The present state forbids it",
     413: "More than this installation takes",

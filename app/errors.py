@@ -78,6 +78,10 @@ class UnsupportedMediaType(HalfmoonError):
         super().__init__(f"{what} is not supported; {known}")
 
 
+class NotAcceptable(HalfmoonError):
+    """An answer is wanted in a form that it does not have."""
+
+
 class InvalidRequest(HalfmoonError):
     """A JSON body or a parameter that is not as the contract has it; names the field."""
 
@@ -92,6 +96,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     Unauthenticated: Kind(401, "unauthenticated", "A valid key is needed"),
     Forbidden: Kind(403, "forbidden", "The key is not for this"),
     Misdirected: Kind(421, "misdirected", "The request is for another name"),
+    NotAcceptable: Kind(406, "not-acceptable", "The answer does not come in that form"),
     TooMany: Kind(429, "too-many", "Too much at a time"),
     TooSlow: Kind(408, "too-slow", "The body did not come in time"),
     InvalidRequest: Kind(422, "invalid-request", "The request is not valid"),

@@ -19,14 +19,14 @@ from starlette.staticfiles import StaticFiles
 from app.handlers import Caught, add_handlers
 from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Portioned, Traced, Uncrowded
 from app.openapi import describe
-from app.routes import datasets, health, inference, jobs, models, predictions
+from app.routes import datasets, evaluations, health, inference, jobs, models, predictions
 from app.services import open_services
 from app.settings import GatewaySettings
 
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
-    *(predictions.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies),
+    *(predictions.router, evaluations.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies),
     *(health.router, health.measures, inference.health, inference.router),
 )
 
@@ -73,7 +73,7 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
             allow_headers=["Authorization", "X-API-Key", "Content-Type", "Content-Encoding", "Idempotency-Key", REQUEST_ID],
             expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
         )
-    app.add_middleware(Guarded, pages=_PAGE)
+    app.add_middleware(Guarded)
     app.add_middleware(Portioned)
     app.add_middleware(Measured)
     app.add_middleware(Traced, every=settings.log_requests)

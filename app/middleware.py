@@ -181,20 +181,19 @@ class Guarded:
         (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
     )
 
-    def __init__(self, app: ASGIApp, pages: str) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; answers below ``pages`` are for people's eyes."""
+        """Pass the request on; an answer in HTML is for people's eyes."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        extra = self._PAGES if scope["path"].startswith(self._pages) else self._ALWAYS
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *extra]
+                html = any(name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"])
+                message["headers"] = [*message["headers"], *(self._PAGES if html else self._ALWAYS)]
             await send(message)
 
         await self._app(scope, receive, guarded)

@@ -1,6 +1,6 @@
 """From a body of documents to an answer: decode, look the model up, score. Nothing here is of FastAPI but the request."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 import numpy as np
@@ -93,7 +93,7 @@ def _gathered(batches: Iterable[Scored]) -> tuple[NDArray[np.float64], list[str]
     return np.concatenate(scores), unseen.warnings()
 
 
-def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Iterator[Batch]:
+def documents_in(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Iterator[Batch]:
     """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, TooMany, UnsupportedMediaType."""
     body = body_of(headers, bounds, held=held)
     position = 0
@@ -110,7 +110,7 @@ def documents_in(blocks: Sequence[bytes], headers: Mapping[str, str], bounds: Bo
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
 
 
-def _batches(body: Body, blocks: Sequence[bytes]) -> Iterator[Batch]:
+def _batches(body: Body, blocks: Iterable[bytes]) -> Iterator[Batch]:
     for block in blocks:
         yield from body.feed(block)
     yield from body.finish()

@@ -44,6 +44,8 @@ class GatewaySettings(Settings):
     """Datasets that are scored, or wait to be, at the same time; beyond, clients are asked to come again (429)."""
     max_connections: Count = 2_000
     """Connections at the same time, listeners to events among them; beyond, clients are asked to come again (429)."""
+    max_ranked_scores: Count = 2**27
+    """Scores that an evaluation keeps on disk (8 bytes each) to rank the documents by; beyond, it leaves out what needs ranks."""
     max_datasets: Count = 100_000
     """Datasets that there may be."""
     max_stored_bytes: Count | None = None

@@ -41,16 +41,15 @@ class Confusion:
         """``n_classes`` can be given; documents may have labels beyond them, which are never right."""
         self.counts = np.zeros((n_classes, n_classes), np.int64)
         """shape (n_labels, n_labels): a row a label that documents have, a column one that they were given"""
-        self._n_classes = n_classes
 
     def add(self, truth: Codes, answer: Codes) -> None:
         """Count documents that have the labels ``truth`` and were given ``answer``, each of shape (n_documents,); answers lie below ``n_classes``."""
         if not len(truth):
             return
-        n_labels = max(len(self.counts), int(truth.max()) + 1)
-        grown = np.pad(self.counts, (0, n_labels - len(self.counts)))
-        pairs = truth.astype(np.int64) * n_labels + answer
-        self.counts = grown + np.bincount(pairs, minlength=n_labels * n_labels).reshape(n_labels, n_labels)
+        beyond = int(truth.max()) + 1 - len(self.counts)
+        if beyond > 0:
+            self.counts = np.pad(self.counts, (0, beyond))
+        np.add.at(self.counts, (truth, answer), 1)
 
     def agreement(self) -> Agreement:
         """What follows for each label and on the whole; at least one document must have been counted."""

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from safetensors.numpy import save_file
 from app.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
+from core.calibration import Calibration
 from core.linear_model import LinearModel
 from core.model import Model
 from core.result import Status
@@ -132,14 +133,18 @@ def publish(
     name: str = "news",
     *,
     bias: float = 0.0,
-    classes: tuple[str, ...] = ("no", "yes"),
+    classes: Sequence[str | int] = ("no", "yes"),
     dataset: str | None = None,
+    calibrated: bool = False,
     model: Model | None = None,
 ) -> Version:
-    """A model as a succeeded job of a dataset leaves it; by default its first feature speaks for the first class and its second for the second."""
+    """A model as a succeeded job of a dataset leaves it; by default its k-th feature speaks for the k-th class."""
     if model is None:
-        weights = np.array([[-1.0], [1.0], [0.0]]) if len(classes) == 2 else np.eye(3)
-        model = LinearModel(classes, 3, np.arange(3, dtype=np.uint32), weights, np.full(weights.shape[1], bias))
+        n_columns = 1 if len(classes) == 2 else len(classes)
+        weights = np.array([[-1.0], [1.0], [0.0]]) if n_columns == 1 else np.eye(n_columns)
+        calibration = Calibration(np.full(n_columns, 2.0), np.zeros(n_columns), np.ones(len(classes))) if calibrated else None
+        features = np.arange(len(weights), dtype=np.uint32)
+        model = LinearModel(classes, len(weights), features, weights, np.full(n_columns, bias), calibration=calibration)
     jobs = Jobs(store)
     id = jobs.submit(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", options={}, seed=0)[0].request.id
     folder = store.staging()

@@ -21,6 +21,7 @@ from workers.api_keys import ApiKeys, Scope
 from workers.storage import Store, open_store
 
 PREDICT = {"documents": [{"indices": [0]}]}
+EVALUATE = {"documents": [{"indices": [0], "label": "no"}]}
 INFER = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 1], "data": [1]}]}
 
 
@@ -74,6 +75,7 @@ def test_health_and_the_contract_are_open(locked: Gateway) -> None:
 def test_each_scope_opens_its_own_calls(locked: Gateway) -> None:
     version, other = publish(locked.store), publish(locked.store, "other")
     predict, train, admin = (key(locked, scope) for scope in Scope)
+    labeled = locked.client.post("/v1/datasets", json={"documents": TWO_CLASSES}, headers=bearer(train)).json()["id"]
     calls: list[tuple[str, str, object, set[str]]] = [
         ("POST", "/v1/datasets", {"documents": TWO_CLASSES}, {"train", "admin"}),
         ("GET", "/v1/datasets", None, {"train", "admin"}),
@@ -87,6 +89,9 @@ def test_each_scope_opens_its_own_calls(locked: Gateway) -> None:
         ("POST", f"/v2/models/{version.name}/versions/1/infer", INFER, {"predict", "admin"}),
         ("POST", f"/v1/models/{version.name}/versions/1/predict", PREDICT, {"predict", "admin"}),
         ("POST", f"/v1/models/{version.name}/explain", PREDICT, {"predict", "admin"}),
+        ("POST", f"/v1/models/{version.name}/evaluate", EVALUATE, {"predict", "admin"}),
+        ("POST", f"/v1/models/{version.name}/versions/1/evaluate", EVALUATE, {"predict", "admin"}),
+        ("POST", f"/v1/models/{version.name}/evaluate", {"dataset": labeled}, {"train", "admin"}),
         ("PUT", f"/v1/datasets/{version.dataset}/labels", {"labels": {}}, {"train", "admin"}),
         ("PUT", f"/v1/models/{version.name}/aliases/live", {"version": 1}, {"admin"}),
         ("DELETE", f"/v1/models/{version.name}/aliases/live", None, {"admin"}),
@@ -208,7 +213,7 @@ def test_a_key_is_never_logged(store: Store, tmp_path: Path, repository: Path) -
 
 def scopes_of(path: str, method: str) -> list[str]:
     """As the README has them, told apart by the path and not by what the application goes by."""
-    if path == "/metrics":
+    if path == "/metrics" or path.endswith("/evaluate"):
         return ["admin", "predict", "train"]
     if path.startswith("/v2/models") or path.endswith(("/predict", "/explain")):
         return ["admin", "predict"]

@@ -1,0 +1,109 @@
+"""From a request to an evaluation: on whose documents, by which version, in which form."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from fastapi import Request
+from starlette.responses import Response
+
+from app.accept import preferred
+from app.bodies import read_blocks, read_json, spool
+from app.checked import PLACE
+from app.codecs.base import MAX_FAULTS
+from app.codecs.dispatch import media_type_of, pieces
+from app.codecs.documents import refusal
+from app.errors import InvalidRequest
+from app.evaluation.measuring import Measurer
+from app.evaluation.page import page_of
+from app.evaluation.schemas import EvaluateBody, Evaluation
+from app.evaluation.trained import chosen, trained_on, warnings
+from app.predicting import documents_in, version_and_model
+from app.scoring import Scored, apart, score_posted, score_stored
+from app.services import Services
+from core.errors import Fault
+from core.model import Model
+from workers.contract import Version
+from workers.datasets import Batch
+from workers.datasets.labels import Classes
+
+JSON, HTML = "application/json", "text/html"
+
+
+class _Asked(NamedTuple):
+    """The documents to evaluate on: of the body, or of a dataset."""
+
+    batches: Iterable[Batch]
+    dataset: str | None = None
+    held_out: bool = False
+
+
+async def evaluate(request: Request, services: Services, reference: str) -> Response:
+    """How good the version is that ``reference`` stands for now, on the labeled documents of the body or of a dataset.
+
+    Raises NotAcceptable, NotFound, Forbidden, InvalidDocuments, InvalidRequest, LimitExceeded, TooMany, StoreUnavailable, UnsupportedMediaType.
+    """
+    form = preferred(request, (JSON, HTML))
+    asked = await _read(request, services)
+    version, model = await version_and_model(services, reference)
+    return await apart(services, _answer, services, version, model, asked, form)
+
+
+async def _read(request: Request, services: Services) -> _Asked:
+    """What is asked for, by a caller who may: a dataset is for those who may read it, documents are for those who may predict."""
+    bounds = services.settings.prediction_bounds
+    if media_type_of(request.headers) != JSON:
+        services.access.admit(request.scope, "predictions")
+        return _Asked(documents_in(await read_blocks(request, bounds), request.headers, bounds, request.scope[PLACE].grow))
+    body = await read_json(request, services, EvaluateBody)
+    documents = bytes(body.documents)
+    posted = documents not in (b"", b"null")
+    if posted == (body.dataset is not None):
+        raise InvalidRequest("dataset", "give either dataset or documents")
+    if posted and body.held_out:
+        raise InvalidRequest("held_out", "is for a dataset; of documents in the body nobody knows whether they were trained on")
+    services.access.admit(request.scope, "predictions" if posted else "datasets")
+    text = b'{"documents":' + documents + b"}"
+    return _Asked(documents_in(pieces(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
+
+
+def _answer(services: Services, version: Version, model: Model, asked: _Asked, form: str) -> Response:
+    with spool(services.store) as file:
+        measurer = Measurer(model, file, services.settings.max_ranked_scores)
+        if asked.dataset is None:
+            batches = _checked(asked.batches, services.settings.max_classes)
+            evaluation = _measured(measurer, score_posted(model, batches)).evaluation(version, None, None, [])
+        else:
+            evaluation = _on_dataset(services, version, model, asked, measurer)
+    if form == HTML:
+        return page_of(evaluation)
+    return Response(evaluation.model_dump_json(), media_type=JSON)
+
+
+def _on_dataset(services: Services, version: Version, model: Model, asked: _Asked, measurer: Measurer) -> Evaluation:
+    assert asked.dataset is not None
+    dataset = services.datasets.get(asked.dataset)
+    documents, trained = services.datasets.open(dataset.id), trained_on(services, version, dataset)
+    if asked.held_out and not trained.known:
+        raise InvalidRequest("held_out", f"nobody can tell any more: dataset {version.dataset!r}, which the model was trained on, is gone")
+    positions = chosen(documents, trained, asked.held_out)
+    _measured(measurer, score_stored(model, documents, positions))
+    return measurer.evaluation(version, dataset.id, dataset.n_documents, warnings(trained, version, positions))
+
+
+def _measured(measurer: Measurer, batches: Iterable[Scored]) -> Measurer:
+    for scored in batches:
+        measurer.add(scored)
+    return measurer
+
+
+def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:
+    """The batches, their labels checked as those of a dataset are; raises InvalidDocuments, LimitExceeded."""
+    classes, position = Classes(most), 0
+    for batch in batches:
+        faults = classes.faults(batch.labels, MAX_FAULTS)
+        if faults:
+            ids = batch.ids or [None] * batch.rows.n_rows
+            raise refusal([Fault(ids[place] or str(position + place), "label", detail) for place, detail in faults])
+        classes.encode(batch.labels)
+        position += batch.rows.n_rows
+        yield batch

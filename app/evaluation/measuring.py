@@ -1,0 +1,159 @@
+"""From scored documents to figures."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.evaluation.kept import KeptScores
+from app.evaluation.schemas import CalibrationFigures, ClassFigures, Evaluation, ReliabilityBin
+from app.scoring import Scored, Unseen
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from core.evaluation import Agreement, Confusion, Ranking, Reliability, ranked
+from core.model import Model
+from workers.contract import Label, Version
+
+_CURVES, _CURVE_POINTS = 20, 100
+"""classes whose precision by recall is told, and points of each"""
+
+
+class Measurer:
+    """Takes scored documents as they come and tells at the end how good their scores are. Memory: a code a document, and the confusion matrix.
+
+    The scores themselves go to ``file``, up to ``most`` numbers.
+    """
+
+    def __init__(self, model: Model, file: IO[bytes], most: int) -> None:
+        self._model = model
+        self._codes: dict[Label, int] = {label: code for code, label in enumerate(model.classes)}
+        self._confusion = Confusion(len(model.classes))
+        self._reliability = None if model.calibration is None else Reliability()
+        self._truth: list[NDArray[np.int32]] = []
+        self._scores = KeptScores(file, 1 if len(model.classes) == 2 else len(model.classes), most)
+        self._unseen = Unseen()
+        self._documents = 0
+
+    def add(self, scored: Scored) -> None:
+        """Take documents; those without a label are counted and no more. Raises StoreUnavailable."""
+        self._documents += len(scored.labels)
+        self._unseen.count(scored)
+        labels = [label for label in scored.labels if label is not None]
+        scores = scored.scores if len(labels) == len(scored.labels) else scored.scores[[label is not None for label in scored.labels]]
+        codes = self._codes
+        truth = np.fromiter((codes.setdefault(label, len(codes)) for label in labels), np.int32, len(labels))
+        self._truth.append(truth)
+        self._confusion.add(truth, self._model.labels_of(scores))
+        probabilities = self._model.probabilities(scores)
+        if self._reliability is not None and probabilities is not None:
+            self._reliability.add(probabilities, truth)
+        self._scores.add(scores)
+
+    def evaluation(self, version: Version, dataset: str | None, n_documents: int | None, warnings: Sequence[str]) -> Evaluation:
+        """The figures; ``n_documents`` where not all were handed in. Raises InvalidDocuments where none is labeled, StoreUnavailable."""
+        truth = np.concatenate(self._truth) if self._truth else np.zeros(0, np.int32)
+        if not len(truth):
+            raise InvalidDocuments("no document has a label to compare with", [Fault("", "label", "no document has one")])
+        labels, order = self._ordered()
+        self._confusion.counts = self._confusion.counts[np.ix_(order, order)]
+        agreement = self._confusion.agreement()
+        rankings = self._rankings(truth) if self._scores.complete else {}
+        classes = _classes(labels, len(self._model.classes), agreement, rankings)
+        return Evaluation(
+            model=version.name,
+            version=version.number,
+            dataset=dataset,
+            evaluated_at=datetime.now(UTC),
+            documents=self._documents if n_documents is None else n_documents,
+            labeled=len(truth),
+            error=1 - agreement.accuracy,
+            macro_break_even=_mean([each.break_even for each in classes if each.break_even is not None]),
+            classes=classes,
+            confusion=self._confusion.counts.tolist(),
+            calibration=None if self._reliability is None else _calibration(self._reliability),
+            warnings=[*warnings, *self._warnings(labels, agreement), *self._unseen.warnings()],
+            **{name: getattr(agreement, name) for name in ("accuracy", "macro_precision", "macro_recall", "macro_f1", "micro_f1")},
+        )
+
+    def _ordered(self) -> tuple[list[Label], list[int]]:
+        """All labels, those that the model does not know sorted behind its own, and the code of each."""
+        known: list[Any] = list(self._codes)
+        n_classes = len(self._model.classes)
+        labels = [*known[:n_classes], *sorted(known[n_classes:])]
+        return labels, [self._codes[label] for label in labels]
+
+    def _rankings(self, truth: NDArray[np.int32]) -> dict[int, "_Told"]:
+        """By class, of those that documents have. One class is ranked after the other, so that the memory is that of one."""
+        scores = self._scores.read()
+        support = np.bincount(truth, minlength=len(self._codes))[: len(self._model.classes)]
+        shown = set(np.argsort(-support, kind="stable")[:_CURVES].tolist())
+        found = {}
+        for code in np.flatnonzero(support).tolist():
+            column = np.array(scores[:, code] if scores.shape[1] > 1 else scores[:, 0])
+            # of two classes the scores are for the second
+            ranking = ranked(-column if scores.shape[1] == 1 and code == 0 else column, truth == code)
+            if ranking is not None:
+                found[code] = _told(ranking, code in shown)
+        return found
+
+    def _warnings(self, labels: Sequence[Label], agreement: Agreement) -> list[str]:
+        found = []
+        strange = labels[len(self._model.classes) :]
+        if strange:
+            count = int(agreement.support[len(self._model.classes) :].sum())
+            named = ", ".join(repr(label) for label in strange[:MAX_FAULTS]) + (", …" if len(strange) > MAX_FAULTS else "")
+            found.append(f"{count} documents have labels that the model does not know, and count as errors: {named}")
+        if not self._scores.complete:
+            found.append("there are too many scores to rank the documents by: break_even, average_precision and curve are left out")
+        return found
+
+
+class _Told(NamedTuple):
+    """What is told of a ranking."""
+
+    break_even: float
+    average_precision: float
+    curve: list[tuple[float, float]] | None
+
+
+def _told(ranking: Ranking, shown: bool) -> _Told:
+    curve = [(recall, precision) for recall, precision in ranking.curve(_CURVE_POINTS).tolist()] if shown else None
+    return _Told(ranking.break_even, ranking.average_precision, curve)
+
+
+def _classes(labels: Sequence[Label], n_known: int, agreement: Agreement, rankings: dict[int, _Told]) -> list[ClassFigures]:
+    nothing = _Told(math.nan, math.nan, None)
+    return [
+        ClassFigures(
+            label=label,
+            known=code < n_known,
+            documents=int(agreement.support[code]),
+            given=int(agreement.given[code]),
+            precision=_share(agreement.precision[code]),
+            recall=_share(agreement.recall[code]),
+            f1=_share(agreement.f1[code]),
+            break_even=_share(rankings.get(code, nothing).break_even),
+            average_precision=_share(rankings.get(code, nothing).average_precision),
+            curve=rankings.get(code, nothing).curve,
+        )
+        for code, label in enumerate(labels)
+    ]
+
+
+def _calibration(reliability: Reliability) -> CalibrationFigures:
+    bins = [
+        ReliabilityBin(start=each.start, end=each.end, documents=each.documents, confidence=_share(each.confidence), accuracy=_share(each.accuracy))
+        for each in reliability.bins
+    ]
+    return CalibrationFigures(expected_error=reliability.expected_error, brier=reliability.brier, log_loss=reliability.log_loss, bins=bins)
+
+
+def _share(value: float) -> float | None:
+    """Null for the share of nothing."""
+    return None if math.isnan(value) else float(value)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,154 @@
+"""An evaluation as one page that needs nothing else: to be read, printed or saved."""
+
+import hashlib
+from base64 import b64encode
+from functools import cache
+from importlib.resources import files
+
+from starlette.responses import HTMLResponse
+
+from app.evaluation.markup import Markup, element, joined
+from app.evaluation.plots import CURVES, curves, reliability
+from app.evaluation.schemas import ClassFigures, Evaluation
+
+_LARGEST_MATRIX = 30
+"""labels up to which the confusion is shown whole"""
+_MOST_CONFUSED = 30
+_SHADES = 10
+_NOTES = (
+    "Precision: of the documents that were given a label, the share that has it. Recall: of those that have it, the share that was given it. "
+    "F1 is their harmonic mean, macro F1 its mean over the labels. Break-even: the precision where it equals the recall, among as many documents as "
+    "have the label, those of the highest scores. A dash is a fraction of nothing."
+)
+
+
+def page_of(evaluation: Evaluation) -> HTMLResponse:
+    """The page, for a browser that loads nothing and runs nothing for its sake."""
+    name = f"{evaluation.model}-{evaluation.version}-evaluation.html"
+    headers = {"Content-Security-Policy": _policy(), "Content-Disposition": f'inline; filename="{name}"', "Cache-Control": "no-store"}
+    return HTMLResponse(_document(evaluation), headers=headers)
+
+
+def _document(evaluation: Evaluation) -> str:
+    title = f"{evaluation.model}, version {evaluation.version}: evaluation"
+    head = element("head", Markup('<meta charset="utf-8">'), _meta(), element("title", title), element("style", Markup(_style())))
+    sections = [_header(evaluation), _figures(evaluation), _warnings(evaluation), _classes(evaluation), _confusion(evaluation), _plots(evaluation)]
+    body = element("body", element("main", *sections, element("p", _NOTES, class_="note")))
+    return f"<!doctype html>{element('html', head, body, lang='en')}"
+
+
+def _header(evaluation: Evaluation) -> Markup:
+    of = f" of dataset {evaluation.dataset}" if evaluation.dataset else ""
+    told = f"{evaluation.labeled:,} labeled documents{of}, evaluated {evaluation.evaluated_at:%Y-%m-%d %H:%M} UTC"
+    return joined(element("h1", evaluation.model, " ", element("small", f"version {evaluation.version}")), element("p", told))
+
+
+def _figures(evaluation: Evaluation) -> Markup:
+    told: list[tuple[str, float | None]] = [("accuracy", evaluation.accuracy), ("error", evaluation.error), ("macro F1", evaluation.macro_f1)]
+    told += [("micro F1", evaluation.micro_f1), ("mean break-even", evaluation.macro_break_even)]
+    if evaluation.calibration:
+        found = evaluation.calibration
+        told += [("calibration error", found.expected_error), ("Brier score", found.brier), ("log loss", found.log_loss)]
+    return element("dl", *(element("div", element("dt", name), element("dd", _number(value))) for name, value in told))
+
+
+def _warnings(evaluation: Evaluation) -> Markup:
+    if not evaluation.warnings:
+        return Markup()
+    return element("ul", *(element("li", warning) for warning in evaluation.warnings), class_="warnings")
+
+
+def _classes(evaluation: Evaluation) -> Markup:
+    names = ("label", "documents", "given", "precision", "recall", "F1", "break-even", "average precision")
+    rows = []
+    for each in evaluation.classes:
+        counts = (f"{each.documents:,}", f"{each.given:,}")
+        shares = (_number(share) for share in (each.precision, each.recall, each.f1, each.break_even, each.average_precision))
+        name = joined(_label(each), "" if each.known else " (unknown to the model)")
+        rows.append(element("tr", element("th", name, scope="row"), *(element("td", text) for text in (*counts, *shares))))
+    head = element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
+    return _section("Label by label", element("table", head, element("tbody", *rows)))
+
+
+def _confusion(evaluation: Evaluation) -> Markup:
+    if len(evaluation.classes) > _LARGEST_MATRIX:
+        return _most_confused(evaluation)
+    given = [code for code, each in enumerate(evaluation.classes) if each.known]
+    columns = (element("th", _label(evaluation.classes[code]), scope="col") for code in given)
+    top = element("tr", element("th", "has \\ was given", scope="col"), *columns)
+    rows = []
+    for each, counts in zip(evaluation.classes, evaluation.confusion, strict=True):
+        cells = (element("td", f"{counts[code]:,}", class_=f"heat heat{_shade(counts[code], each.documents)}") for code in given)
+        rows.append(element("tr", element("th", _label(each), scope="row"), *cells))
+    told = "A row a label that documents have, a column one that they were given; the darker, the larger the share of its row."
+    return _section("Confusion", element("p", told, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))
+
+
+def _most_confused(evaluation: Evaluation) -> Markup:
+    """The pairs of labels that are confused most often, where there are too many labels for a table of all."""
+    pairs = [
+        (count, has, was)
+        for has, counts in zip(evaluation.classes, evaluation.confusion, strict=True)
+        for was, count in zip(evaluation.classes, counts, strict=True)
+        if count and has is not was
+    ]
+    pairs.sort(key=lambda pair: -pair[0])
+    head = element("thead", element("tr", *(element("th", name, scope="col") for name in ("has", "was given", "documents"))))
+    rows = [
+        element("tr", element("th", _label(has), scope="row"), element("th", _label(was)), element("td", f"{count:,}"))
+        for count, has, was in pairs[:_MOST_CONFUSED]
+    ]
+    told = "The pairs of labels that are confused most often; the JSON form has all."
+    return _section("Confusion", element("p", told, class_="note"), element("table", head, element("tbody", *rows)))
+
+
+def _plots(evaluation: Evaluation) -> Markup:
+    shown = sorted((each for each in evaluation.classes if each.curve), key=lambda each: -each.documents)[:CURVES]
+    parts = []
+    if shown:
+        legend = (element("li", element("i", class_=f"key key{place}"), " ", _label(each)) for place, each in enumerate(shown))
+        told = "Of each label" if len(shown) == len(evaluation.classes) else f"Of the {len(shown)} labels with the most documents"
+        parts.append(_section("Precision and recall", element("p", told, class_="note"), curves(shown), element("ul", *legend, class_="legend")))
+    if evaluation.calibration:
+        told = "Documents by the probability of their likeliest label: the bars should end at the dashed line."
+        parts.append(_section("Reliability", element("p", told, class_="note"), reliability(evaluation.calibration)))
+    return element("div", *parts, class_="plots")
+
+
+def _section(title: str, *content: Markup) -> Markup:
+    return element("section", element("h2", title), *content)
+
+
+def _label(each: ClassFigures) -> Markup:
+    """On its own, whichever way it is written."""
+    return element("bdi", str(each.label), title=str(each.label))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _shade(count: int, whole: int) -> int:
+    """From 0 to _SHADES, and 0 for nothing alone."""
+    return 0 if not count else max(1, round(_SHADES * count / whole))
+
+
+def _meta() -> Markup:
+    """A saved page keeps its policy."""
+    return Markup(f'<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" content="{_contents()}">')
+
+
+@cache
+def _style() -> str:
+    return files("app.evaluation").joinpath("page.css").read_text(encoding="utf-8")
+
+
+@cache
+def _contents() -> str:
+    digest = b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _policy() -> str:
+    """What the page may load: the style that is in it."""
+    return f"{_contents()}; frame-ancestors 'none'"

@@ -1,0 +1,50 @@
+"""Evaluations: how good a model is on labeled documents."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.checked import PlainRoute
+from app.documented import DOCUMENT_BODY, DOCUMENTS, json_body, path_parameter, refusals
+from app.evaluation.evaluating import HTML, JSON, evaluate
+from app.evaluation.schemas import EvaluateBody, Evaluation
+from app.routes.numbers import NUMBER, checked_number
+from app.services import services_of
+
+router = APIRouter(prefix="/v1/models", tags=["evaluations"], route_class=PlainRoute)
+
+_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
+_NUMBER = path_parameter("number", "Of the version.", NUMBER)
+_ACCEPT = {
+    "name": "Accept",
+    "in": "header",
+    "required": False,
+    "description": f"{JSON}, or {HTML} for a page with plots.",
+    "schema": {"type": "string", "enum": [JSON, HTML, "*/*"]},
+}
+_PAGE = {"schema": {"type": "string"}, "example": "<!doctype html>…"}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": Evaluation, "description": "The figures, or a page of them", "content": {HTML: _PAGE}},
+    **refusals(404, 406, 408, 413, 415, 422, 429, 503, 507),
+}
+_ASKED = json_body(EvaluateBody, {"dataset": "ds-…"}, documents=DOCUMENTS["properties"]["documents"])
+
+
+def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    content = DOCUMENT_BODY["requestBody"]["content"] | _ASKED["requestBody"]["content"]
+    body = {"required": True, "content": content, "description": "A dataset (needs the scope train), or labeled documents (needs the scope predict)."}
+    return {"requestBody": body, "parameters": [*parameters, _ACCEPT, *DOCUMENT_BODY["parameters"]]}
+
+
+@router.post("/{name}/evaluate", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
+async def evaluate_newest(request: Request) -> Response:
+    """How good the newest version of a model is on labeled documents, or the one that an alias stands for."""
+    return await evaluate(request, services_of(request), request.path_params["name"])
+
+
+@router.post("/{name}/versions/{number}/evaluate", responses=_ANSWERS, openapi_extra=_extra(path_parameter("name", "Of the model."), _NUMBER))
+async def evaluate_version(request: Request) -> Response:
+    """How good one version of a model is on labeled documents."""
+    name = request.path_params["name"]
+    return await evaluate(request, services_of(request), f"{name}/{checked_number(name, request.path_params['number'])}")
