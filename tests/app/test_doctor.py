@@ -1,5 +1,6 @@
 """The doctor finds what is wrong, and says nothing else is."""
 
+import os
 import resource
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,8 @@ __all__ = ["s3_endpoint"]
 
 @pytest.fixture(autouse=True)
 def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, valkey: Valkey) -> None:
+    for name in [name for name in os.environ if name.startswith("HALFMOON_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("HALFMOON_STORE_URL", f"file://{tmp_path}/store")
     monkeypatch.setenv("HALFMOON_REDIS_URL", valkey.url)
     with connect(valkey.url, 1.0) as redis:
