@@ -14,7 +14,7 @@ from app.codecs.base import MAX_FAULTS, Bounds
 from app.codecs.dispatch import Body, body_of, is_packed
 from app.codecs.documents import refusal
 from app.codecs.encoding import Held, free
-from app.scoring import Scored, Unseen, score_posted
+from app.scoring import Scored, Unseen, named, score_posted
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
 from core.model import Model
@@ -101,7 +101,7 @@ def documents_in(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bo
         rows = sorted_rows(batch.rows)
         faults = find_faults(rows, MAX_FAULTS)
         if faults:
-            raise refusal([_named(fault, batch, position) for fault in faults])
+            raise refusal([named(fault, batch, position) for fault in faults])
         position += rows.n_rows
         if position > bounds.documents:
             raise LimitExceeded("documents", bounds.documents)
@@ -114,12 +114,3 @@ def _batches(body: Body, blocks: Iterable[bytes]) -> Iterator[Batch]:
     for block in blocks:
         yield from body.feed(block)
     yield from body.finish()
-
-
-def _named(fault: Fault, batch: Batch, position: int) -> Fault:
-    """The fault with the document's id, if it was given one, else with its position in the body."""
-    if not fault.document:
-        return fault
-    place = int(fault.document)
-    id = batch.ids[place] if batch.ids else None
-    return fault._replace(document=id or str(position + place))

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.bodies import in_thread
+from app.codecs.documents import refusal
 from app.services import Services
+from core.errors import Fault, InvalidDocuments
 from core.model import Model
 from core.rows import SparseRows
 from workers.contract import Label
@@ -64,11 +66,18 @@ async def apart(services: Services, function: Callable[..., T], *arguments: Any)
 
 
 def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
-    """All documents of a body, given as batches of checked rows: each is scored as it comes, so that no copy is made of the whole."""
+    """All documents of a body, given as batches of checked rows: each is scored as it comes, so that no copy is made of the whole.
+
+    Raises InvalidDocuments if the model cannot score one.
+    """
     start = 0
     for batch in batches:
         positions = np.arange(start, start + batch.rows.n_rows)
-        yield _scored(model, batch.rows, positions, batch.labels)
+        try:
+            scored = _scored(model, batch.rows, positions, batch.labels)
+        except InvalidDocuments as error:
+            raise refusal([named(fault, batch, start) for fault in error.faults]) from None
+        yield scored
         start += batch.rows.n_rows
 
 
@@ -106,3 +115,12 @@ def _spans(rows: SparseRows, positions: NDArray[np.int64] | None, model: Model) 
             stop = max(start + 1, int(np.searchsorted(ends, before + _BATCH_NONZEROS, "right")))
             yield chosen[start:stop]
             start = stop
+
+
+def named(fault: Fault, batch: Batch, position: int) -> Fault:
+    """The fault with the document's id, if it was given one, else with its position in the body."""
+    if not fault.document:
+        return fault
+    place = int(fault.document)
+    id = batch.ids[place] if batch.ids else None
+    return fault._replace(document=id or str(position + place))

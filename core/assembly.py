@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.columns import Compact
+from core.columns import Compact, gathered
 from core.kernel_model import KernelModel
 from core.linear_model import LinearModel
 from core.loops import adjoint_rows
@@ -31,7 +31,7 @@ def model_of(documents: Compact, order: NDArray[np.int64], n_features: int, clas
         weights[np.searchsorted(kept, expansion.rows), column] = expansion.weights
     # one that was stopped before it knew its kernel has no rows, and its own does not count
     kernel = next((expansion.kernel for expansion in expansions if len(expansion.rows)), expansions[0].kernel)
-    rows = documents.rows.taken(kept)
+    rows = gathered(documents.rows, kept)
     return KernelModel(list(classes), n_features, documents.features, rows, weights, intercepts, kernel, positions=order[kept])
 
 

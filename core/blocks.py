@@ -14,8 +14,9 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from core.loops import compiled
+from core.problem import SIDE_BY_SIDE
 
-WIDTH = 8
+WIDTH = SIDE_BY_SIDE
 
 Block = NDArray[np.float64]
 """shape (length, WIDTH), each row one cache line"""

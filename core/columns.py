@@ -1,7 +1,7 @@
 """Training's own copy of the rows: labeled ones first, only the columns that occur."""
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,15 +28,25 @@ def compact(rows: SparseRows, order: NDArray[np.int64], between: Callable[[], No
     ``between`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are let go as they
     are read: else they would count as this process's memory beside the copy.
     """
+    features, columns, column_of = _numbering(rows, between)
+    return Compact(_copy(rows._replace(indices=columns), order, column_of, len(features), between), features)
+
+
+def gathered(rows: SparseRows, positions: NDArray[np.int64], between: Callable[[], None] = lambda: None) -> SparseRows:
+    """The rows at these positions, in that order, as a copy; ``between`` as in ``compact``."""
+    return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, between)
+
+
+def _copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, between: Callable[[], None]) -> SparseRows:
+    """A copy whose row i is row ``order[i]``, and whose columns are called by ``column_of``."""
     indptr = np.zeros(len(order) + 1, np.int64)
     np.cumsum(np.diff(rows.indptr)[order], out=indptr[1:])
-    features, columns, column_of = _numbering(rows, between)
-    indices, values = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32)
-    for start, stop in _slices(indptr):
-        gather_rows(rows.indptr, columns, rows.values, order, column_of, start, stop, indptr, indices, values)
+    copy = SparseRows(indptr, np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32), n_columns)
+    for start, stop in copy.slices(_SLICE):
+        gather_rows(*rows[:3], order, column_of, start, stop, *copy[:3])
         _let_go(rows)
         between()
-    return Compact(SparseRows(indptr, indices, values, len(features)), features)
+    return copy
 
 
 def _numbering(rows: SparseRows, between: Callable[[], None]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
@@ -45,6 +55,7 @@ def _numbering(rows: SparseRows, between: Callable[[], None]) -> tuple[NDArray[n
     if rows.n_features > _DENSE_SHARE * max(1, last - first):  # a table of all features would be larger than the rows
         columns = np.zeros(last, np.uint32)
         features, columns[first:] = np.unique(rows.indices[first:last], return_inverse=True)
+        _let_go(rows)
         return features.astype(np.uint32), columns, np.arange(len(features), dtype=np.uint32)
     counts = np.zeros(rows.n_features, np.int64)
     for start in range(first, last, _SLICE):
@@ -55,13 +66,6 @@ def _numbering(rows: SparseRows, between: Callable[[], None]) -> tuple[NDArray[n
     column_of = np.zeros(rows.n_features, np.uint32)
     column_of[features] = np.arange(len(features), dtype=np.uint32)
     return features, rows.indices, column_of
-
-
-def _slices(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows of about as many nonzeros as a slice holds."""
-    bounds = np.unique(np.searchsorted(indptr, np.arange(0, int(indptr[-1]) + _SLICE, _SLICE)))
-    bounds = np.unique(np.append(np.minimum(bounds, len(indptr) - 1), [0, len(indptr) - 1]))
-    yield from zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
 
 
 def _let_go(rows: SparseRows) -> None:

@@ -1,5 +1,6 @@
 """The model of the kernel family: rows of the training documents, and a weight of each for every column of scores."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,14 +9,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.kernel.function import Kernel
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from core.kernel.function import Kernel, Values
 from core.model import Arrays, Model, Terms, Weights
-from core.rows import SparseRows
+from core.rows import SparseRows, filled
 
 _BLOCK = 1 << 22
 """kernel values, and numbers of dense rows, held at once"""
 _VALUE_WORK = 16
 """multiplications that a kernel value costs as much as, once the product is known"""
+_LARGEST = 1e37
 _DENSE = 8
 """support rows are kept dense if that takes at most so many numbers a nonzero: a dense product is as many times as fast"""
 
@@ -47,7 +50,10 @@ class KernelModel(Model):
         return products + self.support.n_rows * (_VALUE_WORK + len(self.intercepts))
 
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
-        """Block by block, so that memory does not grow with the number of documents."""
+        """Block by block, so that memory does not grow with the number of documents.
+
+        Raises InvalidDocuments if a score is beyond the range of numbers, as a high power of huge values is.
+        """
         scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
         widest = max(1, self.support.n_rows, len(self.features) if self._is_dense else 1)
         height = max(1, _BLOCK // widest)
@@ -55,8 +61,13 @@ class KernelModel(Model):
             part = rows.between(start, min(start + height, rows.n_rows))
             positions = self._positions(part.indices[part.indptr[0] : part.indptr[-1]])
             unseen += int(np.count_nonzero(positions == len(self.features)))
-            scores[start : start + part.n_rows] = self._values(part, positions).astype(np.float64) @ self.weights
+            with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at below
+                scores[start : start + part.n_rows] = self._values(part, positions).astype(np.float64) @ self.weights
         scores += self.intercepts
+        beyond = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(beyond):
+            faults = [Fault(str(row), "values", "so large that the score is beyond the range of numbers") for row in beyond[:MAX_FAULTS].tolist()]
+            raise InvalidDocuments("documents cannot be scored by this model", faults)
         return scores, unseen
 
     def terms(self, row: SparseRows, column: int) -> Terms:
@@ -105,13 +116,15 @@ class KernelModel(Model):
         """What is taken off all rows before distances are computed, so that they do not drown in the rows' distance from the origin."""
         if self.kernel.name != "rbf" or not self._is_dense or not self.support.n_rows:
             return np.zeros(len(self.features), np.float32)
-        return np.asarray(_filled(self.support, self.support.indices[self.support.indptr[0] :]).mean(axis=0, dtype=np.float64), np.float32)
+        first, last = self.support.indptr[0], self.support.indptr[-1]
+        sums = np.bincount(self.support.indices[first:last], self.support.values[first:last], len(self.features))
+        return np.asarray(sums / self.support.n_rows, np.float32)
 
     @cached_property
     def _dense(self) -> NDArray[np.float32]:
         """The support rows off their centre, shape (n_support, n_seen)."""
         first, last = self.support.indptr[0], self.support.indptr[-1]
-        return _filled(self.support, self.support.indices[first:last]) - self._centre
+        return filled(self.support, self.support.indices[first:last]) - self._centre
 
     @cached_property
     def _columns(self) -> Any:
@@ -129,20 +142,47 @@ class KernelModel(Model):
         norms: NDArray[np.float64] = np.asarray(self._columns.multiply(self._columns).sum(axis=0)).ravel()
         return norms.astype(np.float32)
 
-    def _values(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Kernel values of rows with the support rows, shape (n_rows, n_support)."""
-        products, norms = self._dense_products(rows, positions) if self._is_dense else self._sparse_products(rows, positions)
-        self.kernel.turn(products, norms, self._norms)
-        return products
+    def _values(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> Values:
+        """Kernel values of rows with the support rows, shape (n_rows, n_support).
 
-    def _dense_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        dense = _filled(rows._replace(n_features=len(self.features)), positions) - self._centre
+        Where the numbers on the way to them could leave the range of float32, rows are divided by powers of two, and what comes of them is multiplied
+        in float64.
+        """
+        scales = np.ones(rows.n_rows, np.float32)
+        narrow = self._fit_float32(rows)
+        if not narrow:
+            scales = _scales(rows)
+            values = np.asarray(_values_of(rows) / np.repeat(scales, np.diff(rows.indptr)), np.float32)
+            rows = rows._replace(indptr=rows.indptr - rows.indptr[0], values=values)
+        products, norms = self._dense_products(rows, positions, scales) if self._is_dense else self._sparse_products(rows, positions)
+        if narrow:
+            self.kernel.turn(products, norms, self._norms)
+            return products
+        wide, factors = products.astype(np.float64), scales.astype(np.float64)
+        wide *= factors[:, None]
+        self.kernel.turn(wide, norms * factors**2, self._norms)
+        return wide
+
+    def _fit_float32(self, rows: SparseRows) -> bool:
+        """Whether all products, squares and powers on the way to kernel values of these rows are within float32, by what they are at most."""
+        length = float(np.abs(_values_of(rows)).max(initial=0.0)) * math.sqrt(float(np.diff(rows.indptr).max(initial=0)))
+        far = length + 2.0 * math.sqrt(float(self._norms.max(initial=0.0))) + math.sqrt(float(self._centre @ self._centre))
+        if far > _LARGEST or far * far * max(1.0, self.kernel.gamma) > _LARGEST:
+            return False
+        return self.kernel.name != "poly" or math.log(self.kernel.gamma * far * far + self.kernel.coef0 + 1.0) * self.kernel.degree < math.log(
+            _LARGEST
+        )
+
+    def _dense_products(
+        self, rows: SparseRows, positions: NDArray[np.integer[Any]], scales: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        dense = filled(rows._replace(n_features=len(self.features)), positions) - self._centre / scales[:, None]
         return np.asarray(dense @ self._dense.T, np.float32), _squares(dense)
 
     def _sparse_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         from scipy.sparse import csr_array
 
-        values = rows.values[rows.indptr[0] : rows.indptr[-1]] * (positions < len(self.features))
+        values = _values_of(rows) * (positions < len(self.features))
         columns = np.minimum(positions, max(0, len(self.features) - 1)).astype(np.int64)
         matrix = csr_array((values, columns, rows.indptr - rows.indptr[0]), shape=(rows.n_rows, len(self.features)))
         owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
@@ -155,12 +195,15 @@ def stored_bytes(n_support: int, n_nonzeros: int, n_columns: int) -> int:
     return n_nonzeros * 8 + n_support * (16 + 8 * n_columns)
 
 
-def _filled(rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-    """Rows as a dense matrix of shape (n_rows, n_features), given the columns of their nonzeros; what has no column is left out."""
-    dense = np.zeros((rows.n_rows, rows.n_features + 1), np.float32)
-    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
-    dense[owners, positions] = rows.values[rows.indptr[0] : rows.indptr[-1]]
-    return dense[:, :-1]
+def _values_of(rows: SparseRows) -> NDArray[np.float32]:
+    return rows.values[rows.indptr[0] : rows.indptr[-1]]
+
+
+def _scales(rows: SparseRows) -> NDArray[np.float32]:
+    """The least powers of two, at least 1, that no value of a row exceeds, shape (n_rows,): dividing by them rounds nothing."""
+    largest = np.ones(rows.n_rows, np.float32)
+    np.maximum.at(largest, np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), np.abs(_values_of(rows)))
+    return np.asarray(np.exp2(np.minimum(np.ceil(np.log2(largest)), 127)), np.float32)
 
 
 def _squares(dense: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from core.errors import InvalidDocuments
 from core.rows import SparseRows
 
+SIDE_BY_SIDE = 8
+"""problems over the same rows that are solved at a time"""
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -44,8 +44,7 @@ ALGORITHMS = {
         Algorithm("ctsvm", "transductive SVM, convex relaxation, kernels", CtsvmOptions, "core.semisup.ctsvm:ctsvm", start=None),
     )
 }
-
-"""The solvers."""
+"""The solvers, by name."""
 
 AUTO = Algorithm("auto", "chooses method, λ and class fractions, and calibrates", AutoOptions, "", start=None)
 """No solver: core.selection.auto runs several."""

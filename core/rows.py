@@ -4,7 +4,8 @@ Conventions: row ``i`` owns the slice ``indptr[i]:indptr[i + 1]`` of ``indices``
 row, and below ``n_features``. Unsigned indices and float32 values halve the memory traffic of a pass; sums are taken in float64.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +42,28 @@ class SparseRows(NamedTuple):
         return self._replace(indptr=self.indptr[start : stop + 1])
 
     def taken(self, positions: NDArray[np.int64]) -> "SparseRows":
-        """These rows, in that order, as a copy."""
+        """These rows, in that order, as a copy; of many rows core.columns.gathered makes it in a tenth of the time."""
         lengths = self.indptr[positions + 1] - self.indptr[positions]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         where = np.repeat(self.indptr[positions] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return SparseRows(indptr, self.indices[where], self.values[where], self.n_features)
+
+    def slices(self, size: int, row: int = 1) -> Iterator[tuple[int, int]]:
+        """Ranges of rows, in order, that together are all of them: each of a size of about ``size``, unless a single row has more.
+
+        A nonzero counts 1 and a row ``row`` more.
+        """
+        weight = self.indptr - self.indptr[0] + row * np.arange(len(self.indptr))
+        bounds = np.unique(np.append(np.searchsorted(weight, np.arange(0, int(weight[-1]), size)), self.n_rows))
+        yield from zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+
+
+def filled(rows: SparseRows, columns: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+    """Rows as a dense matrix of shape (n_rows, n_features), given the column of each of their nonzeros; column n_features is left out."""
+    dense = np.zeros((rows.n_rows, rows.n_features + 1), np.float32)
+    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+    dense[owners, columns] = rows.values[rows.indptr[0] : rows.indptr[-1]]
+    return dense[:, :-1]
 
 
 def sorted_rows(rows: SparseRows) -> SparseRows:

@@ -9,8 +9,10 @@ from core.linear_model import LinearModel
 from core.model import Model
 from core.registry import Algorithm
 from core.rows import SparseRows
+from core.selection.study import positives_of
 
-_ROWS = 2_000
+_WORK = 1 << 22
+"""multiplications between two moments for the observer, at most: some 20 ms"""
 
 Points = list[NDArray[np.float64] | None]
 
@@ -29,17 +31,27 @@ def starting_points(
     Solvers start from coefficients, shape (n_columns + 1,), of the ``features`` that occur, or from the scores of all rows in ``order``: the registry
     says which. Scores are had of any model, coefficients of linear ones. ``between`` is called between blocks of rows; what it raises ends the work.
     """
-    columns = [_column(start, classes, positive) for positive in ([1] if len(classes) == 2 else range(len(classes)))]
+    columns = [_column(start, classes, positive) for positive in positives_of(len(classes))]
     if algorithm.start == "scores":
-        scores = np.empty((rows.n_rows, len(start.classes) if len(start.classes) > 2 else 1))
-        for first in range(0, rows.n_rows, _ROWS):
-            part = rows.between(first, min(first + _ROWS, rows.n_rows))
-            scores[first : first + part.n_rows] = start.scores(part)
-            between()
-        return [None if column is None else scores[order, column] for column in columns]
+        return _scores(start, columns, rows, order, between)
     if algorithm.start == "coefficients" and isinstance(start, LinearModel):
         return [None if column is None else _coefficients(start, features, column) for column in columns]
     return [None] * len(columns)
+
+
+def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: NDArray[np.int64], between: Callable[[], None]) -> Points:
+    """A column of scores for each problem, none twice in memory but those of a block of rows: of as many as are little work for the model."""
+    points: Points = [None if column is None else np.empty(rows.n_rows) for column in columns]
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    n_columns = len(positives_of(len(start.classes)))
+    for first, last in rows.slices(max(1, _WORK // n_columns), max(1, start.row_work // n_columns)):
+        scores = start.scores(rows.between(first, last))
+        for point, column in zip(points, columns, strict=True):
+            if point is not None:
+                point[place[first:last]] = scores[:, column]
+        between()
+    return points
 
 
 def _column(start: Model, classes: Sequence[str | int], positive: int) -> int | None:

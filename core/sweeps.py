@@ -1,9 +1,10 @@
 """Runs solvers: executes the passes over the data that they ask for.
 
-A solver is a generator. It yields what it wants done with the data (Product, Scores, Adjoint) or something to tell (Report), is sent the
-answer, and returns its Result. The sweeper alone touches the rows: it cuts every pass into slices of a bounded number of nonzeros, shares a
-slice among threads, and between slices asks the observer whether to go on; then it throws Stopped into the solver, which returns its
-best iterate. So no solver knows of threads, slices or cancellation, and many solvers over the same rows can go through one pass.
+A solver is a generator. It yields what it wants done with the data (Product, Scores, Adjoint, Cut, what core.kernel.requests has), something to tell
+(Report) or nothing (Pause), is sent the answer, and returns its Result. The sweeper alone touches the rows: it cuts every pass into slices of a
+bounded number of nonzeros, shares a slice among threads, and between slices asks the observer whether to go on; then it throws Stopped into the
+solver, which returns its best iterate. So no solver knows of threads, slices or cancellation, and many solvers over the same rows can go through one
+pass.
 
 Results do not depend on timing: which thread adds up which rows is fixed.
 """
@@ -17,18 +18,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from core.blocks import WIDTH
 from core.kernel.requests import Keep, KernelRange, KernelRequest, KernelRows, KernelSubset, KernelSums
 from core.kernel.service import KernelService
 from core.passes import Adjoint, Cut, Passes, Product, Scores, Vector
+from core.problem import SIDE_BY_SIDE
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.result import Result
 from core.rows import SparseRows
 from core.watch import Stopped, Watch
 
 __all__ = ["Adjoint", "Cut", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector", "as_part"]
-
-_SIDE_BY_SIDE = WIDTH
 
 
 class Report(NamedTuple):
@@ -120,10 +119,18 @@ class _Course:
 
 
 class Sweeper:
-    """The solvers over one matrix; a context manager."""
+    """The solvers over one matrix; a context manager. The time that is told is that ``since`` a watch began, by default since now."""
 
-    def __init__(self, rows: SparseRows, *, threads: int | None = None, observer: Observer | None = None, max_model_bytes: int | None = None) -> None:
-        self._watch = Watch(observer)
+    def __init__(
+        self,
+        rows: SparseRows,
+        *,
+        threads: int | None = None,
+        observer: Observer | None = None,
+        max_model_bytes: int | None = None,
+        since: Watch | None = None,
+    ) -> None:
+        self._watch = Watch(observer, since)
         self._passes = Passes(rows, threads, self._watch)
         self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
         self._course = _Course(WHOLE, 0)
@@ -144,7 +151,7 @@ class Sweeper:
         self._watch.latest = self._watch.latest._replace(fraction=part.start)
         try:
             while left := [run for run in runs if run.result is None]:
-                active = left[:_SIDE_BY_SIDE]
+                active = left[:SIDE_BY_SIDE]
                 self._course.active, self._course.n_left = active, len(left)
                 for run in active:
                     run.start()

@@ -83,7 +83,7 @@ def train(
     classes = [classes[position] for position in present]
     parsed = check_options(algorithm, options, classes, rows.n_rows)
     order, watch = np.concatenate([labeled, unlabeled]), Watch(observer)
-    points: Points = [None] * (1 if len(classes) == 2 else len(classes))
+    points: Points = [None] * len(positives_of(len(classes)))
     try:
         documents = compact(rows, order, watch)
         if start is not None:
@@ -148,6 +148,10 @@ class _Means(NamedTuple):
     max_model_bytes: int | None
     watch: Watch
 
+    def sweeper(self, rows: SparseRows) -> Sweeper:
+        """What runs solvers over these rows."""
+        return Sweeper(rows, threads=self.threads, observer=self.observer, max_model_bytes=self.max_model_bytes, since=self.watch)
+
 
 class _Found(NamedTuple):
     """What solving came to."""
@@ -189,7 +193,7 @@ def _solved(
     fractions, report, part = _balance(documents, codes, classes, options, given, seed, means)
 
     def solve(rows: SparseRows, codes: NDArray[np.integer[Any]], points: Points, part: Part, prefix: str = "") -> list[Result]:
-        with Sweeper(rows, threads=means.threads, observer=means.observer, max_model_bytes=means.max_model_bytes) as sweeper:
+        with means.sweeper(rows) as sweeper:
             return sweeper.run(_one_vs_rest(rows, codes, classes, algorithm, options, fractions, points, seed, prefix), part)
 
     if not (isinstance(options, SolverOptions) and options.probabilities):
@@ -223,7 +227,7 @@ def _balance(
         return None, None, WHOLE
     share = _estimation(options)
     study = Study.of(documents.rows, codes, classes, seed, means.watch)
-    with Sweeper(study.prepared.rows, threads=means.threads, observer=means.observer) as sweeper:
+    with means.sweeper(study.prepared.rows) as sweeper:
         found = estimate(sweeper, study, Part(0.0, share))
     if found is None:
         raise Stopped
@@ -247,7 +251,7 @@ def _estimation(options: Options) -> float:
 
 def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[np.int64]) -> Training:
     """What there is when training is stopped before it has begun: coefficients of no feature."""
-    n_columns = 1 if len(classes) == 2 else len(classes)
+    n_columns = len(positives_of(len(classes)))
     model = LinearModel(list(classes), n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
     return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
 

@@ -14,12 +14,16 @@ class Stopped(Exception):
 
 
 class Watch:
-    """Called between slices of work: tells the observer where things stand, at most every 50 ms, and raises Stopped if it asks to stop."""
+    """Called between slices of work: tells the observer where things stand, at most every 50 ms, and raises Stopped if it asks to stop.
 
-    def __init__(self, observer: Observer | None) -> None:
+    Time counts from when the watch began, or ``since`` another did, of whose work this one's is a part.
+    """
+
+    def __init__(self, observer: Observer | None, since: "Watch | None" = None) -> None:
         self.latest = TracePoint("", 0, np.nan, np.nan, 0.0, 0.0)
         self._observer = observer
-        self._started = self._told = time.monotonic()
+        self._told = time.monotonic()
+        self._started: float = self._told if since is None else since._started
 
     @property
     def seconds(self) -> float:

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from core.kernel.function import Block
 from core.kernel.gram import Gram, Positions, Vector
 from core.kernel.products import add_rows
+from core.problem import SIDE_BY_SIDE
 
-_FEWEST = 40
-"""rows kept however few bytes there are: what eight solvers side by side may need at once"""
+_FEWEST = 5 * SIDE_BY_SIDE
+"""rows kept however few bytes there are: what the solvers side by side may need at once"""
+_APART = 1 << 23
+"""most kernel values that are computed and added up without being kept: 32 MB"""
 _NOWHERE = -1
 
 
@@ -62,15 +65,15 @@ class RowCache:
 
     @property
     def block(self) -> int:
-        """Rows that are computed at once: about 20 ms for each thread, and no more than what eight solvers may ask for in turn."""
-        return max(2, min(self.gram.height * self._team.n_threads, len(self._row_of) // 16))
+        """Rows that are computed at once: about 20 ms for each thread, and no more than what the solvers side by side may ask for in turn."""
+        return max(2, min(self.gram.height * self._team.n_threads, len(self._row_of) // (2 * SIDE_BY_SIDE)))
 
     def missing(self, positions: Positions) -> Positions:
         """Those of the points whose rows are not here."""
         return np.asarray(positions[self.slots.slot_of[positions] == _NOWHERE], np.int64)
 
     def fetch(self, wanted: Positions) -> None:
-        """Have the rows of at most ``block`` different points."""
+        """Have the rows of different points: at most ``block`` of them, or as many as there is room for."""
         self.now += 1
         held = self.slots.slot_of[wanted]
         self.slots.stamps[held[held != _NOWHERE]] = self.now
@@ -87,19 +90,31 @@ class RowCache:
         """``Σ_k weights[k] · row of positions[k]``, shape (n_points,). Rows that are not here are kept as long as nothing must go for them."""
         out = np.zeros(self.gram.n_points)
         here = self.slots.slot_of[positions] != _NOWHERE
-        self._add(self.slots.rows, self.slots.slot_of[positions[here]].astype(np.int64), weights[here], out)
-        positions, weights = positions[~here], weights[~here]
-        for start in range(0, len(positions), self.block):
-            part = positions[start : start + self.block]
-            if self._used + len(part) <= len(self._row_of):
-                self.fetch(part)
-                block, where = self.slots.rows, self.slots.slot_of[part].astype(np.int64)
-            else:
-                block, where = np.empty((len(part), self.gram.n_points), np.float32), np.arange(len(part))
-                self._side_by_side([partial(self.gram.fill, part[own], block[own]) for own in self._shares(len(part))])
-            self._add(block, where, weights[start : start + len(part)], out)
+        most = max(1, _APART // max(1, self.gram.n_points))
+        held, left = np.flatnonzero(here), np.flatnonzero(~here)
+        for start in range(0, len(held), most):
+            part = held[start : start + most]
+            self._add(self.slots.rows, self.slots.slot_of[positions[part]].astype(np.int64), weights[part], out)
+            self._between()
+        most = min(self.gram.height * self._team.n_threads, most)
+        while len(left):
+            room = len(self._row_of) - self._used
+            part, left = np.split(left, [min(most, room or most)])
+            block, where = self._kept(positions[part]) if room else self._apart(positions[part])
+            self._add(block, where, weights[part], out)
             self._between()
         return out
+
+    def _kept(self, positions: Positions) -> tuple[Block, Positions]:
+        """Rows of points for which there is room, and where they are in the block."""
+        self.fetch(positions)
+        return self.slots.rows, self.slots.slot_of[positions].astype(np.int64)
+
+    def _apart(self, positions: Positions) -> tuple[Block, Positions]:
+        """Rows that are not kept."""
+        block = np.empty((len(positions), self.gram.n_points), np.float32)
+        self._side_by_side([partial(self.gram.fill, positions[own], block[own]) for own in self._shares(len(positions))])
+        return block, np.arange(len(positions))
 
     def _room(self, count: int) -> Positions:
         """Slots to write to: unused ones, then those used longest ago."""

@@ -67,11 +67,16 @@ def nothing(options: KernelChoice, problem: Problem, status: Status) -> Result:
     return Result(expansion, np.full(problem.n_unlabeled, np.nan), np.nan, status)
 
 
-def score_unlabeled(problem: Problem, expansion: Expansion) -> Generator[Request, Any, Vector]:
-    """Scores of the unlabeled rows by an expansion over labeled ones, shape (n_unlabeled,)."""
+def score_unlabeled(problem: Problem, expansion: Expansion, status: Status) -> Generator[Request, Any, tuple[Vector, Status]]:
+    """Scores of the unlabeled rows by an expansion over labeled ones, shape (n_unlabeled,), and the status of a solution with such scores.
+
+    Where float32 cannot hold the kernel values they are NaN, and that is a numerical error.
+    """
     unlabeled: Positions = np.arange(problem.n_labeled, problem.rows.n_rows)
     if not len(unlabeled) or not len(expansion.rows):
-        return np.full(len(unlabeled), expansion.intercept)
+        return np.full(len(unlabeled), expansion.intercept), status
     cache: RowCache = yield KernelSubset(expansion.kernel, np.concatenate([expansion.rows, unlabeled]), 0)
+    if not cache.gram.sound:
+        return np.full(len(unlabeled), np.nan), Status.NUMERICAL_ERROR
     sums = yield KernelSums(cache, np.arange(len(expansion.rows)), expansion.weights)
-    return np.asarray(sums[len(expansion.rows) :] + expansion.intercept)
+    return np.asarray(sums[len(expansion.rows) :] + expansion.intercept), status

@@ -1,12 +1,14 @@
 """The kernel functions, each once, for training and prediction alike."""
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Name = Literal["linear", "rbf", "poly"]
 Block = NDArray[np.float32]
+Values = NDArray[np.floating[Any]]
+"""float32, or float64 where that is too narrow"""
 
 _TILE = 1 << 15
 """numbers turned at once: few enough that they stay in the processor's cache between one operation and the next"""
@@ -20,8 +22,8 @@ class Kernel(NamedTuple):
     degree: int = 3
     coef0: float = 0.0
 
-    def turn(self, products: Block, left: Block, right: Block) -> None:
-        """Make kernel values of inner products, in place.
+    def turn(self, products: Values, left: Values, right: Values) -> None:
+        """Make kernel values of inner products, in place and in the precision that these have.
 
         ``products`` of shape (n_left, n_right) hold x·z; ``left`` and ``right`` are |x|² and |z|², shape (n_left,) and (n_right,).
         """
@@ -36,19 +38,20 @@ class Kernel(NamedTuple):
                 self._poly(tile)
 
     def diagonal(self, norms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """k(x, x) of rows with these |x|², shape (n_rows,)."""
+        """k(x, x) of rows with these |x|², shape (n_rows,); infinite where it is beyond float64."""
         if self.name == "rbf":
             return np.ones_like(norms)
-        return norms.copy() if self.name == "linear" else (self.gamma * norms + self.coef0) ** self.degree
+        with np.errstate(over="ignore"):
+            return norms.copy() if self.name == "linear" else (self.gamma * norms + self.coef0) ** self.degree
 
-    def _rbf(self, tile: Block, left: Block, right: Block) -> None:
-        tile *= np.float32(2.0)
+    def _rbf(self, tile: Values, left: Values, right: Values) -> None:
+        tile *= 2.0
         tile -= left[:, None] + right  # the sum first: k(x, z) and k(z, x) are then the same number
-        tile *= np.float32(self.gamma)
-        np.minimum(tile, np.float32(0.0), out=tile)
+        tile *= self.gamma
+        np.minimum(tile, 0.0, out=tile)
         np.exp(tile, out=tile)
 
-    def _poly(self, tile: Block) -> None:
-        tile *= np.float32(self.gamma)
-        tile += np.float32(self.coef0)
-        np.power(tile, np.float32(self.degree), out=tile)
+    def _poly(self, tile: Values) -> None:
+        tile *= self.gamma
+        tile += self.coef0
+        np.power(tile, float(self.degree), out=tile)

@@ -1,11 +1,14 @@
 """Rows of the kernel matrix of some documents, in blocks."""
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from core.kernel.function import Block, Kernel, Name
-from core.kernel.products import inverted, multiply_rows
-from core.rows import SparseRows
+from core.kernel.products import SLICE, inverted, multiply_rows
+from core.loops import count_columns
+from core.rows import SparseRows, filled
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -27,17 +30,18 @@ class Gram:
     Dense documents are multiplied as dense matrices in float32, sparse ones through their columns, whichever is estimated to take less time.
     With ``weights``, of shape (n_rows,) and summing to 1, there is one more point behind the rows: their weighted mean in the space of
     the kernel (Eqn. 1.15 of Collobert et al.); its row is known when ``mean`` has been set.
+    ``between`` is called between slices of the preparations; what it raises ends them.
     """
 
-    def __init__(self, rows: SparseRows, kernel: Kernel, weights: Vector | None = None) -> None:
+    def __init__(self, rows: SparseRows, kernel: Kernel, weights: Vector | None = None, between: Callable[[], None] = lambda: None) -> None:
         self.kernel, self.rows, self.weights = kernel, rows, weights
         self.n_points = rows.n_rows + (weights is not None)
         self.mean = np.zeros(self.n_points, np.float32)
-        counts = np.bincount(rows.indices[rows.indptr[0] : rows.indptr[-1]], minlength=rows.n_features).astype(np.float64)
-        sparse, dense = float(counts @ counts), float(rows.n_rows) ** 2 * rows.n_features
-        self._dense = _dense_copy(rows, kernel) if dense <= _DENSE_GAIN * sparse else None
-        self._inverted = inverted(rows) if self._dense is None else None
-        norms = _squares(self._dense) if self._dense is not None else _sparse_squares(rows)
+        counts = _counts(rows, between)
+        sparse, dense = float(counts @ counts.astype(np.float64)), float(rows.n_rows) ** 2 * rows.n_features
+        self._dense = _dense_copy(rows, kernel, between) if dense <= _DENSE_GAIN * sparse else None
+        self._inverted = inverted(rows, counts, between) if self._dense is None else None
+        norms = _squares(self._dense, between) if self._dense is not None else _sparse_squares(rows, between)
         largest = (norms.max(initial=0.0), np.abs(kernel.diagonal(norms)).max(initial=0.0), abs(kernel.gamma), abs(kernel.coef0))
         self.sound = bool(max(largest) < _LARGEST)
         """whether nothing leaves the range of float32"""
@@ -72,30 +76,42 @@ class Gram:
             out[last] = self.mean
 
 
-def resolved(name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows) -> Kernel:
+def resolved(name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows, between: Callable[[], None] = lambda: None) -> Kernel:
     """The kernel that options name, ``gamma`` taken from these rows if it is ``scale`` or ``median``.
 
     scale: 1 / (n_features · variance over all values, zeros included), as scikit-learn has it; n_features are those that occur. median: 1 / (2 m²),
     m being the median of the distances of at most 1,000 rows, evenly spaced. Where all values, or all rows, are the same: 1.
+    ``between`` as in Gram.
     """
     if gamma == "scale":
-        values = rows.values[rows.indptr[0] : rows.indptr[-1]].astype(np.float64)
-        size = max(1, rows.n_rows)
-        spread = float(values @ values) / size - float(values.sum()) ** 2 / (size**2 * max(1, rows.n_features))
-        gamma = 1.0 / spread if spread > _FLAT * float(values @ values) / size else 1.0
+        gamma = _scale(rows, between)
     elif gamma == "median":
-        gamma = _median_width(rows)
+        gamma = _median_width(rows, between)
     return Kernel(name, float(gamma), degree, coef0)
 
 
 _SAMPLE = 1_000
 
 
-def _median_width(rows: SparseRows) -> float:
+def _scale(rows: SparseRows, between: Callable[[], None]) -> float:
+    total = squares = 0.0
+    for start, stop in rows.slices(SLICE):
+        values = rows.values[rows.indptr[start] : rows.indptr[stop]].astype(np.float64)
+        total, squares = total + float(values.sum()), squares + float(values @ values)
+        between()
+    size = max(1, rows.n_rows)
+    spread = squares / size - total**2 / (size**2 * max(1, rows.n_features))
+    return 1.0 / spread if spread > _FLAT * squares / size else 1.0
+
+
+def _median_width(rows: SparseRows, between: Callable[[], None]) -> float:
     chosen = np.unique(np.linspace(0, rows.n_rows - 1, min(_SAMPLE, rows.n_rows)).round().astype(np.int64))
-    gram = Gram(rows.taken(chosen), Kernel("linear"))
+    gram = Gram(rows.taken(chosen), Kernel("linear"), None, between)
     products = np.empty((len(chosen), len(chosen)), np.float32)
-    gram.fill(np.arange(len(chosen)), products)
+    for start in range(0, len(chosen), gram.height):
+        part = np.arange(start, min(start + gram.height, len(chosen)))
+        gram.fill(part, products[part[0] : part[-1] + 1])
+        between()
     squares = gram.diagonal[:, None] + gram.diagonal - 2.0 * products
     distances = np.sqrt(np.maximum(squares[np.triu_indices(len(chosen), 1)], 0.0))
     positive = distances[distances > 0]
@@ -105,22 +121,51 @@ def _median_width(rows: SparseRows) -> float:
     return 1.0 / (2.0 * middle**2)
 
 
-def _dense_copy(rows: SparseRows, kernel: Kernel) -> Block:
+def _counts(rows: SparseRows, between: Callable[[], None]) -> NDArray[np.int64]:
+    """Nonzeros of each column."""
+    counts = np.zeros(rows.n_features, np.int64)
+    for start, stop in rows.slices(SLICE):
+        count_columns(rows.indices, rows.indptr[start], rows.indptr[stop], counts)
+        between()
+    return counts
+
+
+def _dense_copy(rows: SparseRows, kernel: Kernel, between: Callable[[], None]) -> Block:
     """The rows as a dense matrix; for distances off their centre, so that these do not drown in the rows' own length."""
-    dense = np.zeros((rows.n_rows, rows.n_features), np.float32)
-    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
-    first, last = rows.indptr[0], rows.indptr[-1]
-    dense[owners, rows.indices[first:last]] = rows.values[first:last]
-    if kernel.name == "rbf" and rows.n_rows:
-        dense -= dense.mean(axis=0, dtype=np.float64).astype(np.float32)
+    dense = np.empty((rows.n_rows, rows.n_features), np.float32)
+    sums = np.zeros(rows.n_features)
+    for part in _strips(dense):
+        own = rows.between(part.start, part.stop)
+        dense[part] = filled(own, own.indices[own.indptr[0] : own.indptr[-1]])
+        sums += dense[part].sum(axis=0, dtype=np.float64)
+        between()
+    if kernel.name == "rbf":
+        centre = (sums / max(1, rows.n_rows)).astype(np.float32)
+        for part in _strips(dense):
+            dense[part] -= centre
+            between()
     return dense
 
 
-def _squares(dense: Block) -> Vector:
-    return np.asarray(np.einsum("ij,ij->i", dense, dense, dtype=np.float64))
+def _squares(dense: Block, between: Callable[[], None]) -> Vector:
+    squares = np.empty(len(dense))
+    for part in _strips(dense):
+        np.einsum("ij,ij->i", dense[part], dense[part], dtype=np.float64, out=squares[part])
+        between()
+    return squares
 
 
-def _sparse_squares(rows: SparseRows) -> Vector:
-    values = rows.values[rows.indptr[0] : rows.indptr[-1]].astype(np.float64)
-    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
-    return np.bincount(owners, values * values, rows.n_rows).astype(np.float64)
+def _strips(dense: Block) -> Iterator[slice]:
+    """Ranges of rows of some million numbers each."""
+    height = max(1, SLICE // max(1, dense.shape[1]))
+    yield from (slice(start, min(start + height, len(dense))) for start in range(0, len(dense), height))
+
+
+def _sparse_squares(rows: SparseRows, between: Callable[[], None]) -> Vector:
+    squares = np.zeros(rows.n_rows)
+    for start, stop in rows.slices(SLICE):
+        values = rows.values[rows.indptr[start] : rows.indptr[stop]].astype(np.float64)
+        owners = np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))
+        squares[start:stop] = np.bincount(owners, values * values, stop - start)
+        between()
+    return squares

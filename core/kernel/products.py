@@ -1,5 +1,6 @@
 """The compiled loops over kernel rows and inverted rows."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ from core.rows import SparseRows
 
 Block = NDArray[np.float32]
 
+SLICE = 1 << 19
+"""nonzeros between two moments for the observer: some 20 ms where they are scattered or new memory is touched"""
+
 
 class Inverted(NamedTuple):
     """A sparse matrix by its columns: column j owns the slice ``starts[j]:starts[j + 1]`` of ``owners`` (ascending rows) and ``values``."""
@@ -19,14 +23,15 @@ class Inverted(NamedTuple):
     values: NDArray[np.float32]
 
 
-def inverted(rows: SparseRows) -> Inverted:
-    """The columns of rows."""
-    starts = np.zeros(rows.n_features + 1, np.int64)
-    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
-    np.cumsum(np.bincount(rows.indices[first:last], minlength=rows.n_features), out=starts[1:])
-    owners, values = np.empty(last - first, np.uint32), np.empty(last - first, np.float32)
-    _scatter(*rows[:3], starts[:-1].copy(), owners, values)
-    return Inverted(starts, owners, values)
+def inverted(rows: SparseRows, counts: NDArray[np.int64], between: Callable[[], None]) -> Inverted:
+    """The columns of rows, of which column j has ``counts[j]`` nonzeros. ``between`` is called between slices; what it raises ends the work."""
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    columns = Inverted(starts, np.empty(rows.n_nonzeros, np.uint32), np.empty(rows.n_nonzeros, np.float32))
+    places = starts[:-1].copy()
+    for start, stop in rows.slices(SLICE):
+        _scatter(*rows[:3], start, stop, places, columns.owners, columns.values)
+        between()
+    return columns
 
 
 @compiled
@@ -34,11 +39,13 @@ def _scatter(
     indptr: NDArray[np.int64],
     indices: NDArray[np.uint32],
     values: NDArray[np.float32],
+    start: int,
+    stop: int,
     places: NDArray[np.int64],
     new_owners: NDArray[np.uint32],
     new_values: NDArray[np.float32],
 ) -> None:
-    for i in range(len(indptr) - 1):
+    for i in range(start, stop):
         for k in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
             place = places[np.uintp(indices[k])]
             new_owners[place], new_values[place] = i, values[k]

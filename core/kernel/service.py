@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
+from core.columns import gathered
 from core.errors import ModelTooLarge
 from core.kernel.cache import RowCache, Team
 from core.kernel.function import Kernel
@@ -32,7 +33,7 @@ class KernelService:
             case KernelRange():
                 return self._shared(request)
             case KernelSubset(kernel, positions, most_bytes):
-                gram = Gram(self._rows.taken(positions), self._resolved(kernel))
+                gram = Gram(gathered(self._rows, positions, self._between), self._resolved(kernel), None, self._between)
                 return RowCache(gram, most_bytes, self._team, self._between)
             case KernelRows(cache, positions):
                 cache.fetch(positions)
@@ -46,7 +47,7 @@ class KernelService:
         kernel = self._resolved(request.kernel)
         key = (kernel, request.start, request.stop, None if request.mean is None else request.mean.tobytes())
         if key not in self._caches:
-            gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean)
+            gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._between)
             self._caches[key] = RowCache(gram, request.most_bytes, self._team, self._between)
         return self._caches[key]
 
@@ -54,7 +55,7 @@ class KernelService:
         if isinstance(wish, Kernel):
             return wish
         if wish not in self._kernels:
-            self._kernels[wish] = resolved(*wish, self._rows)
+            self._kernels[wish] = resolved(*wish, self._rows, self._between)
         return self._kernels[wish]
 
     def _keep(self, rows: Positions, solver: str) -> None:

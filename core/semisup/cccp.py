@@ -28,6 +28,7 @@ class TransductiveLoss:
     def __init__(self, problem: Problem, C: float, caps: Vector, s: float, fraction: float) -> None:
         self._y, self._n = problem.y, problem.n_labeled
         self._caps, self._unlabeled, self._s = C * problem.costs[: problem.n_labeled], caps, s
+        self.supervised = not caps.any()
         self._target = 2.0 * fraction - 1.0
         self._weights = problem.weights[problem.n_labeled :]
 
@@ -116,12 +117,11 @@ class _Search:
         self._kernel = cache.gram.kernel
         if not cache.gram.sound:
             return nothing(options, problem, Status.NUMERICAL_ERROR)
-        alone = not (problem.n_unlabeled and unlabeled_caps(problem, options).any())
-        if init is None or alone:
+        if init is None or self._loss.supervised:
             report = Report("cccp_tsvm/svm", 0, 0.0, np.nan, 0.0, share=0.1)
             ending = yield from maximise(cache, self._loss.supervised_terms(), descent.iterate, options.tolerance, report)
             init = descent.iterate.pull[:-1] + ending.intercept
-            if alone:
+            if self._loss.supervised:
                 yield from keep(self._kernel, self._loss.kept(descent.iterate))
                 return self._supervised(ending)
         report = Report("cccp_tsvm", 0, 0.0, np.nan, 0.1, share=0.9)

@@ -76,12 +76,9 @@ class Interior:
         Hard labeled rows alone may be left infeasible. Raises Indefinite if G is not positive definite.
         """
         problem, n = self.problem, self.problem.n
-        self._root = cholesky(problem.G.copy())
-        yield
-        self._inverse = dense.inverse(self._root)
-        yield
-        x, factor = self._first_multipliers()
-        yield
+        self._root = yield from cholesky(problem.G.copy())
+        self._inverse = yield from dense.inverse(self._root)
+        x, factor = yield from self._first_multipliers()
         H, _ = yield from self._inverse_of_M(x, factor)
         if problem.balance is not None:
             image = H @ problem.balance
@@ -102,17 +99,18 @@ class Interior:
         slack = values + xi - self.right
         self.point = Point(x, factor, X, np.where(self._signed & (slack > _CENTRE * s), slack, s), xi)
 
-    def _first_multipliers(self) -> tuple[Vector, Matrix]:
+    def _first_multipliers(self) -> Generator[None, None, tuple[Vector, Matrix]]:
         """γ in the middle of what is allowed: the largest eigenvalue of ``√γ G √γ`` is 1 − 1/u, or less for caps; and its factor."""
         problem, inside = self.problem, self.problem.unlabeled
         x = np.zeros(problem.n_multipliers)
         x[: problem.n] = np.minimum(0.5 * problem.caps, 1.0 / problem.G.diagonal())
         block = problem.G[inside, inside]
         if len(block):
-            x[inside] = np.minimum(0.5 * problem.caps[inside], (1 - 1 / max(2, len(block))) / dense.largest_eigenvalue(block))
+            largest = yield from dense.largest_eigenvalue(block)
+            x[inside] = np.minimum(0.5 * problem.caps[inside], (1 - 1 / max(2, len(block))) / largest)
         while True:
             try:
-                return x, problem.factor(x)
+                return x, (yield from problem.factor(x))
             except Indefinite:
                 x[inside] *= 0.5
 
@@ -141,8 +139,7 @@ class Interior:
         point, mu = self.point, complementarity / self.n_pairs
         newton = self._newton()
         yield
-        newton = cholesky(newton)
-        yield
+        newton = yield from cholesky(newton)
         guess = yield from self._direction(newton, 0.0, None)
         primal, dual = (yield from self._primal_step(guess, 0.7)), (yield from self._dual_step(guess, 0.7))
         left = self._complementarity_after(guess, primal, dual)
@@ -150,8 +147,7 @@ class Interior:
         move = yield from self._direction(newton, centring * mu, guess)
         primal, dual = (yield from self._primal_step(move, 0.9)), (yield from self._dual_step(move, 0.9))
         x = point.x + dual * move.x
-        factor = self.problem.factor(x)
-        yield
+        factor = yield from self.problem.factor(x)
         self._P = yield from self._inverse_of_S(x, factor)
         self.point = Point(x, factor, point.X + primal * move.X, point.s + primal * move.s, point.xi + primal * move.xi)
         return min(primal, dual)
@@ -162,8 +158,12 @@ class Interior:
 
     def _inverse_of_M(self, x: Vector, factor: Matrix) -> Generator[None, None, tuple[Matrix, Matrix]]:
         """``M⁻¹ = G + B Bᵀ`` with ``B = G √γ L⁻ᵀ`` over the unlabeled rows, and B."""
-        H = self.problem.G.copy()
-        B = self.problem.G[:, self.problem.unlabeled] * np.sqrt(x[self.problem.unlabeled])
+        G, inside = self.problem.G, self.problem.unlabeled
+        H, B, roots = np.empty_like(G), np.empty((len(G), len(factor))), np.sqrt(x[inside])
+        for part in dense.strips(G):
+            H[part] = G[part]
+            np.multiply(G[part, inside], roots, out=B[part])
+            yield
         yield from dense.add_images(factor, B, H)
         return H, B
 
@@ -178,8 +178,10 @@ class Interior:
             raise Indefinite
         yield
         P = np.empty((n + 1, n + 1))
-        P[:n, :n] = H
-        P[:n, :n] += z[:, None] * (z / slack)
+        for part in dense.strips(H):
+            np.multiply(z[part, None], z / slack, out=P[part, :n])
+            P[part, :n] += H[part]
+            yield
         P[n, :n] = P[:n, n] = z / slack
         P[n, n] = 1.0 / slack
         return P
@@ -209,7 +211,9 @@ class Interior:
         if guess is not None:
             lower, upper = lower - guess.s * guess.x, upper + guess.xi * guess.x
             carried = self._times_slack(guess.X, guess.x)
+            yield
             right += self._symmetric_values(carried)
+            yield
         right += lower / positive - upper / room
         dx = solved(newton, solved(newton, right), transposed=True)
         Y = self._times_slack(point.X, dx)
@@ -217,7 +221,12 @@ class Interior:
             Y += carried
         yield
         T = yield from dense.product(Y, P)
-        dX: Matrix = target * P - point.X - 0.5 * (T + T.T)
+        dX = np.empty_like(P)
+        for part in dense.strips(P):
+            np.multiply(P[part], target, out=dX[part])
+            dX[part] -= point.X[part]
+            dX[part] -= 0.5 * (T[part] + T[:, part].T)
+            yield
         ds = lower / positive - point.s - np.where(self._signed, point.s / positive, 0.0) * dx
         return _Move(dx, dX, ds, np.asarray(upper / room - point.xi + point.xi / room * dx))
 
@@ -254,8 +263,13 @@ class Interior:
     def _primal_step(self, move: _Move, shrink: float) -> Generator[None, None, float]:
         longest = min(dense.reach(self.point.s, move.s), dense.reach(self.point.xi, move.xi))
 
-        def inside(length: float) -> bool:
-            return dense.is_definite(np.asarray(self.point.X + length * move.X))
+        def inside(length: float) -> Generator[None, None, bool]:
+            there = np.empty_like(move.X)
+            for part in dense.strips(there):
+                np.multiply(move.X[part], length, out=there[part])
+                there[part] += self.point.X[part]
+                yield
+            return (yield from dense.is_definite(there))
 
         return (yield from dense.longest(longest, inside, shrink))
 
@@ -263,10 +277,10 @@ class Interior:
         x, problem = self.point.x, self.problem
         longest = min(dense.reach(x[:-1], move.x[:-1]), dense.reach(self._room(x)[self._capped], -move.x[self._capped]))
 
-        def inside(length: float) -> bool:
+        def inside(length: float) -> Generator[None, None, bool]:
             there = x + length * move.x
             try:
-                return bool(problem.price(there, problem.factor(there)).value < there[-1])
+                return bool(problem.price(there, (yield from problem.factor(there))).value < there[-1])
             except Indefinite:
                 return False
 

@@ -1,5 +1,6 @@
 """The convex relaxation of the transductive SVM as a pair of semidefinite programmes, on a dense kernel matrix."""
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,7 +88,7 @@ class Relaxation:
         values[self.unlabeled] = X.diagonal()[self.unlabeled]
         return values
 
-    def factor(self, x: Vector) -> Matrix:
+    def factor(self, x: Vector) -> Generator[None, None, Matrix]:
         """The Cholesky factor of ``I − √γ G √γ`` over the unlabeled rows, which is positive definite when M is; raises Indefinite.
 
         It takes G, where M would take its inverse: so M⁻¹ is exact to rounding however nearly singular G is.
@@ -96,7 +97,8 @@ class Relaxation:
         W = self.G[self.unlabeled, self.unlabeled] * -roots
         W *= roots[:, None]
         W.reshape(-1)[:: len(W) + 1] += 1.0
-        return cholesky(W)
+        yield
+        return (yield from cholesky(W))
 
     def price(self, x: Vector, factor: Matrix) -> "Price":
         """``¼ vᵀ M⁻¹ v`` and what it is made of."""

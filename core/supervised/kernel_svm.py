@@ -35,10 +35,10 @@ def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = N
         expansion = expansion_of(solution, cache.gram.kernel)
         result = _result(problem, caps, solution, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
         yield from keep(expansion.kernel, expansion.rows)
-        unlabeled = yield from score_unlabeled(problem, expansion)
+        unlabeled, status = yield from score_unlabeled(problem, expansion, ending.status)
     except Stopped:
         return result
-    return _result(problem, caps, solution, expansion, unlabeled, ending.status)
+    return _result(problem, caps, solution, expansion, unlabeled, status)
 
 
 def _result(problem: Problem, caps: Vector, solution: Solution, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:

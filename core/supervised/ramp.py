@@ -80,7 +80,7 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
                 result = _result(problem, descent, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
         if descent.best is None:
             return nothing(options, problem, Status.NUMERICAL_ERROR)
-        unlabeled = yield from score_unlabeled(problem, expansion)
+        unlabeled, status = yield from score_unlabeled(problem, expansion, status)
     except Stopped:
         return result
     return _result(problem, descent, expansion, unlabeled, status)

@@ -7,6 +7,9 @@ import pytest
 
 from app import scoring
 from app.scoring import Scored, Unseen, rows_at, score_posted, score_stored
+from core.errors import InvalidDocuments
+from core.kernel.function import Kernel
+from core.kernel_model import KernelModel
 from core.linear_model import LinearModel
 from core.rows import SparseRows
 from workers.contract import Label
@@ -112,3 +115,18 @@ def test_features_never_seen_are_told_once() -> None:
     for strange in (0, 2, 3):
         unseen.count(Scored(np.zeros(1, np.int64), [None], np.zeros((1, 1)), strange, 4))
     assert unseen.warnings() == ["5 of 12 values are of features that the model never saw; they count as zero"]
+
+
+@pytest.mark.parametrize(("ids", "name"), [(None, "5"), (["x", "y"], "y")])
+def test_a_document_whose_score_no_number_holds_is_named(ids: list[str] | None, name: str) -> None:
+    """By its id, or by its position among all that came."""
+    support = SparseRows(np.array([0, 1]), np.zeros(1, np.uint32), np.ones(1, np.float32), 1)
+    kernel = Kernel("poly", degree=10)
+    model = KernelModel(["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((1, 1)), np.zeros(1), kernel)
+    four = SparseRows(np.arange(5), np.zeros(4, np.uint32), np.ones(4, np.float32), 1)
+    two = SparseRows(np.arange(3), np.zeros(2, np.uint32), np.array([1.0, 3e38], np.float32), 1)
+    scored = score_posted(model, [Batch(four, [None] * 4), Batch(two, [None] * 2, ids)])
+    assert next(scored).scores.tolist() == [[1.0]] * 4
+    with pytest.raises(InvalidDocuments, match=f"document {name}: values: so large") as caught:
+        next(scored)
+    assert [fault.document for fault in caught.value.faults] == [name]

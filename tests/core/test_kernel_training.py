@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from core import watch
-from core.errors import HalfmoonError, ModelTooLarge
+from core.errors import HalfmoonError, InvalidDocuments, ModelTooLarge
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
 from core.model import Model
 from core.options import Options
@@ -173,6 +173,46 @@ def test_no_way_out_of_training_passes_the_bound_on_models(algorithm: str, optio
 def test_a_kernel_beyond_float32_is_no_success(algorithm: str, gamma: str) -> None:
     rows, codes = clusters(5)
     training = train(rows._replace(values=rows.values * np.float32(1e-20)), codes, list("abcd"), algorithm, {"gamma": gamma})
+    assert training.status is Status.NUMERICAL_ERROR
+
+
+@pytest.mark.parametrize(("kernel", "density"), [("rbf", 0.9), ("rbf", 0.02), ("poly", 0.9), ("poly", 0.02), ("linear", 0.9)])
+@pytest.mark.parametrize("size", [1e9, 1e19, 3e38])
+def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density: float, size: float) -> None:
+    """Beside small ones, which score as they do alone; a polynomial of degree 3 of the largest value there is takes 10 to the 116."""
+    width = 6 if density > 0.5 else 200
+    rows, codes = clusters(1, density=density, width=width)
+    training = train(
+        rows, codes, list("abcd"), "kernel_svm", {"kernel": kernel, "gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"kernel": kernel}
+    )
+    dense = dense_of(rows)[:9].astype(np.float64)
+    dense[4] *= size / np.abs(dense[4]).max()
+    mixed = rows_of(dense)
+    scores = training.model.scores(mixed)
+    assert np.isfinite(scores).all()
+    expected = dense_scores(training, mixed)
+    np.testing.assert_allclose(scores[4], expected[4], rtol=1e-4, atol=1e-4 * np.abs(expected[4]).max())
+    small_ones = np.delete(np.arange(9), 4)
+    np.testing.assert_allclose(scores[small_ones], training.model.scores(rows)[small_ones], atol=1e-5)
+
+
+def test_a_document_whose_score_no_number_holds_is_named() -> None:
+    rows, codes = clusters(1)
+    training = train(rows, codes, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3})
+    dense = np.full((3, 6), 1.0, np.float32)
+    dense[1] = 3e38
+    with pytest.raises(InvalidDocuments) as caught:
+        training.model.scores(rows_of(dense))
+    assert [(fault.document, fault.field) for fault in caught.value.faults] == [("1", "values")]
+
+
+@pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm"])
+def test_unlabeled_documents_beyond_float32_are_no_success(algorithm: str) -> None:
+    """These two learn from the labeled ones alone, and only score the others."""
+    rows, codes = clusters(1)
+    dense = dense_of(rows).astype(np.float32)
+    dense[np.flatnonzero(codes < 0)[0]] = 1e30
+    training = train(rows_of(dense), codes, list("abcd"), algorithm, {"kernel": "poly", "gamma": 0.3})
     assert training.status is Status.NUMERICAL_ERROR
 
 

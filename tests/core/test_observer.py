@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import passes, watch
+from core import passes, starting, watch
 from core.options import Options
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
@@ -182,12 +182,12 @@ def large() -> tuple[SparseRows, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["tsvm", "da", "cuts3vm"])
+@pytest.mark.parametrize("name", ["tsvm", "da", "cuts3vm", "kernel_svm", "cccp_tsvm"])
 def test_on_large_data_a_cancel_is_heard_in_time(large: tuple[SparseRows, Any], name: str) -> None:
     """Twelve million nonzeros: asked at least every 250 ms from the start on, and back within 250 ms of saying stop."""
     rows, codes = large
     train(rows.between(0, 4000), codes[:4000], ["a", "b"], name, {})  # compile
-    for stop_at in (1, 8):
+    for stop_at in (1, 8, 16):
         watcher = Watcher(stop_at)
         training = train(rows, codes, ["a", "b"], name, {}, observer=watcher)
         returned = time.monotonic()
@@ -195,3 +195,38 @@ def test_on_large_data_a_cancel_is_heard_in_time(large: tuple[SparseRows, Any], 
         assert len(watcher.points) == stop_at
         assert returned - watcher.times[-1] < LIMIT
         assert max(np.diff(watcher.times), default=0.0) < LIMIT
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", ["tsvm", "cccp_tsvm"])
+def test_time_goes_on_when_the_solver_follows_the_estimate(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Seconds count from the beginning of the training, of all that is told and in the trace."""
+    clock = iter(range(10**9))
+    monkeypatch.setattr("core.watch.time.monotonic", lambda: float(next(clock)))
+    watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
+    training = train(data.rows, data.codes, ["a", "b"], name, {}, observer=watcher)
+    assert any("fractions/" in point.phase for point in watcher.points)
+    assert all(before.seconds < after.seconds for before, after in pairwise(watcher.points[:-1]))
+    estimated = max(point.seconds for point in watcher.points if "fractions/" in point.phase)
+    assert training.trace[0].seconds > estimated > 0
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_start_from_a_large_model_is_scored_in_little_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of bounded work for each model, and the scores of all pieces come in the order of the rows."""
+    data = small(5, n=300, labeled=100, gap=0.25)
+    first = train(data.rows, data.codes, ["a", "b"], "kernel_svm", {})
+    heights: list[int] = []
+    scores = type(first.model).scores
+
+    def noted(model: Any, rows: SparseRows) -> Any:
+        heights.append(rows.n_rows)
+        return scores(model, rows)
+
+    whole = train(data.rows, data.codes, ["a", "b"], "ramp_svm", {}, start=first.model)
+    monkeypatch.setattr(type(first.model), "scores", noted)
+    monkeypatch.setattr(starting, "_WORK", 7 * first.model.row_work)
+    again = train(data.rows, data.codes, ["a", "b"], "ramp_svm", {}, start=first.model)
+    assert sum(heights) == 300
+    assert max(heights) <= 8
+    np.testing.assert_array_equal(again.scores, whole.scores)
