@@ -80,7 +80,7 @@ def _confusion(evaluation: Evaluation) -> Markup:
     for each, counts in zip(evaluation.classes, evaluation.confusion, strict=True):
         cells = (element("td", f"{counts[code]:,}", class_=f"heat heat{_shade(counts[code], each.documents)}") for code in given)
         rows.append(element("tr", element("th", _label(each), scope="row"), *cells))
-    told = "A row a label that documents have, a column one that they were given; the darker, the larger the share of its row."
+    told = "A row a label that documents have, a column one that they were given; the stronger the colour, the larger the share of its row."
     return _section("Confusion", element("p", told, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))
 
 
@@ -107,7 +107,8 @@ def _plots(evaluation: Evaluation) -> Markup:
     parts = []
     if shown:
         legend = (element("li", element("i", class_=f"key key{place}"), " ", _label(each)) for place, each in enumerate(shown))
-        told = "Of each label" if len(shown) == len(evaluation.classes) else f"Of the {len(shown)} labels with the most documents"
+        of = "each label" if len(shown) == len(evaluation.classes) else f"the {len(shown)} labels with the most documents"
+        told = f"Of {of}, by score; a line crosses the dashed one at its break-even."
         parts.append(_section("Precision and recall", element("p", told, class_="note"), curves(shown), element("ul", *legend, class_="legend")))
     if evaluation.calibration:
         told = "Documents by the probability of their likeliest label: the bars should end at the dashed line."
