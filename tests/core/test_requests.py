@@ -57,7 +57,7 @@ def test_each_wrong_option_is_named(name: str, field: str, wrong: Any) -> None:
 
 
 def test_an_unknown_option_is_told_the_known_ones() -> None:
-    with pytest.raises(InvalidOption, match="known are lambda, max_iterations, tolerance"):
+    with pytest.raises(InvalidOption, match="known are lambda, max_iterations, probabilities, tolerance"):
         check_options("svm", {"lamda": 1.0}, THREE)
 
 
