@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from fastapi import Request
 from numpy.typing import NDArray
 
-from app.bodies import in_thread
 from app.codecs.documents import refusal
 from app.services import Services
+from app.waiting import check_waited_for, while_waited_for
 from core.errors import Fault, InvalidDocuments
 from core.model import Model
 from core.rows import SparseRows
@@ -58,11 +59,14 @@ class Unseen:
         return [f"{self._unseen} of {self._all} values are of features that the model never saw; they count as zero"]
 
 
-async def apart(services: Services, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that scores a dataset, where no prediction has to wait for its end; raises TooMany."""
+async def apart(request: Request, services: Services, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that scores a dataset, where no prediction has to wait for its end, and as long as the caller waits for it.
+
+    Raises TooMany, and ClientDisconnect when the caller has gone.
+    """
     with services.scored.place() as place:
         place.grow(1)
-        return await in_thread(services.scoring, function, *arguments)
+        return await while_waited_for(request, services.scoring, function, *arguments)
 
 
 def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
@@ -96,6 +100,7 @@ def rows_at(documents: Documents, positions: NDArray[np.int64]) -> SparseRows:
 
 
 def _scored(model: Model, rows: SparseRows, positions: NDArray[np.int64], labels: Sequence[Label | None]) -> Scored:
+    check_waited_for()
     scores, unseen = model.scores_and_unseen(rows)
     return Scored(positions, labels, scores, unseen, rows.n_nonzeros)
 

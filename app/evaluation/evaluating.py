@@ -45,7 +45,7 @@ async def evaluate(request: Request, services: Services, reference: str) -> Resp
     form = preferred(request, (JSON, HTML))
     asked = await _read(request, services)
     version, model = await version_and_model(services, reference)
-    return await apart(services, _answer, services, version, model, asked, form)
+    return await apart(request, services, _answer, services, version, model, asked, form)
 
 
 async def _read(request: Request, services: Services) -> _Asked:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from app.evaluation.kept import KeptScores
 from app.evaluation.schemas import CalibrationFigures, ClassFigures, Evaluation, ReliabilityBin
 from app.scoring import Scored, Unseen
+from app.waiting import check_waited_for
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation import Agreement, Confusion, Ranking, Reliability, ranked
 from core.model import Model
@@ -91,6 +92,7 @@ class Measurer:
         shown = set(np.argsort(-support, kind="stable")[:_CURVES].tolist())
         found = {}
         for code in np.flatnonzero(support).tolist():
+            check_waited_for()
             column = np.array(scores[:, code] if scores.shape[1] > 1 else scores[:, 0])
             # of two classes the scores are for the second
             ranking = ranked(-column if scores.shape[1] == 1 and code == 0 else column, truth == code)

@@ -1,15 +1,22 @@
 """How good a model is, over HTTP."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from sklearn import metrics
 
+from app import scoring
 from core.evaluation import Reliability
+from core.linear_model import LinearModel
+from core.rows import SparseRows
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.app.encodings import ENCODERS
+from tests.e2e.service import until
 from workers.contract import Version
 
 Documents = list[dict[str, Any]]
@@ -277,3 +284,51 @@ def test_nothing_is_left_behind(gateway: Gateway) -> None:
     before = gateway.kept()
     evaluate(gateway, {"documents": drawn(["no", "yes"])})
     assert gateway.kept() == before
+
+
+class Slow:
+    """Makes every batch take its time, and counts them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds, self.batches = 0.02, 0
+        score = LinearModel.scores_and_unseen
+
+        def slow(model: LinearModel, rows: SparseRows) -> Any:
+            self.batches += 1
+            time.sleep(self.seconds)
+            return score(model, rows)
+
+        monkeypatch.setattr(LinearModel, "scores_and_unseen", slow)
+        monkeypatch.setattr(scoring, "_BATCH_ROWS", 1)
+
+
+def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(gateway.store)
+    body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
+    slow = Slow(monkeypatch)
+    with pytest.raises(httpx.ReadTimeout):
+        gateway.client.post("/v1/models/news/evaluate", json=body, timeout=0.3)
+    begun = time.monotonic()
+    small = {"documents": [{"indices": [0], "label": "no"}]}
+    assert evaluate(gateway, small)["accuracy"] == 1
+    # the first would have taken 18 seconds
+    assert time.monotonic() - begun < 9
+    assert 1 < slow.batches < 450
+
+
+def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = start(max_scored=1)
+    publish(gateway.store)
+    body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
+    slow = Slow(monkeypatch)
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(evaluate, gateway, body)
+        until(lambda: slow.batches > 0, 10.0)
+        answer = gateway.client.post("/v1/models/news/evaluate", json=body)
+        assert problem_of(answer, 429)["type"] == "/problems/too-many"
+        assert answer.headers["retry-after"]
+        predicted = gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [0]}]})
+        assert predicted.json()["labels"] == ["no"]
+        assert not first.done()
+        slow.seconds = 0
+        assert first.result()["labeled"] == 900
