@@ -105,6 +105,13 @@ def memory(process: psutil.Process) -> int:
     return int(process.memory_info().rss)
 
 
+def anonymous(process: psutil.Process) -> int:
+    """Bytes that it holds beside the pages of files, which the system may take back at any time (Linux)."""
+    found = re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
 def peak_memory(process: psutil.Process) -> int:
     """The most that it held since ``forget_peak`` (Linux)."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())

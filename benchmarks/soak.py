@@ -11,24 +11,26 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
-import psutil
 
 from benchmarks.base import machine, table, write
 from benchmarks.documents import as_json, as_npz, documents, labels_of
-from benchmarks.running import Service, service
+from benchmarks.kernel.plots import Panel, draw
+from benchmarks.listeners import listened
+from benchmarks.running import Service, anonymous, service
 
 _CLIENTS = 8
 _SAMPLE_SECONDS = 2.0
-# the cache of loaded models would fill all the while, as it may, and hide what else grows
-_SETTINGS = {"HALFMOON_MODEL_CACHE_BYTES": str(8 << 20), "HALFMOON_LOG_LEVEL": "warning"}
-_SETTLING = 0.2
-"""share of the time after which memory is looked at: caches fill, threads start"""
+_CACHE_BYTES = 8 << 20
+"""for loaded models: a larger cache would fill all the while, as it may, and hide what else grows"""
+_SETTINGS = {"HALFMOON_MODEL_CACHE_BYTES": str(_CACHE_BYTES), "HALFMOON_LOG_LEVEL": "warning"}
+GRAPH = Path(__file__).parent.parent / "docs" / "soak.png"
 
 
 class Load:
@@ -96,75 +98,95 @@ class Load:
         self.broken["left by intent"] += 1
 
 
-def sampled(process: psutil.Process, deadline: float) -> list[tuple[float, float, int]]:
-    """Minutes, MB and open files of a process, again and again."""
-    begun, found = time.monotonic(), []
-    while time.monotonic() < deadline:
-        found.append(((time.monotonic() - begun) / 60, process.memory_info().rss / 1e6, process.num_fds()))
-        time.sleep(_SAMPLE_SECONDS)
+class Sample(NamedTuple):
+    """How the gateway was at one moment."""
+
+    minutes: float
+    resident: float
+    """MB, the pages of mapped files among them"""
+    own: float
+    """MB that nobody shares and no file stands for"""
+    cached: float
+    """MB of loaded models, as the gateway tells itself"""
+    files: int
+
+
+def sampled(running: Service, deadline: float) -> list[Sample]:
+    """The gateway, again and again."""
+    begun, found, gateway = time.monotonic(), [], running.gateway
+    with httpx.Client(base_url=running.url, timeout=60.0, trust_env=False) as client:
+        while time.monotonic() < deadline:
+            told = next(line for line in client.get("/metrics").text.splitlines() if line.startswith("halfmoon_model_cache_bytes "))
+            resident, own = gateway.memory_info().rss / 1e6, anonymous(gateway) / 1e6
+            found.append(Sample((time.monotonic() - begun) / 60, resident, own, float(told.split()[1]) / 1e6, gateway.num_fds()))
+            time.sleep(_SAMPLE_SECONDS)
     return found
 
 
 def soak(running: Service, minutes: float) -> str:
     """Load the service and tell."""
-    begun = time.monotonic()
-    deadline = begun + 60 * minutes
+    deadline = time.monotonic() + 60 * minutes
     load = Load(running.url, deadline)
     threads = [threading.Thread(target=load.run, args=(number,)) for number in range(_CLIENTS)]
     for thread in threads:
         thread.start()
-    samples = sampled(running.gateway, deadline)
+    samples = sampled(running, deadline)
     for thread in threads:
         thread.join()
     time.sleep(10)
     after = running.gateway.num_fds()
     staged = len(list((running.data / "store" / ".staging").glob("*/*")))
-    return _told(load, np.array(samples), minutes, after, staged)
+    graph(samples)
+    return _told(load, samples, minutes, after, staged)
 
 
-def _told(load: Load, samples: Any, minutes: float, files: int, staged: int) -> str:
-    settled = samples[int(_SETTLING * len(samples)) :]
-    slope = float(np.polyfit(settled[:, 0], settled[:, 1], 1)[0])
+def graph(samples: Sequence[Sample]) -> None:
+    """The samples over time, drawn."""
+    minutes = [sample.minutes for sample in samples]
+    memory = {"resident": "resident", "own": "without mapped files", "cached": "loaded models"}
+    curves = {told: (minutes, [float(getattr(sample, name)) for sample in samples]) for name, told in memory.items()}
+    files = {"open files": (minutes, [float(sample.files) for sample in samples])}
+    draw([Panel("memory of the gateway", curves, "minutes", "MB"), Panel("its open files", files, "minutes", "files")], GRAPH)
+
+
+def _told(load: Load, samples: Sequence[Sample], minutes: float, files: int, staged: int) -> str:
+    half = samples[len(samples) // 2 :]
+    first, last = half[0], half[-1]
     failures = sum(count for (_, status), count in load.answers.items() if status >= 500)
-    total = sum(load.answers.values())
     rows = sorted((call, status, count) for (call, status), count in load.answers.items())
-    return "\n".join(
-        [
-            "# Mixed load",
-            "",
-            f"Made by `python -m benchmarks.soak {minutes:g}` on: {machine()}.",
-            f"One gateway and one worker; {_CLIENTS} clients for {minutes:g} minutes that upload, relabel, train, watch, cancel, predict, list",
-            "and delete as fast as they are answered, on a machine that others may use.",
-            "The cache of loaded models may take 8 MiB, so that it is soon full.",
-            "",
-            table(
-                ["what", "figure"],
-                [
-                    ("requests", f"{total:,}"),
-                    ("answered with 5xx", failures),
-                    ("connections that broke", json.dumps({name: count for name, count in load.broken.items() if name != "left by intent"})),
-                    ("clients that left in the middle of an upload", load.broken["left by intent"]),
-                    ("gateway's memory after a fifth of the time, at the end", f"{settled[0, 1]:.0f} MB, {settled[-1, 1]:.0f} MB"),
-                    ("its slope from then on", f"{slope:+.2f} MB a minute"),
-                    (
-                        "its open files after a fifth of the time, at most, ten seconds after the end",
-                        f"{settled[0, 2]:.0f}, {samples[:, 2].max():.0f}, {files}",
-                    ),
-                    ("files left in the staging area", staged),
-                ],
-            ),
-            "",
-            table(["call", "status", "times"], rows),
-            "",
-        ]
+    figures = [
+        ("requests", f"{sum(load.answers.values()):,}"),
+        ("answered with 5xx", failures),
+        ("connections that broke", json.dumps({name: count for name, count in load.broken.items() if name != "left by intent"})),
+        ("clients that left in the middle of an upload", load.broken["left by intent"]),
+        ("memory without mapped files at half time, at the end", f"{first.own:.0f} MB, {last.own:.0f} MB"),
+        ("**its slope in the second half**", f"**{slope(half, 'own'):+.2f} MB a minute**"),
+        ("resident memory at half time, at the end", f"{first.resident:.0f} MB, {last.resident:.0f} MB"),
+        ("its slope in the second half", f"{slope(half, 'resident'):+.2f} MB a minute"),
+        ("loaded models at half time, at the end", f"{first.cached:.1f} MB, {last.cached:.1f} MB"),
+        ("open files at half time, at most, ten seconds after the end", f"{first.files}, {max(sample.files for sample in samples)}, {files}"),
+        ("files left in the staging area", staged),
+    ]
+    return (
+        f"# Mixed load\n\nMade by `python -m benchmarks.soak {minutes:g}` on: {machine()}.\n"
+        f"One gateway and one worker; {_CLIENTS} clients for {minutes:g} minutes that upload, relabel, train, watch, cancel, predict, list\n"
+        "and delete as fast as they are answered, on a machine that others may use. "
+        f"The cache of loaded models may take {_CACHE_BYTES >> 20} MiB, so that it is soon full.\n\n"
+        f"{table(['what', 'figure'], figures)}\n![memory and open files over time]({GRAPH.name})\n\n{table(['call', 'status', 'times'], rows)}"
     )
+
+
+def slope(samples: Sequence[Sample], name: str) -> float:
+    """By how much something grows in a minute: the line through the samples with the least squares."""
+    values = [float(getattr(sample, name)) for sample in samples]
+    return float(np.polyfit([sample.minutes for sample in samples], values, 1)[0])
 
 
 def main(arguments: list[str]) -> None:
     """Run and write."""
     minutes = float(arguments[0]) if arguments else 10.0
     with tempfile.TemporaryDirectory(prefix="halfmoon-soak-") as folder, service(Path(folder), _SETTINGS) as running:
-        write("soak.md", soak(running, minutes))
+        write("soak.md", soak(running, minutes) + "\n" + listened(running))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ from workers.storage import KeyMissing, Store
 if TYPE_CHECKING:
     from core.model import Model
 
-_CACHED_VERSIONS = 10_000
+_CACHED_VERSIONS = 2_000
+"""records kept, of some kilobytes each"""
 _NUMBERS = 10**9
 MODEL_FILES = ("model", "model_meta")
 """What of an outcome's files a version names."""

@@ -112,7 +112,9 @@ class Retention:
     def _drop_leftovers(self, now: datetime) -> None:
         """Remove files of attempts that came to nothing, and what is left of jobs that were deleted."""
         orphans = []
-        for id in self._store.children("jobs"):
+        ids = self._store.children("jobs")
+        self._clean.intersection_update(ids)
+        for id in ids:
             if id in self._clean or not is_id("job", id):
                 continue
             try:

@@ -20,6 +20,9 @@ from workers.storage.keys import KeyMissing, check_key
 from workers.storage.staging import Staged, Staging
 from workers.storage.trouble import disk
 
+_REMEMBERED = 10_000
+"""files known to be what they were, so that each is read once; beyond, all are forgotten"""
+
 
 class FolderStore(Staged):
     """A Store below ``root``; its staging area is the hidden folder ``.staging`` there."""
@@ -96,7 +99,7 @@ class FolderStore(Staged):
             with path.open("rb") as opened:
                 os.fsync(opened.fileno())
             self._rename(path, target)
-        self._verified.add((key, digest))
+        self._remember(key, digest)
         return File(key=key, sha256=digest, bytes=size)
 
     def local(self, file: File) -> Path:
@@ -110,7 +113,7 @@ class FolderStore(Staged):
                     raise KeyMissing(file.key) from None
             if (digest, size) != (file.sha256, file.bytes):
                 raise StoreUnavailable(f"{file.key} is damaged: its checksum is not the recorded one")
-            self._verified.add((file.key, file.sha256))
+            self._remember(file.key, file.sha256)
         elif not self.exists(file.key):
             raise KeyMissing(file.key)
         return path
@@ -130,6 +133,11 @@ class FolderStore(Staged):
                 return shutil.disk_usage(self._root).free
             except FileNotFoundError:  # nothing was written yet
                 return None
+
+    def _remember(self, key: str, digest: str) -> None:
+        if len(self._verified) >= _REMEMBERED:
+            self._verified.clear()
+        self._verified.add((key, digest))
 
     def _path(self, key: str) -> Path:
         return self._root / check_key(key)
