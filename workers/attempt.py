@@ -3,6 +3,7 @@
 import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,13 +15,15 @@ from core.registry import algorithm as find_algorithm
 from core.result import Status
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
 from workers.datasets import Datasets, Documents
-from workers.errors import JobTooLarge, LiveUnavailable, NotFound, QueueUnavailable, Unavailable
-from workers.heart import Heart, Reason
+from workers.errors import JobTooLarge, LiveUnavailable, NotFound, QueueUnavailable, StoreDamaged, StoreFull, Unavailable
+from workers.heart import LEAVING, Heart, Reason
 from workers.jobs import Jobs
 from workers.live import Live
 from workers.models import Models
+from workers.patience import Patience
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.queue import Queue
+from workers.reconcile import Reconciler
 from workers.results import store_results, usable
 from workers.storage import Store
 
@@ -43,6 +46,9 @@ class Parts(NamedTuple):
     """0: as many as there are processors"""
     lease_seconds: float
     job_seconds: float
+    store_seconds: float
+    """how long a job waits for a store that is full or away"""
+    max_attempts: int
     max_model_bytes: int
     max_job_bytes: int
     guardian: int
@@ -56,11 +62,12 @@ class Attempts:
         self._parts = parts
         self._jobs = Jobs(parts.store)
         self._heart: Heart | None = None
+        self._patience = Patience(parts.store_seconds)
 
     def run(self, job_id: str) -> None:
         """Run a job to its end, unless it is over or somebody else runs it; then the message that brought it here is dropped.
 
-        Raises Unavailable when the store or Redis fails: the attempt is lost, and the job will be tried again.
+        Raises Unavailable when the store fails for too long, or Redis at the beginning: the attempt is lost, and the job will be tried again.
         """
         attempt = self._claim(job_id)
         if attempt is None:
@@ -76,14 +83,15 @@ class Attempts:
             lease_seconds=parts.lease_seconds,
             job_seconds=parts.job_seconds,
             guardian=parts.guardian,
+            orphaned=partial(self._bequeath, job_id, attempt.number),
         )
-        self._heart = heart
+        self._heart, self._patience = heart, Patience(parts.store_seconds)
         try:
             with heart:
                 request = self._jobs.get(job_id).request
                 outcome = self._outcome(request, attempt, heart)
                 if outcome is not None:
-                    self._conclude(job_id, request.algorithm, attempt, self._with_course(outcome, job_id, heart))
+                    self._end(request, attempt, outcome, heart)
             # not before the heart has stopped renewing the lease
             if outcome is None:
                 self._let_go(job_id, attempt, heart.reason)
@@ -96,6 +104,12 @@ class Attempts:
         """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
         if self._heart is not None:
             self._heart.stop(Reason.HANDED_BACK)
+
+    def _bequeath(self, job_id: str, number: int) -> None:
+        """The worker that watched over this process has died, and it ends too: another is to have the job at once."""
+        parts = self._parts
+        reconciler = Reconciler(self._jobs, parts.live, parts.queue, lease_seconds=parts.lease_seconds, max_attempts=parts.max_attempts)
+        reconciler.next_chance(job_id, number)
 
     def _claim(self, job_id: str) -> Attempt | None:
         """The next attempt, with its lease held; None if there is nothing to do."""
@@ -118,16 +132,27 @@ class Attempts:
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heart: Heart) -> Outcome | None:
         """How the attempt ends; None if it was handed back or overtaken."""
+
+        def stopped() -> bool:
+            return heart.reason is not None
+
         if self._jobs.cancel_requested(request.id):
             return _ended(attempt, JobState.CANCELLED)
         try:
-            documents = Datasets(self._parts.store).open(request.dataset)
+            documents = self._patience.insist(lambda: Datasets(self._parts.store).open(request.dataset), stopped)
             training = self._train(request, documents, heart)
             if training.status is Status.CANCELLED:
                 return _stopped(attempt, heart.reason, self._parts.job_seconds)
             if not usable(training):
                 return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE))
-            files = store_results(self._parts.store, training, documents, _files_of(request.id, attempt.number))
+            prefix = _files_of(request.id, attempt.number)
+            files = self._patience.insist(lambda: store_results(self._parts.store, training, documents, prefix), stopped)
+        except StoreFull as error:
+            # whoever waited in vain may be wanted elsewhere by now
+            stop = _stopped(attempt, heart.reason, self._parts.job_seconds)
+            return stop if stopped() else _ended(attempt, JobState.FAILED, error=problem_of(error))
+        except StoreDamaged as error:
+            return _ended(attempt, JobState.FAILED, error=problem_of(error))
         except Unavailable:
             raise
         except Exception as error:
@@ -177,8 +202,18 @@ class Attempts:
         if needed > self._parts.max_job_bytes:
             raise JobTooLarge(needed, self._parts.max_job_bytes, remedy(options, rows.n_rows, n_labeled))
 
-    def _conclude(self, job_id: str, algorithm: str, attempt: Attempt, outcome: Outcome) -> None:
-        """Record the outcome, unless there is one; then what this attempt has stored is removed."""
+    def _end(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heart: Heart) -> None:
+        """Record how the attempt ends, when the store lets it."""
+
+        def leaving() -> bool:
+            return heart.reason in LEAVING
+
+        told = self._patience.insist(lambda: self._with_course(outcome, request.id, heart), leaving)
+        self._patience.insist(lambda: self._conclude(request, attempt, told), leaving)
+
+    def _conclude(self, request: JobRequest, attempt: Attempt, outcome: Outcome) -> None:
+        """Record the outcome, unless there is another; then what this attempt has stored is removed. May be repeated."""
+        job_id = request.id
         won = self._jobs.finish(job_id, outcome)
         if not won:
             self._parts.store.delete(_files_of(job_id, attempt.number))
@@ -186,7 +221,7 @@ class Attempts:
             self._jobs.close(job_id)
         if won:
             with suppress(LiveUnavailable):
-                self._parts.live.ended(algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds())
+                self._parts.live.ended(request.algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds())
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
     def _with_course(self, outcome: Outcome, job_id: str, heart: Heart) -> Outcome:
@@ -211,7 +246,7 @@ class Attempts:
 
 def _stopped(attempt: Attempt, reason: Reason | None, job_seconds: float) -> Outcome | None:
     """The end of an attempt whose solver was asked to stop."""
-    if reason in (Reason.HANDED_BACK, Reason.SUPERSEDED):
+    if reason in LEAVING:
         return None
     if reason is Reason.TIMED_OUT:
         detail = f"the job ran for more than the {job_seconds:g} seconds that a job may take here"

@@ -12,7 +12,8 @@ HalfmoonError
 ├── QuotaExceeded        the store may not have more datasets, or bytes of them
 └── Unavailable          a part of the service does not answer; trying again later may help
     ├── StoreUnavailable
-    │   └── StoreFull        there is no room for what was to be stored
+    │   ├── StoreFull        there is no room for what was to be stored
+    │   └── StoreDamaged     what was stored is not what is there
     ├── QueueUnavailable
     └── LiveUnavailable
 """
@@ -107,6 +108,14 @@ class StoreUnavailable(Unavailable):
 
 class StoreFull(StoreUnavailable):
     """The store has no room for what was to be written."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """A file is not what was stored: waiting does not help."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} is damaged: its checksum is not the recorded one")
+        self.key = key
 
 
 class QueueUnavailable(Unavailable):

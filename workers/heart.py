@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from enum import StrEnum
 from types import TracebackType
 from typing import Any, Self
@@ -35,6 +36,10 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded"
 
 
+LEAVING = (Reason.HANDED_BACK, Reason.SUPERSEDED)
+"""Reasons for which the job goes to another worker, or has gone."""
+
+
 class Heart:
     """A context manager around the training of one attempt; ``observe`` is its observer.
 
@@ -43,7 +48,17 @@ class Heart:
     """
 
     def __init__(
-        self, jobs: Jobs, live: Live, job_id: str, attempt: int, holder: str, *, lease_seconds: float, job_seconds: float, guardian: int
+        self,
+        jobs: Jobs,
+        live: Live,
+        job_id: str,
+        attempt: int,
+        holder: str,
+        *,
+        lease_seconds: float,
+        job_seconds: float,
+        guardian: int,
+        orphaned: Callable[[], None],
     ) -> None:
         self.reason: Reason | None = None
         self._jobs = jobs
@@ -54,6 +69,7 @@ class Heart:
         self._lease_seconds = lease_seconds
         self._deadline = time.monotonic() + job_seconds
         self._guardian = guardian
+        self._orphaned = orphaned
         self._latest: TracePoint | None = None
         self._points: list[TraceRow] = []
         self._trace: deque[TraceRow] = deque(maxlen=TRACE_POINTS)
@@ -155,9 +171,9 @@ class Heart:
         """The worker that watched over this process is gone: so that no stray process computes, leave the job to another worker."""
         _log.error("the worker has died; leaving the job to another", job=self._job_id, attempt=self._attempt)
         try:
-            self._live.release(self._job_id, self._attempt)
-        except LiveUnavailable:
-            _log.warning("the lease could not be released and will run out", job=self._job_id, attempt=self._attempt)
+            self._orphaned()
+        except HalfmoonError as error:
+            _log.warning("a gateway will find the job when its lease has run out", job=self._job_id, attempt=self._attempt, error=str(error))
         os._exit(1)
 
 

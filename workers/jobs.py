@@ -257,8 +257,9 @@ class Jobs:
         return sum(1 for name in names if re.fullmatch(r"\d+\.json", name)) - sum(1 for name in names if name.endswith(".returned.json"))
 
     def finish(self, id: str, outcome: Outcome) -> bool:
-        """Record how the job ended; false if it had ended already, and then nothing changes."""
-        return records.create(self._store, f"jobs/{id}/outcome.json", outcome)
+        """Record how the job ended; false if it had ended already, and then nothing changes. Who repeats it is told the same again."""
+        key, data = f"jobs/{id}/outcome.json", records.encode(outcome)
+        return self._store.create(key, data) or self._store.read(key) == data
 
     def over(self, id: str) -> bool:
         """Whether the job has an outcome (that of a success may still have to be published)."""

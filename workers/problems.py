@@ -32,6 +32,7 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.NotFound: Kind(404, "not-found", "Not found"),
     errors.Conflict: Kind(409, "conflict", "The present state forbids it"),
     errors.StoreFull: Kind(507, "insufficient-storage", "The store has no room left"),
+    errors.StoreDamaged: Kind(503, "damaged", "A stored file is damaged"),
     errors.Unavailable: Kind(503, "unavailable", "A part of the service does not answer"),
     MemoryError: Kind(500, "out-of-memory", "The worker has too little memory"),
     Exception: Kind(500, "internal", "The service failed"),

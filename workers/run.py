@@ -84,9 +84,7 @@ def _recover(settings: Settings, parts: Parts, job_id: str, death: Death) -> Non
         job = jobs.get(job_id)
         if job.attempt:
             jobs.note_death(job_id, job.attempt, death)
-            parts.live.release(job_id, job.attempt)
-        if not jobs.over(job_id):
-            reconciler.recover(job)
+        reconciler.next_chance(job_id, job.attempt)
         parts.store.sweep()
     except HalfmoonError as error:
         _log.warning("a killed job waits for a gateway to enqueue it again", job=job_id, error=str(error))
@@ -102,6 +100,8 @@ def _parts(settings: Settings, name: str) -> Parts:
         threads=settings.threads,
         lease_seconds=settings.lease_seconds,
         job_seconds=settings.job_seconds,
+        store_seconds=settings.store_seconds,
+        max_attempts=settings.max_attempts,
         max_model_bytes=settings.max_model_bytes,
         max_job_bytes=settings.max_job_bytes or usable_memory(),
         guardian=os.getpid(),

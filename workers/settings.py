@@ -50,6 +50,8 @@ class Settings(BaseSettings):
     """Seconds without a sign of life after which a running attempt counts as dead."""
     drain_seconds: Annotated[float, Field(ge=0)] = 20.0
     """Seconds that a worker told to stop gives its running job to finish before it hands the job back to the queue."""
+    store_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
+    """Seconds that a running job keeps what it has computed while the store is full or away, before it gives up."""
     max_attempts: Count = 3
     """Deaths of a worker that a job survives by being run again, before it fails; the first run counts."""
     max_dataset_bytes: Count = Limits().bytes

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from core.progress import Observer, TracePoint
 from core.result import Status
 from core.training import Training
 from tests.workers.attempts import Faked, eventually, in_thread, make_parts, trained, work_until_stopped
-from tests.workers.conftest import make_dataset, no_file_beyond, rows, submit, two_clouds
+from tests.workers.conftest import make_dataset, rows, submit, two_clouds
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState, Publication
 from workers.datasets import Batch, Datasets
@@ -238,25 +237,6 @@ def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, part
     Attempts(parts).run(id)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
-
-
-@pytest.mark.parametrize("room", [250, 1500, 3000])
-def test_a_disk_without_room_for_the_results_leaves_the_job_to_another_attempt(store: Store, parts: Parts, fake: list[Faked], room: int) -> None:
-    dataset = make_dataset(store, [two_clouds(400)])
-    id = submit(store, dataset=dataset.id)
-
-    def train(observer: Observer) -> Training:
-        stack.enter_context(no_file_beyond(room))
-        return replace(trained(), unlabeled=np.arange(12, 400), scores=np.zeros((388, 1)))
-
-    fake.append(train)
-    with ExitStack() as stack, pytest.raises(StoreUnavailable):
-        Attempts(parts).run(id)
-    assert Jobs(store).get(id).state is JobState.RUNNING
-    assert list(store.staging().parent.glob("*/*")) == []
-    fake.append(lambda _: trained())
-    Attempts(parts).run(id)
-    assert Jobs(store).get(id).state is JobState.SUCCEEDED
 
 
 def test_a_deleted_dataset_fails_the_job(store: Store, parts: Parts) -> None:

@@ -18,6 +18,7 @@ from workers.jobs import Jobs
 from workers.live import Live
 from workers.models import Models
 from workers.names import new_id
+from workers.queue import Queue
 from workers.storage import Store
 
 
@@ -146,8 +147,33 @@ def test_a_child_whose_worker_died_before_it_began_leaves(store: Store, parts: P
     dead = subprocess.Popen(["true"])
     dead.wait()
     fake.append(lambda observer: work_until_stopped(observer, 0.5))
-    Attempts(parts._replace(guardian=dead.pid)).run(submit(store))
+    id, waiting = submit(store), []
+
+    def noted(self: Queue, id: str, *, first: bool = False) -> None:
+        waiting.append((id, first))
+
+    monkeypatch.setattr(Queue, "enqueue", noted)
+    Attempts(parts._replace(guardian=dead.pid)).run(id)
     assert left.is_set()
+    assert waiting[0] == (id, True), "another worker is to have the job at once"
+
+
+def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
+    store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, left = submit(store), threading.Event()
+    for number in (1, 2):
+        Jobs(store).begin(id, "w", number)
+    monkeypatch.setattr("workers.heart.os._exit", lambda code: left.set())
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    fake.append(lambda observer: work_until_stopped(observer, 0.5))
+    Attempts(parts._replace(guardian=dead.pid)).run(id)
+    assert left.is_set()
+    job = Jobs(store).get(id)
+    assert job.outcome is not None
+    assert job.outcome.error is not None
+    assert (job.state, job.outcome.error.type, parts.queue.depth()) == (JobState.FAILED, "/problems/worker-died", 0)
 
 
 def test_a_child_whose_worker_lives_stays(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:

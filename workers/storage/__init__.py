@@ -46,7 +46,7 @@ class Store(Protocol):
         ...
 
     def local(self, file: File) -> Path:
-        """A local, read-only copy that may be memory-mapped; its checksum was verified. Raises KeyMissing, StoreUnavailable if damaged."""
+        """A local, read-only copy that may be memory-mapped; its checksum was verified. Raises KeyMissing, StoreDamaged."""
         ...
 
     def staging(self) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from workers.contract import File
-from workers.errors import StoreUnavailable
+from workers.errors import StoreDamaged
 from workers.storage.digest import sha256_of
 from workers.storage.staging import Staging
 
@@ -24,7 +24,7 @@ class FileCache:
         self._staging = staging
 
     def path(self, file: File, fetch: Callable[[File, Path], None]) -> Path:
-        """The local copy, fetched if need be; raises StoreUnavailable if what was fetched is not what was stored."""
+        """The local copy, fetched if need be; raises StoreDamaged if what was fetched is not what was stored."""
         kept = self._folder / file.sha256
         try:
             os.utime(kept)
@@ -33,7 +33,7 @@ class FileCache:
             try:
                 fetch(file, fetched)
                 if sha256_of(fetched) != (file.sha256, file.bytes):
-                    raise StoreUnavailable(f"{file.key} is damaged: its checksum is not the recorded one")
+                    raise StoreDamaged(file.key)
                 self.adopt(file, fetched)
             finally:
                 fetched.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from workers.contract import File
-from workers.errors import StoreUnavailable
+from workers.errors import StoreDamaged, StoreUnavailable
 from workers.storage.digest import sha256_of
 from workers.storage.keys import KeyMissing, check_key
 from workers.storage.staging import Staged, Staging
@@ -112,7 +112,7 @@ class FolderStore(Staged):
                 except FileNotFoundError:
                     raise KeyMissing(file.key) from None
             if (digest, size) != (file.sha256, file.bytes):
-                raise StoreUnavailable(f"{file.key} is damaged: its checksum is not the recorded one")
+                raise StoreDamaged(file.key)
             self._remember(file.key, file.sha256)
         elif not self.exists(file.key):
             raise KeyMissing(file.key)
