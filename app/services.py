@@ -21,6 +21,7 @@ from workers.connect import connect
 from workers.datasets import Datasets
 from workers.datasets.quota import Quota
 from workers.jobs import Jobs
+from workers.listing import JobList
 from workers.live import Live
 from workers.models import Models
 from workers.queue import Queue
@@ -39,6 +40,7 @@ class Services:
     access: Access
     datasets: Datasets
     jobs: Jobs
+    job_list: JobList
     models: LoadedModels
     live: Live
     queue: Queue
@@ -94,6 +96,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             access=access,
             datasets=datasets,
             jobs=jobs,
+            job_list=JobList(jobs),
             models=models,
             live=live,
             queue=queue,

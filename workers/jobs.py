@@ -13,7 +13,7 @@ open/{id}                            not known to be over: what ``unfinished`` l
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -157,22 +157,13 @@ class Jobs:
             job.progress.fraction = 1.0
         return job
 
-    def list(
-        self, state: JobState | None = None, model: str | None = None, limit: int = 50, cursor: str | None = None
-    ) -> tuple[list[Job], str | None]:
-        """At most ``limit`` jobs, newest first, after ``cursor``, and the cursor of the next page if there is one."""
-        found: list[Job] = []
-        for job in self.every(cursor):
-            if state not in (None, job.state) or model not in (None, job.request.model):
-                continue
-            if len(found) == limit:
-                return found, found[-1].request.id
-            found.append(job)
-        return found, None
+    def ids(self) -> Sequence[str]:
+        """Ids of all jobs, oldest first."""
+        return self._store.children("jobs")
 
     def every(self, before: str | None = None) -> Iterator[Job]:
         """The jobs, newest first, that are older than the one called ``before``."""
-        for id in reversed(self._store.children("jobs")):
+        for id in reversed(self.ids()):
             if before is None or id < before:
                 with suppress(NotFound):
                     yield self.get(id)
@@ -301,9 +292,10 @@ class Jobs:
         """An unfinished job of this dataset, if there is one."""
         return next((job for job in self.unfinished() if job.request.dataset == dataset.id), None)
 
-    def starting_from(self, name: str, number: int) -> Job | None:
-        """An unfinished job that starts from this version, if there is one."""
-        return next((job for job in self.unfinished() if job.request.start == Publication(name=name, version=number)), None)
+    def starting_from(self, name: str, numbers: Collection[int]) -> Job | None:
+        """An unfinished job that starts from one of these versions, if there is one."""
+        starts = {Publication(name=name, version=number) for number in numbers}
+        return next((job for job in self.unfinished() if job.request.start in starts), None)
 
     def _request(self, id: str) -> JobRequest:
         if not is_id("job", id):

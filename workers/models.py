@@ -7,7 +7,7 @@ models/{name}/aliasing/{n}.{mark} an alias is being set to version n, so that it
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,8 @@ _UNDECIDED = timedelta(seconds=60)
 """For so long a deletion may still be undone."""
 
 
-Needed = Callable[[str, int], Job | None]
-"""An unfinished job that needs this version of this model, if there is one."""
+Needed = Callable[[str, Collection[int]], Job | None]
+"""An unfinished job that needs one of these versions of this model, if there is one."""
 
 
 class _Deletion(Record):
@@ -138,7 +138,7 @@ class Models:
         self._alias(name, alias)
         self._store.delete(f"models/{name}/aliases/{alias}.json")
 
-    def delete_version(self, name: str, number: int, needed: Needed = lambda name, number: None) -> None:
+    def delete_version(self, name: str, number: int, needed: Needed = lambda name, numbers: None) -> None:
         """Delete a version and its files; its number is not used again.
 
         Raises NotFound, and Conflict while an alias points to it or a job needs it.
@@ -155,11 +155,22 @@ class Models:
             raise
         self._drop_files(version)
 
-    def delete(self, name: str) -> None:
-        """Delete all versions and aliases of a model; raises NotFound. Its numbers are not used again."""
-        for version in self.versions(name):
-            if self._mark_deleted(version):
-                self._drop_files(version)
+    def delete(self, name: str, needed: Needed = lambda name, numbers: None) -> None:
+        """Delete all versions and aliases of a model; its numbers are not used again. Raises NotFound, and Conflict while a job needs a version.
+
+        An alias, which keeps a version, does not keep a model: whoever names the whole model means its aliases, too.
+        """
+        versions = self.versions(name)
+        self._refuse_if_needed(name, versions, needed)
+        marked = [version for version in versions if self._mark_deleted(version)]
+        try:
+            self._refuse_if_needed(name, marked, needed)
+        except BaseException:
+            for version in marked:
+                self._store.delete(_deleted_key(name, version.number))
+            raise
+        for version in marked:
+            self._drop_files(version)
         self._store.delete(f"models/{name}/aliases")
 
     def collect(self) -> None:
@@ -223,8 +234,13 @@ class Models:
             record = self._find_alias(name, alias)
             if record is not None and record.version == number:
                 raise Conflict(f"version {number} of model {name!r} has the alias {alias!r}")
-        job = needed(name, number)
-        if job is not None:
+        self._refuse_if_needed(name, [version], needed)
+
+    def _refuse_if_needed(self, name: str, versions: Collection[Version], needed: Needed) -> None:
+        """Raise Conflict if an unfinished job starts from one of these versions."""
+        job = needed(name, [version.number for version in versions])
+        if job is not None and job.request.start is not None:
+            number = job.request.start.version
             raise Conflict(f"version {number} of model {name!r} is needed by job {job.request.id!r}, which is {job.state.value}")
 
     def _mark_deleted(self, version: Version) -> bool:

@@ -84,8 +84,8 @@ def list_jobs(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> JobPage:
-    """Jobs, newest first."""
-    found, following = services.jobs.list(state, model, limit, cursor)
+    """Jobs, newest first. Where few of very many jobs are asked for, a page may be short though there is a `next_cursor`."""
+    found, following = services.job_list.page(state, model, limit, cursor)
     # whoever does not answer for one is not asked for the others: each time would be waited out
     with suppress(LiveUnavailable):
         for job in found:

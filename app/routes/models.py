@@ -36,10 +36,10 @@ def show_model(services: Has, name: str) -> ModelOut:
     return ModelOut.of(services.models.registry, name)
 
 
-@router.delete("/{name}", status_code=204, response_class=Response, responses=refusals(404, 422, 503))
+@router.delete("/{name}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
 def delete_model(services: Has, name: str) -> None:
-    """Delete all versions and aliases of a model; its numbers are not used again."""
-    services.models.registry.delete(name)
+    """Delete all versions and aliases of a model from which no unfinished job starts; its numbers are not used again."""
+    services.models.registry.delete(name, services.jobs.starting_from)
     services.models.forget()
 
 

@@ -195,30 +195,39 @@ class Member:
 
 
 class Prober(threading.Thread):
-    """Asks all the time, and only once, for what must go on without Redis, and while Redis is away for what must not."""
+    """Asks the same all the time, and only once each time; not for many threads."""
 
-    def __init__(self, caller: Caller, dataset: str, away: Callable[[], bool]) -> None:
+    def __init__(self, caller: Caller, probe: Callable[[Caller, int], None]) -> None:
         super().__init__(name="prober", daemon=True)
         self._caller = caller
-        self._dataset = dataset
-        self._away = away
+        self._probe = probe
         self._over = threading.Event()
 
     def run(self) -> None:
         number = 0
         while not self._over.wait(_PAUSE):
             number += 1
-            self._caller.predict()
-            for path in (f"/v1/datasets/{self._dataset}", "/v1/jobs?limit=5", f"/v1/models/{STEADY}"):
-                self._caller.call("read", "GET", path)
-            if self._away():
-                asked = {"dataset": self._dataset, "model": "probe", "algorithm": "svm"}
-                self._caller.train(asked, f"probe-{number}", insist=False)
+            self._probe(self._caller, number)
 
     def stop(self) -> None:
         self._over.set()
         self.join()
         self._caller.close()
+
+
+def probes(dataset: str, away: Callable[[], bool]) -> list[Callable[[Caller, int], None]]:
+    """What must go on without Redis, and while Redis is away what must not."""
+
+    def look(caller: Caller, number: int) -> None:
+        caller.predict()
+        for path in (f"/v1/datasets/{dataset}", "/v1/jobs?limit=5", f"/v1/models/{STEADY}"):
+            caller.call("read", "GET", path)
+
+    def train(caller: Caller, number: int) -> None:
+        if away():
+            caller.train({"dataset": dataset, "model": "probe", "algorithm": "svm"}, f"probe-{number}", insist=False)
+
+    return [look, train]
 
 
 def bodies() -> list[Body]:

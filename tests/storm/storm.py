@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.e2e.service import Service
-from tests.storm.crowd import STEADY, Body, Caller, Member, Prober, bodies
+from tests.storm.crowd import STEADY, Body, Caller, Member, Prober, bodies, probes
 from tests.storm.faults import Injector
 from tests.storm.invariants import Evidence, nothing_is_left_behind, run_again
 from tests.storm.ledger import Kind, Ledger, Stopped
@@ -56,12 +56,14 @@ class Storm(NamedTuple):
             sent = [uploaded(caller, ledger, body) for body in bodies()]
             base = steady(caller, ledger, store, sent[0])
             evidence = Evidence(ledger, store, data / "store", self.drain_seconds, {body.n_documents: body.sha256 for body in sent})
-            prober = Prober(Caller(service.url, ledger), base, lambda: proxy.away)
-            prober.start()
+            probers = [Prober(Caller(service.url, ledger), probe) for probe in probes(base, lambda: proxy.away)]
+            for prober in probers:
+                prober.start()
             chance = Random(self.seed)
             injector = Injector(service, proxy, store, ledger, chance, self.lease_seconds)
             self._rage(service.url, injector, evidence, sent, chance, say)
-            prober.stop()
+            for prober in probers:
+                prober.stop()
             say("the storm is over; waiting for the last jobs and the collector")
             calm(caller, ledger, store)
             _collected(evidence)

@@ -291,29 +291,6 @@ def test_deaths_are_attempts_that_were_not_handed_back(store: Store) -> None:
     assert jobs.get(id).attempt == 3
 
 
-def test_listing(store: Store) -> None:
-    dataset = make_dataset(store).id
-    ids = [submit(store, dataset=dataset, model=("a", "b")[number % 2]) for number in range(6)]
-    jobs = Jobs(store)
-    jobs.cancel(ids[1])
-    jobs.begin(ids[2], "w")
-
-    def listed(**filters: Any) -> list[str]:
-        page, cursor = jobs.list(limit=2, **filters)
-        found = [job.request.id for job in page]
-        while cursor is not None:
-            page, cursor = jobs.list(limit=2, cursor=cursor, **filters)
-            found += [job.request.id for job in page]
-        return found
-
-    newest = sorted(ids, reverse=True)
-    assert listed() == newest
-    assert listed(model="a") == [id for id in newest if ids.index(id) % 2 == 0]
-    assert listed(state=JobState.CANCELLED) == [ids[1]]
-    assert listed(state=JobState.RUNNING, model="a") == [ids[2]]
-    assert listed(state=JobState.RUNNING, model="b") == []
-
-
 def test_identifiers_sort_by_age() -> None:
     ids = []
     for _ in range(3):

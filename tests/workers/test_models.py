@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.conftest import submit, success
+from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import Publication, Version
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.jobs import Jobs
@@ -95,6 +95,40 @@ def test_deleting_a_model_frees_nothing_but_its_files(store: Store) -> None:
     publish(store)
     assert models.resolve("news").number == 2
     assert models.aliases("news") == {}
+
+
+def test_a_model_that_a_job_starts_from_stays_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        publish(store)
+    models, jobs = Models(store), Jobs(store)
+    models.set_alias("news", "live", 2)
+    id = submit(store, model="other", start=Publication(name="news", version=2))
+    with pytest.raises(Conflict, match=f"version 2 of model 'news' is needed by job '{id}', which is queued"):
+        models.delete("news", jobs.starting_from)
+    assert [version.number for version in models.versions("news")] == [1, 2, 3]
+    assert all(store.exists(file.key) for version in models.versions("news") for file in version.files.values())
+    jobs.cancel(id)
+    models.delete("news", jobs.starting_from)
+    assert models.names() == ([], None)
+
+
+@pytest.mark.parametrize("step", range(1, 40))
+def test_a_job_that_comes_while_a_model_is_deleted_never_starts_from_nothing(store: Store, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        publish(store)
+    dataset, models, jobs, made = make_dataset(store).id, Models(store), Jobs(store), list[str]()
+    overtaking(
+        store, step, lambda: made.append(submit(store, dataset=dataset, model="other", start=Publication(name="news", version=2))), monkeypatch
+    )
+    with suppress(Conflict):
+        models.delete("news", jobs.starting_from)
+    monkeypatch.undo()
+    waiting = {job.request.id for job in jobs.unfinished()}
+    assert waiting <= set(made)
+    assert bool(waiting) == (not models.deleted("news", 2)) or not made
+    if waiting:
+        assert [version.number for version in models.versions("news")] == [1, 2]
+        assert store.exists(models.version("news", 2).files["model"].key)
 
 
 def test_names_are_paged(store: Store) -> None:
