@@ -3,6 +3,7 @@
 from core.kernel_options import KernelOptions
 from core.options import AutoOptions, BalancedOptions, Options, SolverOptions
 from core.relaxation_options import CtsvmOptions
+from core.selection.bounds import neighbours_bytes, neighbours_offered
 
 _SIDE_BY_SIDE = 8
 """two-class problems that are solved at a time"""
@@ -24,6 +25,8 @@ def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzero
         rows += 4 * n_nonzeros
     if isinstance(options, SolverOptions) and options.probabilities:
         rows += _REORDERED * n_nonzeros
+    if isinstance(options, AutoOptions) and neighbours_offered(n_documents, seen, n_nonzeros):
+        rows += neighbours_bytes(n_documents, seen, n_classes)
     problems = (_SIDE_BY_SIDE if compared else min(n_problems, _SIDE_BY_SIDE)) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     results = 16 * n_problems * (n_documents + seen)
     matrices = options.matrix_bytes(n_documents, n_classes) if isinstance(options, CtsvmOptions) else 0

@@ -141,6 +141,10 @@ class Sweeper:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._passes.close()
 
+    def ask(self) -> None:
+        """Tell and ask the observer between parts of work that is no solver's; raises Stopped if it asks to stop."""
+        self._watch()
+
     def run(self, solvers: dict[str, Callable[[], Steps]], part: Part = WHOLE) -> list[Result]:
         """The results of solvers over these rows; each key prefixes the phases of its solver; they are ``part`` of the whole work.
 

@@ -172,7 +172,7 @@ def _chosen(
 ) -> _Found:
     """The solutions of what auto chooses; raises Stopped."""
     study = Study.of(documents.rows, codes, classes, seed, means.watch)
-    chosen = choose(study, classes, options, given, means.observer, means.threads)
+    chosen = choose(study, classes, options, given, means.observer, means.threads, means.max_model_bytes)
     if chosen is None:
         raise Stopped
     return _Found(chosen.results, chosen.calibration, chosen.report)

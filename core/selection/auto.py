@@ -13,9 +13,12 @@ from core.options import AutoOptions, SvmOptions, TsvmOptions
 from core.progress import Observer, Part
 from core.result import Linear, Result
 from core.selection import evidence
-from core.selection.choice import Comparison, compared, right
-from core.selection.estimate import LAMBDA, Estimate, estimate, stopped
+from core.selection.bounds import neighbours_offered
+from core.selection.choice import preferred, right
+from core.selection.estimate import LAMBDA, Estimate, concluded, estimate, stopped
 from core.selection.folds import N_FOLDS
+from core.selection.fractions import refined
+from core.selection.graph import NEIGHBOURS, Graph
 from core.selection.path import Supervised
 from core.selection.study import Study
 from core.semisup.tsvm import tsvm
@@ -26,6 +29,7 @@ LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """of the supervised model, on rows of mean square norm 1"""
 _TUNED, _ESTIMATED = 0.05, 0.85
 """share of the work that is done when λ of the supervised model is found, and when the fractions are"""
+_NAMES = {"svm": "the supervised model", "tsvm": "the transductive one", "graph": "labels spread among neighbours"}
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,12 @@ class Candidate(NamedTuple):
     """A way to learn that may be chosen."""
 
     algorithm: str
-    ridge: float
+    ridge: float | None
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_problems): scores of the labeled rows by solutions that did not know their labels; NaN where none was left out"""
+    found: Estimate | None = None
+    """the fractions of the classes that it goes by; None if it knows of none"""
+    graph: Graph | None = None
 
 
 def choose(
@@ -55,34 +62,41 @@ def choose(
     given: NDArray[np.float64] | None,
     observer: Observer | None,
     threads: int | None,
+    max_model_bytes: int | None,
 ) -> Chosen | None:
     """The model that the evidence is for; None if stopped before there was one. ``given`` are the fractions of the classes if they are known.
 
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
-    taken, with the fractions that core.selection.estimate finds.
+    taken, with the fractions that core.selection.estimate finds. Where neighbours mean something, labels that spread among them are taken if
+    those left out are likelier by them than by both. Raises Stopped, and ModelTooLarge.
     """
     n_unlabeled = study.problems[0].n_unlabeled
-    with Sweeper(study.prepared.rows, threads=threads, observer=observer) as sweeper:
+    with Sweeper(study.prepared.rows, threads=threads, observer=observer, max_model_bytes=max_model_bytes) as sweeper:
         supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _ESTIMATED))
         if supervised is None:
             return None
-        best, found, verdict, why = supervised, None, None, "there are no unlabeled documents"
+        candidates, found = [supervised], None
         if n_unlabeled:
             found = estimate(sweeper, study, Part(_TUNED, _ESTIMATED), given)
             if found is None:
                 return None
-            transductive = Candidate("tsvm", LAMBDA, found.held_out)
-            verdict, why = judged(study, supervised, transductive)
-            best = supervised if verdict.against_second else transductive
-        results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options, found), strict=True)), Part(_ESTIMATED, 1.0))
+            candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, sweeper.ask)]
+        best, why, held_out = judged(study, candidates)
+        found = best.found or found
+        results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options), strict=True)), Part(_ESTIMATED, 1.0))
     if stopped(results):
         return None
-    scores = np.column_stack([result.unlabeled_scores for result in results])
     if found is None:
         calibration = calibrated_to_labels(best.held_out, study.codes, study.n_classes)
     else:
-        calibration = calibrated(best.held_out, study.codes, scores, found.fractions)
-    report = _report(study, classes, best, supervised, found, verdict, why)
+        calibration = calibrated(best.held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions)
+    report = {
+        "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
+        "tried": [_tried(study, classes, candidate) for candidate in candidates],
+        "held_out": held_out,
+        "features": "each divided by its root mean square" if study.prepared.equalised else "all by one scale",
+        **({} if found is None else found.told(classes)),
+    }
     return Chosen([_on_raw_features(result, study) for result in results], calibration, report)
 
 
@@ -117,58 +131,65 @@ def likelihood(study: Study, candidate: Candidate) -> float:
     return total
 
 
-def judged(study: Study, supervised: Candidate, transductive: Candidate) -> tuple[Comparison, str]:
-    """How the two compare on the labels left out, as numbers and as a sentence."""
+def judged(study: Study, candidates: Sequence[Candidate]) -> tuple[Candidate, str, dict[str, Any] | None]:
+    """The candidate that the labels left out speak for, why, and how likely they are by each, for a report; the supervised one comes first."""
     known = study.left_out
     codes = study.codes[known]
-    likelihoods = likelihood(study, supervised), likelihood(study, transductive)
-    verdict = compared(likelihoods, right(supervised.held_out[known], codes), right(transductive.held_out[known], codes))
+    if len(candidates) == 1:
+        return candidates[0], "there are no unlabeled documents", None
+    likelihoods = [likelihood(study, candidate) for candidate in candidates]
+    best = preferred(likelihoods)
+    rights = [right(candidate.held_out[known], codes) for candidate in candidates]
+    told = {"labels": len(codes), "folds": N_FOLDS} | {
+        candidate.algorithm: {"log_likelihood": each, "right": int(np.count_nonzero(hits))}
+        for candidate, each, hits in zip(candidates, likelihoods, rights, strict=True)
+    }
     if len(np.unique(codes)) < 2:
-        return verdict, f"too few labels to judge by: {len(codes)} can be left out, and not of two classes; the unlabeled documents are trusted"
-    why = (
-        f"{len(codes)} labels left out in turn have a log-likelihood of {verdict.second:.1f} by the transductive model (which alone gets "
-        f"{verdict.only_second} right) and of {verdict.first:.1f} by the supervised one (which alone gets {verdict.only_first} right): "
+        why = f"too few labels to judge by: {len(codes)} can be left out, and not of two classes; the unlabeled documents are trusted"
+        return candidates[best], why, told
+    by = ", ".join(
+        f"{each:.1f} by {_NAMES[candidate.algorithm]} ({np.count_nonzero(hits)} right)"
+        for candidate, each, hits in zip(candidates, likelihoods, rights, strict=True)
     )
-    return verdict, why + ("the unlabeled documents seem to do harm" if verdict.against_second else "nothing speaks against the unlabeled documents")
+    verdict = "nothing speaks against the unlabeled documents" if best else "the unlabeled documents seem to do harm"
+    return candidates[best], f"{len(codes)} labels left out in turn have a log-likelihood of {by}: {verdict}", told
 
 
-def _solvers(study: Study, best: Candidate, options: AutoOptions, found: Estimate | None) -> list[Callable[[], Steps]]:
-    if best.algorithm == "svm" or found is None:
+def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | None, between: Callable[[], None]) -> list[Candidate]:
+    """Labels spread among neighbours, if that is offered for such rows: the same fractions tried, and others found."""
+    rows = study.prepared.rows
+    if study.prepared.equalised or not neighbours_offered(rows.n_rows, rows.n_features, rows.n_nonzeros):
+        return []
+    graph = Graph(study, between)
+    spread = concluded(study, graph.paths([refined(np.array(grid)) for grid in found.grids]), graph.predicted, given)
+    return [Candidate("graph", None, spread.held_out, spread, graph)]
+
+
+def _solvers(study: Study, best: Candidate, options: AutoOptions) -> list[Callable[[], Steps]]:
+    if best.found is None:
+        assert best.ridge is not None
         return [partial(svm, problem, SvmOptions(lambda_=best.ridge, tolerance=options.tolerance)) for problem in study.problems]
+    fractions = [float(fraction) for fraction in best.found.fractions[study.positives]]
+    if best.graph is not None:
+        return [partial(best.graph.steps, column, fraction) for column, fraction in enumerate(fractions)]
     return [
-        partial(tsvm, problem, TsvmOptions(lambda_=best.ridge, tolerance=options.tolerance, positive_fraction=float(fraction)))
-        for problem, fraction in zip(study.problems, found.fractions[study.positives], strict=True)
+        partial(tsvm, problem, TsvmOptions(lambda_=LAMBDA, tolerance=options.tolerance, positive_fraction=fraction))
+        for problem, fraction in zip(study.problems, fractions, strict=True)
     ]
 
 
 def _on_raw_features(result: Result, study: Study) -> Result:
-    assert isinstance(result.decision, Linear)
-    return replace(result, decision=Linear(result.decision.coefficients * study.prepared.scales, result.decision.intercept))
+    scales = study.prepared.scales
+    if isinstance(result.decision, Linear):
+        return replace(result, decision=Linear(result.decision.coefficients * scales, result.decision.intercept))
+    kernel = result.decision.kernel  # of neighbours, which are looked for only where all features have one scale
+    return replace(result, decision=result.decision._replace(kernel=kernel._replace(gamma=kernel.gamma * float(scales.max(initial=0.0)) ** 2)))
 
 
-def _report(
-    study: Study,
-    classes: Sequence[str | int],
-    best: Candidate,
-    supervised: Candidate,
-    found: Estimate | None,
-    verdict: Comparison | None,
-    why: str,
-) -> dict[str, Any]:
-    tried: list[dict[str, Any]] = [{"algorithm": "svm", "lambda": list(LAMBDAS), "best_lambda": supervised.ridge}]
-    if found is not None:
-        positives = [str(classes[positive]) for positive in study.positives]
-        tried.append({"algorithm": "tsvm", "lambda": LAMBDA, "lambda_u": 1.0, "fractions": dict(zip(positives, found.grids, strict=True))})
-    held_out = verdict and {
-        "labels": int(study.left_out.sum()),
-        "folds": N_FOLDS,
-        "svm": {"log_likelihood": verdict.first, "alone_right": verdict.only_first},
-        "tsvm": {"log_likelihood": verdict.second, "alone_right": verdict.only_second},
-    }
-    return {
-        "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
-        "tried": tried,
-        "held_out": held_out,
-        "features": "each divided by its root mean square" if study.prepared.equalised else "all by one scale",
-        **({} if found is None else found.told(classes)),
-    }
+def _tried(study: Study, classes: Sequence[str | int], candidate: Candidate) -> dict[str, Any]:
+    """For the report."""
+    if candidate.found is None:
+        return {"algorithm": candidate.algorithm, "lambda": list(LAMBDAS), "best_lambda": candidate.ridge}
+    own = {"neighbours": NEIGHBOURS} if candidate.graph else {"lambda": candidate.ridge, "lambda_u": 1.0}
+    grids = zip([str(classes[positive]) for positive in study.positives], candidate.found.grids, strict=True)
+    return {"algorithm": candidate.algorithm, **own, "fractions": dict(grids)}

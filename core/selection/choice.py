@@ -1,30 +1,17 @@
-"""Which of two ways to learn held-out labels speak for."""
+"""Which way to learn held-out labels speak for."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Comparison(NamedTuple):
-    """Two models on labels that neither was told."""
-
-    first: float
-    """log-likelihood of the labels by the first model, in nats"""
-    second: float
-    only_first: int
-    """labels that only the first gets right: easier to tell a person, but with few labels the counts are too coarse to decide by"""
-    only_second: int
-
-    @property
-    def against_second(self) -> bool:
-        """Whether the labels are less likely by the second."""
-        return self.second < self.first
-
-
-def compared(likelihoods: tuple[float, float], first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Comparison:
-    """From the likelihoods, and from whether each of the two got each label right."""
-    return Comparison(*likelihoods, int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first)))
+def preferred(likelihoods: Sequence[float]) -> int:
+    """The position of the largest log-likelihood of labels that no model was told, in nats: the supervised model's first, the transductive one's,
+    and perhaps more. Of equals, as where no label could be left out, the transductive one is preferred, then the supervised one; one of
+    scores that overflowed is not."""
+    return max(range(len(likelihoods)), key=lambda place: (np.nan_to_num(likelihoods[place], nan=-np.inf), place == 1, -place))
 
 
 def right(scores: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:

@@ -66,7 +66,7 @@ def estimate(sweeper: Sweeper, study: Study, part: Part, given: Vector | None = 
     supervised = sweeper.run(steps, part.part(0.0, _SUPERVISED))
     if stopped(supervised):
         return None
-    predicted = _predicted(supervised)
+    predicted = shares_of(np.column_stack([result.unlabeled_scores for result in supervised]))
     if given is None:
         centres = [
             centre_of(share, int(np.count_nonzero(problem.y > 0)), problem.n_labeled)
@@ -78,7 +78,13 @@ def estimate(sweeper: Sweeper, study: Study, part: Part, given: Vector | None = 
     paths = _solved(sweeper, study, part.part(_SUPERVISED, 1.0), grids)
     if paths is None:
         return None
-    tried = [grid.tolist() for grid in grids]
+    return concluded(study, paths, predicted, given)
+
+
+def concluded(study: Study, paths: Sequence[Sequence[Path]], predicted: Sequence[float], given: Vector | None = None) -> Estimate:
+    """What paths say, for each two-class problem those without each fold and last that with all labels, with the shares that are
+    ``predicted`` without regard to fractions."""
+    tried = [several[-1].fractions.tolist() for several in paths]
     if given is not None:
         return Estimate(given, np.column_stack([held_out_scores(several, study.folds)[0] for several in paths]), tried, [], False)
     informative = not evidence.designed(np.bincount(study.codes, minlength=study.n_classes))
@@ -114,12 +120,11 @@ def _ground(problem: Problem, predicted: float, belief: Belief) -> dict[str, flo
     return {"labeled": problem.labeled_fraction(), "predicted": predicted, "mean": belief.mean, "deviation": float(np.sqrt(belief.variance))}
 
 
-def _predicted(results: Sequence[Result]) -> list[float]:
-    """The share of the unlabeled rows that go to the class of each two-class problem."""
-    if len(results) == 1:
-        return [float(np.mean(results[0].unlabeled_scores > 0))]
-    winners = np.argmax([result.unlabeled_scores for result in results], axis=0)
-    return [float(share) for share in np.bincount(winners, minlength=len(results)) / len(winners)]
+def shares_of(scores: NDArray[np.float64]) -> list[float]:
+    """The share of rows, scored with shape (n_rows, n_problems), that goes to the class of each two-class problem."""
+    if scores.shape[1] == 1:
+        return [float(np.mean(scores > 0))]
+    return [float(share) for share in np.bincount(np.argmax(scores, axis=1), minlength=scores.shape[1]) / len(scores)]
 
 
 def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float, informative: bool) -> Vector:

@@ -33,6 +33,11 @@ def grid_around(centre: float) -> Vector:
     return np.asarray(expit(logit(centre) + np.array(STEPS)))
 
 
+def refined(grid: Vector) -> Vector:
+    """Four times as many steps between the same ends, for solutions that cost next to nothing."""
+    return np.asarray(expit(np.interp(np.arange(4 * len(grid) - 3) / 4, np.arange(len(grid)), logit(grid)))) if len(grid) > 1 else grid
+
+
 def belief_of(fractions: Vector, evidence: Vector) -> Belief:
     """Mean and variance of a fraction with log-density ``evidence`` by its logit at ``fractions``, between them by straight lines."""
     logits = np.linspace(logit(fractions[0]), logit(fractions[-1]), _FINE)

@@ -6,7 +6,7 @@ import pytest
 from core.options import SvmOptions
 from core.problem import Problem
 from core.progress import Part
-from core.selection.choice import Comparison, compared, right
+from core.selection.choice import preferred, right
 from core.selection.folds import N_FOLDS, folds_of, without
 from core.selection.path import Supervised
 from core.selection.prepared import prepared
@@ -78,14 +78,23 @@ def test_extreme_values_have_a_scale(value: float) -> None:
     assert np.isfinite(ready.scales).all()
 
 
-@pytest.mark.parametrize(("first", "second", "against"), [(-3.0, -2.0, False), (-2.0, -3.0, True), (0.0, 0.0, False)])
-def test_less_likely_labels_speak_against(first: float, second: float, against: bool) -> None:
-    assert Comparison(first, second, 0, 0).against_second == against
+@pytest.mark.parametrize(
+    ("likelihoods", "best"),
+    [
+        ([-3.0, -2.0], 1),
+        ([-2.0, -3.0], 0),
+        ([0.0, 0.0], 1),
+        ([0.0, 0.0, 0.0], 1),
+        ([-3.0, -2.0, -1.0], 2),
+        ([-1.0, -2.0, -1.0], 0),
+        ([-1.0, np.nan], 0),
+    ],
+)
+def test_the_likeliest_is_preferred(likelihoods: list[float], best: int) -> None:
+    assert preferred(likelihoods) == best
 
 
-def test_what_only_one_gets_right_is_counted() -> None:
-    one, other = np.array([True, True, False, False]), np.array([True, False, True, False])
-    assert compared((-1.0, -2.0), one, other) == (-1.0, -2.0, 1, 1)
+def test_who_is_right() -> None:
     assert right(np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 0])).tolist() == [True, True, False]
     assert right(np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 0.0]]), np.array([2, 1])).tolist() == [True, False]
 

@@ -1,0 +1,18 @@
+"""Where neighbours are looked for, and what that takes; loads nothing, for whoever only estimates memory."""
+
+LANDMARKS = 2_000
+"""documents that a model of the graph keeps, at most"""
+_LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
+_DENSE = 0.1
+"""share of the values that are not zero, from which on distances tell something: texts have far less"""
+
+
+def neighbours_offered(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
+    """Whether the neighbours of such rows mean something and can be found in bearable time and memory."""
+    values = n_rows * n_features
+    return _LEAST_ROWS <= n_rows <= _MOST_ROWS and values <= _MOST_VALUES and n_nonzeros >= _DENSE * values
+
+
+def neighbours_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
+    """Bytes of the rows as a dense matrix and its copy, of distances at a time, of beliefs, and of the kernel matrix of the landmarks."""
+    return 8 * n_rows * n_features + (64 << 20) + 8 * 5 * 4 * n_classes * n_rows + 24 * min(n_rows, LANDMARKS) ** 2
