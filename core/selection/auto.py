@@ -38,7 +38,8 @@ class Chosen:
 
     results: list[Result]
     """of the method chosen, one a two-class problem, on the features as they came"""
-    calibration: Calibration
+    calibration: Calibration | None
+    """None if stopped before it was known"""
     report: dict[str, Any]
     """what was tried, what it showed, what was chosen and why, as JSON"""
 
@@ -64,7 +65,9 @@ def choose(
     threads: int | None,
     max_model_bytes: int | None,
 ) -> Chosen | None:
-    """The model that the evidence is for; None if stopped before there was one. ``given`` are the fractions of the classes if they are known.
+    """The model that the evidence is for; None if stopped before it was known which, the best iterates if stopped after.
+
+    ``given`` are the fractions of the classes if they are known.
 
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
     taken, with the fractions that core.selection.estimate finds. Where neighbours mean something, labels that spread among them are taken if
@@ -85,8 +88,8 @@ def choose(
         found = best.found or found
         results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options), strict=True)), Part(_ESTIMATED, 1.0))
     if stopped(results):
-        return None
-    if found is None:
+        calibration = None
+    elif found is None:
         calibration = calibrated_to_labels(best.held_out, study.codes, study.n_classes)
     else:
         calibration = calibrated(best.held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions)

@@ -177,6 +177,16 @@ def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str) -> N
     assert fractions[0] < 0.5 < fractions[-1] == 1
 
 
+def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far() -> None:
+    data = pool(0, [0.7, 0.3], n=3000, d=60, gap=3.0)
+    training = fit(data, observer=lambda point: bool(point.fraction > 0.85))
+    assert training.status is Status.CANCELLED
+    assert training.report is not None
+    assert training.probabilities is None
+    assert error(training, data) < 0.2
+    assert fit(data, observer=lambda point: bool(point.fraction > 0.5)).report is None
+
+
 def test_the_same_seed_gives_the_same_model() -> None:
     data = pool(4, [0.8, 0.2])
     one, other = (fit(data, seed=5) for _ in range(2))
