@@ -34,6 +34,7 @@ class Observed(NamedTuple):
     quota: Quota
     uploads: Room
     held: Room
+    scored: Room
     watch: Watch
 
 
@@ -86,6 +87,7 @@ class _Gateway(_Asked):
         yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", models.loads)
         yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._observed.uploads.used)
         yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and their answers held in memory.", self._observed.held.used)
+        yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are being scored, or wait to be.", self._observed.scored.used)
         yield GaugeMetricFamily("halfmoon_listeners", "Clients that listen to the events of a job.", self._observed.watch.listeners)
 
 

@@ -88,6 +88,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_seconds))
         uploads = Room("uploads", "concurrent-requests", settings.max_uploads)
         held = Room("bodies in memory", "content-bytes", settings.max_held_bytes)
+        scored = Room("datasets being scored", "concurrent-requests", settings.max_scored)
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
         watch = Watch(partial(job_now, jobs, live), settings.events_seconds, watching)
         yield Services(
@@ -104,8 +105,8 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
             uploads=uploads,
             held=held,
-            scored=Room("datasets being scored", "concurrent-requests", settings.max_scored),
-            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held, watch)),
+            scored=scored,
+            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held, scored, watch)),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
             scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),

@@ -20,6 +20,7 @@ from app.evaluation.trained import chosen, trained_on, warnings
 from app.predicting import documents_in, version_and_model
 from app.scoring import Scored, apart, score_posted, score_stored
 from app.services import Services
+from app.waiting import while_waited_for
 from core.errors import Fault
 from core.model import Model
 from workers.contract import Version
@@ -45,6 +46,8 @@ async def evaluate(request: Request, services: Services, reference: str) -> Resp
     form = preferred(request, (JSON, HTML))
     asked = await _read(request, services)
     version, model = await version_and_model(services, reference)
+    if asked.dataset is None:
+        return await while_waited_for(request, services.predicting, _answer, services, version, model, asked, form)
     return await apart(request, services, _answer, services, version, model, asked, form)
 
 

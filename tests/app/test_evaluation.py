@@ -16,6 +16,7 @@ from core.linear_model import LinearModel
 from core.rows import SparseRows
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.app.encodings import ENCODERS
+from tests.app.test_slow_readers import measured
 from tests.e2e.service import until
 from workers.contract import Version
 
@@ -305,12 +306,12 @@ class Slow:
 def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(gateway.store)
     body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
+    small = gateway.upload([{"indices": [0], "label": "no"}])["id"]
     slow = Slow(monkeypatch)
     with pytest.raises(httpx.ReadTimeout):
         gateway.client.post("/v1/models/news/evaluate", json=body, timeout=0.3)
     begun = time.monotonic()
-    small = {"documents": [{"indices": [0], "label": "no"}]}
-    assert evaluate(gateway, small)["accuracy"] == 1
+    assert evaluate(gateway, {"dataset": small})["accuracy"] == 1
     # the first would have taken 18 seconds
     assert time.monotonic() - begun < 9
     assert 1 < slow.batches < 450
@@ -327,8 +328,9 @@ def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyP
         answer = gateway.client.post("/v1/models/news/evaluate", json=body)
         assert problem_of(answer, 429)["type"] == "/problems/too-many"
         assert answer.headers["retry-after"]
-        predicted = gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [0]}]})
-        assert predicted.json()["labels"] == ["no"]
+        assert measured(gateway, "halfmoon_scored_datasets") == 1
+        assert evaluate(gateway, {"documents": [{"indices": [0], "label": "no"}]})["accuracy"] == 1
         assert not first.done()
         slow.seconds = 0
         assert first.result()["labeled"] == 900
+    assert measured(gateway, "halfmoon_scored_datasets") == 0

@@ -47,9 +47,12 @@ def test_as_scikit_learn_has_it(pair: Ranked) -> None:
     found = made(pair)
     assert found.average_precision == pytest.approx(average_precision_score(positive, scores))
     precision, recall, _ = precision_recall_curve(positive, scores)
-    # from the highest threshold, without the end that scikit-learn adds
-    np.testing.assert_allclose(found.hits / found.hits[-1], recall[:-1][::-1])
-    np.testing.assert_allclose(found.hits / found.taken, precision[:-1][::-1])
+    # from the highest threshold, without the end that scikit-learn adds, where the recall grows
+    recall, precision = recall[:-1][::-1], precision[:-1][::-1]
+    grows = np.diff(recall, prepend=0) > 0
+    np.testing.assert_allclose(found.hits / found.hits[-1], recall[grows])
+    np.testing.assert_allclose(found.hits / found.taken, precision[grows])
+    np.testing.assert_array_equal(found.before, [(scores > score).sum() for score in np.unique(scores[positive])[::-1]])
 
 
 @given(rankings(most=6, values=2))
