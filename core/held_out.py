@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.columns import gathered
 from core.result import Result
 from core.rows import SparseRows
 from core.selection.estimate import stopped
@@ -27,7 +28,7 @@ def held_out_scores(rows: SparseRows, codes: NDArray[np.integer[Any]], n_columns
         if not len(hidden):
             continue
         told = np.flatnonzero(folds != fold)
-        results = solve(fold, rows.taken(np.concatenate([told, hidden, np.arange(len(codes), rows.n_rows)])), codes[told])
+        results = solve(fold, gathered(rows, np.concatenate([told, hidden, np.arange(len(codes), rows.n_rows)])), codes[told])
         if stopped(results):
             return None
         scores[hidden] = np.column_stack([result.unlabeled_scores[: len(hidden)] for result in results])

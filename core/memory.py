@@ -1,17 +1,20 @@
 """How much memory a training takes, at most, as far as can be told before it begins. The numbers are measured ones, rounded up."""
 
-from core.kernel_options import KernelOptions
-from core.options import AutoOptions, BalancedOptions, Options, SolverOptions
+from core.kernel_options import KernelOptions, RampOptions
+from core.options import AutoOptions, BalancedOptions, Cuts3vmOptions, Options, SolverOptions
+from core.problem import SIDE_BY_SIDE
 from core.relaxation_options import CtsvmOptions
 from core.selection.bounds import neighbours_bytes, neighbours_offered
 
-_SIDE_BY_SIDE = 8
-"""two-class problems that are solved at a time"""
 _BASE = 64 << 20
 _REORDERED = 32
 """a nonzero: another copy of the rows while it is made, for the models that are not told all labels"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """of the vectors of one two-class problem"""
+_PLANES = 64
+"""of one two-class problem of cuts3vm: more than half as many, of which the arrays are doubled as they grow"""
+_INVERTED, _SCORED = 8, 16
+"""a nonzero: the rows by their columns, of all solvers; the rows that one solver scores, twice"""
 
 
 def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzeros: int, n_features: int, n_classes: int) -> int:
@@ -27,10 +30,22 @@ def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzero
         rows += _REORDERED * n_nonzeros
     if isinstance(options, AutoOptions) and neighbours_offered(n_documents, seen, n_nonzeros):
         rows += neighbours_bytes(n_documents, seen, n_classes)
-    problems = (_SIDE_BY_SIDE if compared else min(n_problems, _SIDE_BY_SIDE)) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
+    together = min(n_problems, SIDE_BY_SIDE)
+    problems = (SIDE_BY_SIDE if compared else together) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
+    own = together * _own_bytes(options, n_documents, n_nonzeros, seen)
     results = 16 * n_problems * (n_documents + seen)
     matrices = options.matrix_bytes(n_documents, n_classes) if isinstance(options, CtsvmOptions) else 0
-    return _BASE + rows + problems + results + _cached(options, n_documents, n_labeled) + matrices
+    return _BASE + rows + problems + own + results + _cached(options, n_documents, n_labeled) + matrices
+
+
+def _own_bytes(options: Options, n_documents: int, n_nonzeros: int, n_seen: int) -> int:
+    """What only this algorithm holds, for each two-class problem that is solved at a time."""
+    scored = 0 if isinstance(options, BalancedOptions) else _SCORED
+    if isinstance(options, Cuts3vmOptions):
+        return _PLANES * (8 * n_seen + n_documents // 8)
+    if isinstance(options, KernelOptions):
+        return (_INVERTED + scored) * n_nonzeros
+    return 0
 
 
 def remedy(options: Options, n_documents: int, n_labeled: int) -> str:
@@ -43,4 +58,9 @@ def remedy(options: Options, n_documents: int, n_labeled: int) -> str:
 def _cached(options: Options, n_documents: int, n_labeled: int) -> int:
     """Bytes of the kernel values that are kept."""
     n_points = n_documents if isinstance(options, BalancedOptions) else n_labeled
-    return min(options.cache_bytes, 4 * n_points**2) if isinstance(options, KernelOptions) else 0
+    if not isinstance(options, KernelOptions):
+        return 0
+    kept = min(options.cache_bytes, 4 * n_points**2)
+    if isinstance(options, RampOptions) and options.start == "subset":
+        kept += min(options.cache_bytes, SIDE_BY_SIDE * 4 * (round(options.subset_fraction * n_labeled) + 2) ** 2)
+    return kept

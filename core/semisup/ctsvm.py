@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.balance import positive_fraction
+from core.errors import InvalidOption
 from core.kernel.cache import RowCache
 from core.kernel.expansion import keep, nothing, wish_of
 from core.kernel.function import Kernel
@@ -34,6 +35,7 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
     Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as ``stage_objective``, the dual bound as ``objective``.
     Returns: the bound, below which no labeling's value lies; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``,
     ``b = bias² Σ a``. The problem is convex: there is nothing that ``init`` could change.
+    Raises InvalidOption if G cannot be inverted in the precision of numbers.
     Source: Xu, Jin, Zhu, King & Lyu 2007, (8), (9) and (12), as derived in docs/ctsvm.md.
     """
     kernel = Kernel(options.kernel)
@@ -134,9 +136,12 @@ def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
 
 
 def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxation:
-    """The relaxation of a problem; K becomes its G."""
-    n, n_labeled = len(K), problem.n_labeled
-    ridge = options.regularisation * (float(K.diagonal().mean()) or 1.0)
+    """The relaxation of a problem; K becomes its G. Raises InvalidOption if the bias leaves no digit to what tells rows apart."""
+    n, n_labeled, mean = len(K), problem.n_labeled, float(K.diagonal().mean())
+    ridge = options.regularisation * (mean or 1.0)
+    if ridge <= np.finfo(float).eps * n * (options.bias**2 + mean):
+        told = f"{options.bias:g} is too large beside kernel values of {mean:.1g} and a regularisation of {options.regularisation:g}"
+        raise InvalidOption("bias", f"{told}: no digit is left of what tells documents apart; lower it, or raise regularisation")
     K.reshape(-1)[:: n + 1] += ridge
     K += options.bias**2
     unlabeled_cap = options.C if options.C_u is None else options.C_u

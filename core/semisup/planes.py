@@ -15,6 +15,7 @@ _PRODUCTS = 1 << 27
 """multiplications between two moments for the observer: some 20 ms"""
 
 Mask = NDArray[np.bool_]
+Bits = NDArray[np.uint8]
 
 
 class Solution(NamedTuple):
@@ -39,7 +40,7 @@ class Planes:
     def __init__(self, weights: Vector, centre: Vector, level: float) -> None:
         self._weights, self._centre, self._level = weights, centre, level
         self._sides = np.zeros_like(weights)
-        self._members: list[Mask] = []
+        self._members: list[Bits] = []  # eight rows a byte: of many planes over many rows they would be most of the memory
         self._normals = np.empty((_ROOM, len(centre)))
         self._gram = np.zeros((_ROOM, _ROOM))
         self._offsets, self._duals = np.zeros(0), np.zeros(0)
@@ -55,23 +56,23 @@ class Planes:
             self._normals = np.concatenate([self._normals, np.empty_like(self._normals)])
             self._gram = np.pad(self._gram, (0, len(self)))
         self._normals[len(self)] = 0.0
-        self._members.append(members)
+        self._members.append(np.packbits(members))
         self._offsets = np.append(self._offsets, self._weights[members].sum())
         self._duals, self._idle, self._stale = np.append(self._duals, 0.0), np.append(self._idle, 0), np.append(self._stale, True)
         self._shift(len(self) - 1, pull)
 
     def moved(self, sides: Vector) -> bool:
         """Whether other sides would change any plane."""
-        rows = np.flatnonzero(sides != self._sides)
-        return any(members[rows].any() for members in self._members)
+        among = _Among(np.flatnonzero(sides != self._sides))
+        return any(among.those(members).any() for members in self._members)
 
     def linearise(self, sides: Vector) -> Generator[Request, Any, None]:
         """Linearise all planes by other sides: for each a pass over its rows whose side changed."""
         rows = np.flatnonzero(sides != self._sides)
         changes = self._weights[rows] * (sides - self._sides)[rows]
-        weights = np.zeros_like(self._weights)
+        weights, among = np.zeros_like(self._weights), _Among(rows)
         for k, members in enumerate(self._members):
-            weights[rows] = changes * members[rows]
+            weights[rows] = changes * among.those(members)
             if weights[rows].any():
                 self._shift(k, (yield Adjoint(weights)))
         self._sides = sides
@@ -114,3 +115,14 @@ class Planes:
         self._normals[k] += pull[:-1] - pull[-1] * self._centre
         self._offsets[k] -= self._level * pull[-1]
         self._stale[k] = True
+
+
+class _Among:
+    """Which of some rows belong to a plane."""
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        self._bytes, self._bits = rows >> 3, (128 >> (rows & 7)).astype(np.uint8)
+
+    def those(self, members: Bits) -> Mask:
+        """A mask of the rows."""
+        return np.asarray(members[self._bytes] & self._bits != 0)

@@ -12,7 +12,7 @@ from core.kernel.gram import Positions, Vector
 from core.kernel.requests import KernelRange, KernelSubset, KernelSums
 from core.kernel.smo import Iterate, Terms, maximise
 from core.kernel_options import RampOptions
-from core.problem import Problem
+from core.problem import SIDE_BY_SIDE, Problem
 from core.result import Expansion, Result, Status
 from core.sweeps import Report, Request, Steps, Stopped
 
@@ -91,7 +91,8 @@ def _start_on_subset(
 ) -> Generator[Request, Any, Sides]:
     """Solve the hinge-loss SVM on a share of the rows; leaves its multipliers in ``descent.iterate``, answers the pieces that it puts all rows on."""
     chosen = stratified(problem.y, options.subset_fraction)
-    part: RowCache = yield KernelSubset(cache.gram.kernel, chosen, options.cache_bytes)
+    # each solver side by side has one of its own
+    part: RowCache = yield KernelSubset(cache.gram.kernel, chosen, options.cache_bytes // SIDE_BY_SIDE)
     iterate = Iterate.zero(len(chosen))
     report = Report("ramp_svm/subset", 0, 0.0, np.nan, 0.0)
     ending = yield from maximise(part, hinge_terms(problem.y[chosen], caps[chosen]), iterate, options.tolerance, report)

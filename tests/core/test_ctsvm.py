@@ -243,6 +243,18 @@ def test_too_many_documents_are_refused_at_once() -> None:
         train(small(0).rows, small(0).codes, ["a", "b"], "ctsvm", {"max_documents": 39})
 
 
+@pytest.mark.parametrize("C", [1e-3, 1.0])
+def test_a_bias_that_leaves_nothing_of_the_kernel_is_refused_by_name(C: float) -> None:
+    dense = np.array([[0.0, 1e-3, 1e-3]] * 3)
+    options = {"kernel": "linear", "regularisation": 1e-6, "C": C, "positive_fraction": 0.5}
+    codes = np.array([-1, 0, 1], np.int32)
+    with pytest.raises(InvalidOption, match=r"1000 is too large beside kernel values of 2e-06 and a regularisation of 1e-06") as caught:
+        train(rows_of(dense), codes, ["a", "b"], "ctsvm", options | {"bias": 1e3})
+    assert caught.value.field == "bias"
+    assert train(rows_of(dense), codes, ["a", "b"], "ctsvm", options | {"bias": 1.0}).status is Status.CONVERGED
+    assert train(rows_of(1e3 * dense), codes, ["a", "b"], "ctsvm", options | {"bias": 1e3}).status is Status.CONVERGED
+
+
 WEIGHT = st.sampled_from([1e-12, 1e-3, 1.0, 1e3, 1e9])
 
 
@@ -265,8 +277,11 @@ WEIGHT = st.sampled_from([1e-12, 1e-3, 1.0, 1e3, 1e9])
 )
 def test_random_tiny_problems_end_finite_and_told(dense: list[list[float]], options: dict[str, Any]) -> None:
     codes = np.array([0, 1, *[-1] * (len(dense) - 2)], np.int32)
-    training = train(rows_of(np.array(dense)), codes, ["a", "b"], "ctsvm", options)
-    if training.status is Status.NUMERICAL_ERROR:
+    try:
+        training = train(rows_of(np.array(dense)), codes, ["a", "b"], "ctsvm", options)
+    except InvalidOption:
+        assert options["bias"] == 1e3
+        assert np.abs(dense).max() < 1, "only beside such kernel values is it too large"
         return
     assert training.status in (Status.CONVERGED, Status.ITERATION_LIMIT)
     assert np.isfinite(training.scores).all()

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from core import watch
+from core.columns import compact
 from core.errors import HalfmoonError, InvalidDocuments, ModelTooLarge
+from core.kernel.gram import Gram, resolved
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
 from core.model import Model
 from core.options import Options
@@ -281,6 +283,9 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
         assert n_classes < 2 or "positive_fraction" in problem.options or any(isinstance(value, float) and value < 1e-12 for value in extreme)
         return
     if training.status is Status.NUMERICAL_ERROR:
+        options, documents = OPTIONS[problem.algorithm].parse(problem.options), compact(rows, np.arange(rows.n_rows), lambda: None).rows
+        assert isinstance(options, KernelOptions)
+        assert not Gram(documents, resolved(options.kernel, options.gamma, options.degree, options.coef0, documents)).sound
         return
     assert np.isfinite(training.scores).all()
     assert np.isfinite(training.model.scores(rows)).all()

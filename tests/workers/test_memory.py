@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.kernel_options import CccpOptions, KernelOptions
+from core.kernel_options import CccpOptions, KernelOptions, RampOptions
 from core.memory import remedy, training_bytes
 from core.options import AnnealingOptions, AutoOptions, Options, SvmOptions, TsvmOptions
 from core.relaxation_options import CtsvmOptions
@@ -34,7 +34,15 @@ def test_a_job_that_is_too_large_fails_before_it_starts(parts: Parts, store: Sto
 
 
 @pytest.mark.parametrize(
-    ("options", "kept"), [(CccpOptions(), 400_000_000), (KernelOptions(), 4_000_000), (CccpOptions(cache_bytes=3 * MIB), 3 * MIB)]
+    ("options", "kept"),
+    [
+        (CccpOptions(), 400_000_000),
+        (KernelOptions(), 4_000_000),
+        (CccpOptions(cache_bytes=3 * MIB), 3 * MIB),
+        (RampOptions(), 4_000_000),
+        (RampOptions(start="subset", subset_fraction=0.498), 4_000_000 + 8_000_000),
+        (RampOptions(start="subset", cache_bytes=3 * MIB, subset_fraction=0.5), 6 * MIB),
+    ],
 )
 def test_what_makes_a_kernel_training_need_less_is_its_cache(options: KernelOptions, kept: int) -> None:
     told = f"lower cache_bytes, since {kept / MIB:.0f} MiB of it are for kernel values, or train on fewer documents"
