@@ -122,5 +122,19 @@ def write(name: str, text: str) -> None:
     (Path(__file__).parent.parent / "docs" / name).write_text(text)
 
 
+def renewed(page: str, head: str, parts: Iterable[str], order: Sequence[str]) -> str:
+    """A page with some of its sections made anew: the others stay as they are, and all come in the order of their titles.
+
+    A section begins with ``## `` and its title; ``head`` takes the place of what stands before the first. Raises ValueError for an unknown title.
+    """
+    sections = {}
+    for text in [*(f"## {section}" for section in f"\n{page}".split("\n## ")[1:]), *parts]:
+        sections[text.partition("\n")[0].removeprefix("## ")] = text.strip()
+    strangers = sections.keys() - set(order)
+    if strangers:
+        raise ValueError(f"no place is known for {sorted(strangers)}")
+    return "\n\n".join([head.strip(), *(sections[title] for title in order if title in sections)]) + "\n"
+
+
 def _lines(path: str) -> list[str]:
     return Path(path).read_text().splitlines() if Path(path).exists() else []

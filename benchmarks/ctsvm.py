@@ -1,7 +1,7 @@
 """The convex relaxation: its time beside a general solver's, and Table 2 of its paper on like data.
 
-``python -m benchmarks.ctsvm`` writes ``docs/ctsvm-figures.md`` and its plot; ``python -m benchmarks.ctsvm speed``,
-``general`` or ``accuracy`` prints one part.
+``python -m benchmarks.ctsvm`` writes ``docs/ctsvm-figures.md`` and its plot; with ``speed``, ``general`` or ``accuracy`` it makes these parts of the
+page anew and keeps the others.
 """
 
 import sys
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import machine, number, rows_of, table, timed, write
+from benchmarks.base import machine, number, renewed, rows_of, table, timed, write
 from benchmarks.data import load, tfidf
 from core.progress import TracePoint
 from core.relaxation_options import CtsvmOptions
@@ -22,6 +22,8 @@ from core.training import Training, train
 from tests.reference.relaxation import Given, dual_value
 
 _DOCS = Path(__file__).parent.parent / "docs"
+_PAGE = "ctsvm-figures.md"
+_TITLES = ("Time", "Beside a general solver", "Table 2 on like data")
 _BOUNDS = {300: 2.0, 1000: 20.0, 2000: 150.0}
 _LARGEST_GENERAL = 100
 _TRIALS = 10
@@ -221,14 +223,11 @@ _SECTIONS: dict[str, Callable[[], str]] = {"speed": speed, "general": general, "
 
 
 def main(names: list[str]) -> None:
-    """Measure, print, and write if nothing was left out."""
+    """Measure, print, write."""
     parts = [_SECTIONS[name]() for name in names or _SECTIONS]
-    head = f"# The convex relaxation\n\nMade by `python -m benchmarks.ctsvm` on: {machine()}. What it is: [ctsvm.md](ctsvm.md).\n"
-    text = "\n".join([head, *parts])
-    if names:
-        print(text)
-    else:
-        write("ctsvm-figures.md", text)
+    head = f"# The convex relaxation\n\nMade by `python -m benchmarks.ctsvm` on: {machine()}. What it is: [ctsvm.md](ctsvm.md)."
+    page = _DOCS / _PAGE
+    write(_PAGE, renewed(page.read_text() if page.exists() else "", head, parts, _TITLES))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,23 @@
+"""Pages of figures of which a part is made anew."""
+
+import pytest
+
+from benchmarks.base import renewed
+
+ORDER = ("One", "Two", "Three")
+PAGE = "# Old\n\nhead\n\n## Two\n\n### within\n\n| 2 |\n\n## Three\n\nthree\n"
+
+
+def test_what_is_not_made_anew_is_kept_and_all_is_in_order() -> None:
+    page = renewed(PAGE, "# New\n", ["## Three\n\n3\n", "## One\n\n1"], ORDER)
+    assert page == "# New\n\n## One\n\n1\n\n## Two\n\n### within\n\n| 2 |\n\n## Three\n\n3\n"
+    assert renewed(page, "# New", [], ORDER) == page
+
+
+def test_a_page_begins_with_its_first_part() -> None:
+    assert renewed("", "# New", ["## Two\n\n2"], ORDER) == "# New\n\n## Two\n\n2\n"
+
+
+def test_a_part_without_a_place_is_not_lost_in_silence() -> None:
+    with pytest.raises(ValueError, match="Four"):
+        renewed(PAGE, "# New", ["## Four\n\n4"], ORDER)
