@@ -89,6 +89,7 @@ async def read_dataset(request: Request, services: Services, name: str | None) -
 
 
 async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
+    place: Place = request.scope[PLACE]
     async with _entered(services.parsing, ExitStack()) as stack:
         body, builder = await in_thread(services.parsing, _begin, request, services, name, stack)
         block = bytearray()
@@ -97,6 +98,7 @@ async def _read_dataset(request: Request, services: Services, name: str | None) 
             if len(block) >= BLOCK_BYTES:
                 await in_thread(services.parsing, _take, body, builder, bytes(block))
                 block.clear()
+                place.grow(builder.held_bytes - place.size)
         return await in_thread(services.parsing, _end, body, builder, bytes(block))
 
 

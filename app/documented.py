@@ -6,6 +6,7 @@ import msgspec
 
 from app.codecs.base import MAX_TEXT
 from app.errors import PROBLEM
+from core.kinds import FIELDS
 
 _MEANINGS = {
     401: "No key was sent, or none that is valid",
@@ -28,12 +29,20 @@ LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength
 LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null takes a label away.", "additionalProperties": LABEL}
 DOCUMENT: dict[str, Any] = {
     "type": "object",
+    "description": "All documents that come together, and all that a model is asked about, are of one kind: indices, features or text.",
     "additionalProperties": False,
-    "required": ["indices"],
+    "oneOf": [{"required": [field]} for field in FIELDS.values()],
     "properties": {
         "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
         "indices": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, "description": "0-based, each once."},
         "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
+        "features": {
+            "type": "object",
+            "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT},
+            "additionalProperties": {"type": "number"},
+            "description": "Values by name, each once.",
+        },
+        "text": {"type": "string", "description": "Any text; a job says how it becomes terms."},
         "label": {"description": "Absent or null: unlabeled.", **LABEL},
     },
 }
@@ -43,7 +52,11 @@ DOCUMENTS: dict[str, Any] = {
     "required": ["documents"],
     "properties": {"documents": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Document"}}},
 }
-_EXAMPLE = {"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}
+_EXAMPLES = {
+    "text": [{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}],
+    "named features": [{"id": "d1", "features": {"goalkeeper": 0.2, "penalty": 0.9}, "label": "sport"}],
+    "vectors": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}],
+}
 
 ENCODING: dict[str, Any] = {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}}
 DOCUMENT_BODY: dict[str, Any] = {
@@ -51,7 +64,10 @@ DOCUMENT_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": {"$ref": "#/components/schemas/Documents"}, "example": {"documents": [_EXAMPLE]}},
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/Documents"},
+                "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},
+            },
             "application/x-ndjson": {
                 "schema": {"type": "string", "description": "A Document a line."},
                 "example": '{"indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}\n{"indices": [4]}\n',

@@ -49,6 +49,9 @@ class Feature(Out):
     """A feature of a linear model."""
 
     feature: int
+    """its number, as vectors have it"""
+    name: str | None = None
+    """of named features and of text, where it is the term; else left out"""
     weight: float
 
 
@@ -140,7 +143,7 @@ def _answer(services: Services, version: Version, model: Model, body: ExplainBod
     content = {
         "model": version.name,
         "version": version.number,
-        "kind": model.facts()["kind"],
+        "kind": model.weight_facts()["kind"],
         "classes": version.classes,
         "weights": [
             {"class": label, "bias": raising.intercept, "for": _shown(raising, named), "against": _shown(lowering, named)}
@@ -165,7 +168,7 @@ def _documents(
             wanted = code if body.class_ is None else version.classes.index(body.class_)
             column = 0 if scored.scores.shape[1] == 1 else wanted
             id = batch.ids[place] if batch.ids else None
-            row = batch.rows.between(place, place + 1)
+            row = scored.rows.between(place, place + 1)
             yield id or str(start + place), version.classes[code], column, explained(model, row, column, body.n)
 
 
@@ -199,7 +202,11 @@ def _shown_document(found: Explanation, named: Named) -> Item:
 def _named(services: Services, version: Version, model: Model, items: NDArray[np.int64]) -> Named:
     """How these items of a model are shown: the one place that knows names of features and ids of training documents. ``items`` ascend."""
     if not isinstance(model, KernelModel):
-        return lambda item: {"feature": item}
+        names = model.vocabulary.named(items)
+        if names is None:
+            return lambda item: {"feature": item}
+        called = dict(zip(items.tolist(), names, strict=True))
+        return lambda item: {"feature": item, "name": called[item]}
     if model.positions is None:
         return lambda item: {"position": None, "id": None}
     positions = dict(zip(items.tolist(), model.positions[items].tolist(), strict=True))

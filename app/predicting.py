@@ -17,8 +17,8 @@ from app.codecs.encoding import Held, free
 from app.scoring import Scored, Unseen, named, score_posted
 from app.services import Services
 from core.errors import Fault, InvalidDocuments
+from core.kinds import checked
 from core.model import Model
-from core.rows import find_faults, sorted_rows
 from workers.contract import Version
 from workers.datasets import Batch
 from workers.errors import LimitExceeded
@@ -98,8 +98,7 @@ def documents_in(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bo
     body = body_of(headers, bounds, held=held)
     position = 0
     for batch in _batches(body, blocks):
-        rows = sorted_rows(batch.rows)
-        faults = find_faults(rows, MAX_FAULTS)
+        rows, faults = checked(batch.rows, MAX_FAULTS)
         if faults:
             raise refusal([named(fault, batch, position) for fault in faults])
         position += rows.n_rows

@@ -7,6 +7,7 @@ from msgspec import Meta
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from app.codecs.base import MAX_FAULTS
+from core.kinds import Kind
 from workers.contract import Dataset, Job, JobState, Label, Problem, Progress, Version
 from workers.errors import NotFound
 from workers.models import Models
@@ -46,8 +47,12 @@ class DatasetOut(Out):
     name: str | None
     n_documents: int
     n_labeled: int
-    n_features: int
-    n_nonzeros: int
+    kind: Kind
+    """of its documents: vectors (indices), named features, or text"""
+    n_features: int | None
+    """null of text: a job says how it becomes terms, and its model how many there are"""
+    n_nonzeros: int | None
+    """null of text"""
     classes: dict[str, int]
     """each class with the number of documents labeled with it"""
     sha256: str
@@ -85,6 +90,8 @@ class JobOut(Out):
     algorithm: str
     options: dict[str, Any]
     seed: int
+    text: dict[str, int] | None
+    """how text becomes terms; null where the documents are none"""
     dataset: str
     start_from: Made | None
     """the version that training starts from"""
@@ -115,6 +122,7 @@ class JobOut(Out):
             algorithm=request.algorithm,
             options=request.options,
             seed=request.seed,
+            text=request.text,
             dataset=request.dataset,
             start_from=Made(name=request.start.name, version=request.start.version) if request.start else None,
             model=Made(name=request.model, version=job.version) if job.version is not None else None,
@@ -178,10 +186,15 @@ class VersionOut(Out):
     algorithm: str
     options: dict[str, Any]
     classes: list[Label]
+    kind: Kind
+    """of the documents that it takes: vectors (indices), named features, or text"""
+    text: dict[str, int] | None
+    """how text became terms; null where the documents are none"""
     n_features: int
+    """of the training documents; of text, its terms"""
     facts: dict[str, str | int] = Field(examples=[{"kind": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}])
     """of its make: ``kind`` (linear or kernel), ``bytes`` as stored, and by kind ``n_seen_features`` or ``kernel`` and ``n_support``, the training
-    documents that it keeps"""
+    documents that it keeps; of named features also ``n_names``, of text ``n_terms`` and ``n_words``"""
     objective: float | None
     status: str
     created_at: AwareDatetime
@@ -275,6 +288,8 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     dataset: str | None = None
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     options: dict[str, Any] = {}
+    text: dict[str, Any] | None = None
+    """how text becomes terms: min_documents, ngrams, max_terms; for documents that are text"""
     start_from: str | None = None
     """name or name@alias of a model to start from, as after some more labels: takes a fraction of the time; not for auto, kernel_svm or ctsvm"""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0

@@ -11,17 +11,21 @@ from fastapi import Request
 from numpy.typing import NDArray
 
 from app.codecs.documents import refusal
+from app.errors import InvalidRequest
 from app.services import Services
 from app.waiting import check_waited_for, while_waited_for
 from core.errors import Fault, InvalidDocuments
+from core.kinds import Kind, Rows, kind_of, spans
 from core.model import Model
 from core.rows import SparseRows
+from core.vocabulary import kind_detail
 from workers.contract import Label
 from workers.datasets import Batch, Documents
 
 T = TypeVar("T")
 _BATCH_ROWS = 1 << 13
 _BATCH_NONZEROS = 1 << 19
+"""or bytes of text"""
 _BATCH_SCORES = 1 << 20
 """numbers, held once or twice each"""
 
@@ -33,12 +37,15 @@ class Scored(NamedTuple):
     """shape (n_rows,), ascending: where they stand in their dataset or body"""
     labels: Sequence[Label | None]
     """shape (n_rows,): as they were given, None where unlabeled"""
+    rows: SparseRows
+    """as the model takes them"""
     scores: NDArray[np.float64]
     """shape (n_rows, n_columns), as the model has them"""
+    kind: Kind
     unseen: int
-    """how many values are of features that the model never saw"""
-    n_nonzeros: int
-    """how many values there are"""
+    """how many values are of features that the model never saw; of text, words"""
+    n_values: int
+    """how many there are"""
 
 
 class Unseen:
@@ -46,17 +53,20 @@ class Unseen:
 
     def __init__(self) -> None:
         self._unseen = self._all = 0
+        self._noun = _NOUNS["vectors"]
 
     def count(self, scored: Scored) -> None:
         """Take note of a batch."""
         self._unseen += scored.unseen
-        self._all += scored.n_nonzeros
+        self._all += scored.n_values
+        self._noun = _NOUNS[scored.kind]
 
     def warnings(self) -> list[str]:
         """What is to be said of it."""
-        if not self._unseen:
-            return []
-        return [f"{self._unseen} of {self._all} values are of features that the model never saw; they count as zero"]
+        return [f"{self._unseen} of {self._all} {self._noun} that the model never saw; they count as zero"] if self._unseen else []
+
+
+_NOUNS: dict[Kind, str] = {"vectors": "values are of features", "features": "values are of features", "text": "words are such"}
 
 
 async def apart(request: Request, services: Services, function: Callable[..., T], *arguments: Any) -> T:
@@ -72,7 +82,7 @@ async def apart(request: Request, services: Services, function: Callable[..., T]
 def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
     """All documents of a body, given as batches of checked rows: each is scored as it comes, so that no copy is made of the whole.
 
-    Raises InvalidDocuments if the model cannot score one.
+    Raises InvalidDocuments if the model cannot score one, or takes documents of another kind.
     """
     start = 0
     for batch in batches:
@@ -86,26 +96,39 @@ def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
 
 
 def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64] | None = None) -> Iterator[Scored]:
-    """Documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,)."""
+    """Documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,); raises InvalidRequest for those of another kind."""
+    check_kind(model, documents)
     labels = np.array([*documents.classes, None], object)
     for chosen in _spans(documents.rows, positions, model):
-        yield _scored(model, rows_at(documents, chosen), chosen, labels[documents.codes[chosen]].tolist())
+        yield _scored(model, _taken(documents.rows, chosen), chosen, labels[documents.codes[chosen]].tolist())
 
 
-def rows_at(documents: Documents, positions: NDArray[np.int64]) -> SparseRows:
-    """The rows of few documents of a dataset, those at ascending ``positions``, as models take them."""
+def check_kind(model: Model, documents: Documents) -> None:
+    """Raises InvalidRequest if a dataset is of another kind than a model takes."""
+    kind = kind_of(documents.rows)
+    if kind != model.vocabulary.kind:
+        raise InvalidRequest("dataset", kind_detail(model.vocabulary.kind, kind))
+
+
+def rows_at(model: Model, documents: Documents, positions: NDArray[np.int64]) -> SparseRows:
+    """The rows of few documents of a dataset, those at ascending ``positions``, as the model takes them."""
+    return model.vocabulary.read(_taken(documents.rows, positions)).rows
+
+
+def _taken(rows: Rows, positions: NDArray[np.int64]) -> Rows:
     if len(positions) and int(positions[-1] - positions[0]) + 1 == len(positions):
-        return documents.rows.between(int(positions[0]), int(positions[-1]) + 1)
-    return documents.rows.taken(positions)
+        return rows.between(int(positions[0]), int(positions[-1]) + 1)
+    return rows.taken(positions)
 
 
-def _scored(model: Model, rows: SparseRows, positions: NDArray[np.int64], labels: Sequence[Label | None]) -> Scored:
+def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequence[Label | None]) -> Scored:
     check_waited_for()
-    scores, unseen = model.scores_and_unseen(rows)
-    return Scored(positions, labels, scores, unseen, rows.n_nonzeros)
+    read = model.vocabulary.read(rows)
+    scores, unseen = model.scores_and_unseen(read.rows)
+    return Scored(positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values)
 
 
-def _spans(rows: SparseRows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:
+def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:
     """Consecutive parts of ``positions`` whose rows and scores are little memory; a single row may be as long as it likes."""
     n_columns = 1 if len(model.classes) == 2 else len(model.classes)
     most = max(1, min(_BATCH_ROWS, _BATCH_SCORES // n_columns))
@@ -113,13 +136,9 @@ def _spans(rows: SparseRows, positions: NDArray[np.int64] | None, model: Model) 
     for block in range(0, n_chosen, most):
         end = min(block + most, n_chosen)
         chosen = np.arange(block, end) if positions is None else positions[block:end]
-        ends = np.cumsum(rows.indptr[chosen + 1] - rows.indptr[chosen])
-        start = 0
-        while start < len(chosen):
-            before = int(ends[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, before + _BATCH_NONZEROS, "right")))
+        ends = np.concatenate([[0], np.cumsum(rows.indptr[chosen + 1] - rows.indptr[chosen])])
+        for start, stop in spans(ends, most, _BATCH_NONZEROS):
             yield chosen[start:stop]
-            start = stop
 
 
 def named(fault: Fault, batch: Batch, position: int) -> Fault:

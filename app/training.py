@@ -12,6 +12,9 @@ from app.bodies import make_dataset
 from app.errors import InvalidRequest
 from app.schemas import JobBody
 from app.services import Services
+from core.errors import InvalidOption
+from core.kinds import KINDS
+from core.options import TextOptions
 from core.registry import OFFERED
 from core.registry import algorithm as find_algorithm
 from core.requests import check_options
@@ -76,13 +79,15 @@ def _submit_documents(services: Services, body: JobBody, maker: _Maker) -> tuple
 
 def _submit(services: Services, body: JobBody, maker: _Maker, dataset: Dataset) -> tuple[Job, bool]:
     options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes], dataset.n_documents)
+    text = _text(body, dataset)
     job, created = services.jobs.submit(
         dataset=dataset.id,
         model=body.model,
         algorithm=body.algorithm,
         options=options.model_dump(mode="json", by_alias=True),
         seed=body.seed,
-        start=_start(services, body),
+        text=text,
+        start=_start(services, body, dataset),
         idempotency_key=maker.key,
         fingerprint=maker.fingerprint,
         caller=maker.caller,
@@ -95,11 +100,25 @@ def _submit(services: Services, body: JobBody, maker: _Maker, dataset: Dataset) 
     return job, created
 
 
-def _start(services: Services, body: JobBody) -> Publication | None:
+def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:
+    """How text becomes terms, all of it, so that a version tells what it was trained with; None for a dataset of another kind."""
+    if dataset.kind == "text":
+        try:
+            return TextOptions.parse(body.text or {}).model_dump()
+        except InvalidOption as error:
+            raise InvalidRequest(f"text.{error.field}", error.detail) from None
+    if body.text is not None:
+        raise InvalidRequest("text", f"says how text becomes terms, but the documents are {KINDS[dataset.kind]}")
+    return None
+
+
+def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication | None:
     """The version to start from, fixed now: later versions and moved aliases do not change what a job was asked."""
     if body.start_from is None:
         return None
     version = services.models.resolve(body.start_from)
+    if version.kind != dataset.kind:
+        raise InvalidRequest("start_from", f"the model was trained on {KINDS[version.kind]}, but the documents are {KINDS[dataset.kind]}")
     return Publication(name=version.name, version=version.number)
 
 
@@ -123,4 +142,5 @@ def _fingerprint(body: JobBody) -> str:
     documents = msgspec.json.decode(body.documents) if _has_documents(body) else None
     meaning = {"dataset": body.dataset, "documents": documents, "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
+    meaning |= {} if body.text is None else {"text": body.text}
     return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.kernel.function import Kernel, Values
 from core.model import Arrays, Model, Terms, Weights
-from core.rows import SparseRows, filled
+from core.rows import SparseRows, filled, sorted_rows
 
 _BLOCK = 1 << 22
 """kernel values, and numbers of dense rows, held at once"""
@@ -38,8 +38,8 @@ class KernelModel(Model):
     """shape (n_support,): where the support rows stand among the documents of training; None of models from when that was not kept"""
 
     @property
-    def nbytes(self) -> int:
-        """Memory that the loaded model takes, with its support rows as they are kept to predict by."""
+    def weight_bytes(self) -> int:
+        """See Model; of the support rows, as they are kept to predict by."""
         kept = self._dense.nbytes if self._is_dense else self.support.n_nonzeros * 8 + 8 * len(self.features)
         return self._bytes_worth_a_table + kept + sum(table.nbytes for table in self._table)
 
@@ -81,27 +81,35 @@ class KernelModel(Model):
         items = np.flatnonzero(self.weights[:, column])
         return Weights(items, self.weights[items, column], float(self.intercepts[column]))
 
-    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """Arrays to store as tensors, and what else to store as JSON."""
+    def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """See Model."""
         arrays: Arrays = {"features": self.features, "weights": self.weights, "intercepts": self.intercepts}
         first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
         arrays |= {"indptr": self.support.indptr - first, "indices": self.support.indices[first:last], "values": self.support.values[first:last]}
         arrays |= {} if self.positions is None else {"positions": self.positions}
         meta = {"kind": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
-        return arrays, meta | self._stored_calibration()
+        return arrays, meta
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
-        """The inverse of ``to_arrays``."""
+        """The inverse of ``weights_to_arrays``."""
         support = SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(arrays["features"]))
         kernel = Kernel(**meta["kernel"])
         features, weights, intercepts = arrays["features"], arrays["weights"], arrays["intercepts"]
         return cls(list(meta["classes"]), meta["n_features"], features, support, weights, intercepts, kernel, positions=arrays.get("positions"))
 
-    def facts(self) -> dict[str, str | int]:
-        """Its kind, kernel and size, and how many of the training documents it keeps."""
-        size = sum(array.nbytes for array in self.to_arrays()[0].values())
-        return {"kind": "kernel", "kernel": self.kernel.name, "bytes": size, "n_support": self.support.n_rows}
+    def weight_facts(self) -> dict[str, str | int]:
+        """Its kind and kernel, and how many of the training documents it keeps."""
+        return {"kind": "kernel", "kernel": self.kernel.name, "n_support": self.support.n_rows}
+
+    def renumbered(self, numbers: NDArray[np.int64]) -> Self:
+        """See Model."""
+        features = numbers[self.features]
+        order = np.argsort(features)
+        first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
+        indices = np.argsort(order).astype(np.uint32)[self.support.indices[first:last]]
+        support = SparseRows(self.support.indptr - first, indices, self.support.values[first:last], len(features))
+        return replace(self, n_features=int(features.max(initial=-1)) + 1, features=features[order].astype(np.uint32), support=sorted_rows(support))
 
     @property
     def _bytes_worth_a_table(self) -> int:
@@ -131,7 +139,7 @@ class KernelModel(Model):
         """The support rows as a SciPy matrix of shape (n_seen, n_support)."""
         from scipy.sparse import csr_array  # loaded by the first prediction of such a model: it takes a second
 
-        arrays = self.to_arrays()[0]
+        arrays = self.weights_to_arrays()[0]
         shape = (self.support.n_rows, len(self.features))
         return csr_array((arrays["values"], arrays["indices"].astype(np.int64), arrays["indptr"]), shape=shape).T.tocsr()
 

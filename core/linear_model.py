@@ -1,7 +1,7 @@
 """The model of the linear family: a coefficient for each feature that training saw."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -37,8 +37,8 @@ class LinearModel(Model):
     """shape (n_columns,)"""
 
     @property
-    def nbytes(self) -> int:
-        """Memory that the loaded model takes, its look-up tables included."""
+    def weight_bytes(self) -> int:
+        """See Model; the look-up tables are included."""
         table = self._coefficients
         arrays: list[NDArray[Any]] = [self.features, self.coefficients, table.coefficients, table.seen, *([] if table.by_feature else self._table)]
         return sum(array.nbytes for array in arrays)
@@ -79,19 +79,27 @@ class LinearModel(Model):
         """Features and their coefficients."""
         return Weights(self.features.astype(np.int64), self.coefficients[:, column], float(self.intercepts[column]))
 
-    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """Arrays to store as tensors, and what else to store as JSON."""
+    def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """See Model."""
         arrays: Arrays = {"features": self.features, "coefficients": self.coefficients, "intercepts": self.intercepts}
-        return arrays, {"kind": "linear", "classes": list(self.classes), "n_features": self.n_features, **self._stored_calibration()}
+        return arrays, {"kind": "linear", "classes": list(self.classes), "n_features": self.n_features}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
-        """The inverse of ``to_arrays``."""
+        """The inverse of ``weights_to_arrays``."""
         return cls(list(meta["classes"]), meta["n_features"], arrays["features"], arrays["coefficients"], arrays["intercepts"])
 
-    def facts(self) -> dict[str, str | int]:
-        """Its kind and size, and how many features have a coefficient."""
-        return {"kind": "linear", "bytes": sum(array.nbytes for array in self.to_arrays()[0].values()), "n_seen_features": len(self.features)}
+    def weight_facts(self) -> dict[str, str | int]:
+        """Its kind, and how many features have a coefficient."""
+        return {"kind": "linear", "n_seen_features": len(self.features)}
+
+    def renumbered(self, numbers: NDArray[np.int64]) -> Self:
+        """See Model."""
+        features = numbers[self.features]
+        order = np.argsort(features)
+        return replace(
+            self, n_features=int(features.max(initial=-1)) + 1, features=features[order].astype(np.uint32), coefficients=self.coefficients[order]
+        )
 
     @property
     def _bytes_worth_a_table(self) -> int:

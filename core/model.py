@@ -4,13 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.calibration import Calibration
 from core.rows import SparseRows
+from core.vocabulary import NUMBERS, Vocabulary
 
 _TABLE_BYTES = 64 << 20
 
@@ -67,11 +68,18 @@ class Model(ABC):
     """shape (n_seen,), ascending: the features that occurred in training"""
     calibration: Calibration | None = field(default=None, kw_only=True)
     """how scores become probabilities, if that is known"""
+    vocabulary: Vocabulary = field(default=NUMBERS, kw_only=True)
+    """what the features stand for: it makes rows of documents"""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the loaded model takes, with what it makes for itself to read and predict by."""
+        return self.weight_bytes + self.vocabulary.nbytes
 
     @property
     @abstractmethod
-    def nbytes(self) -> int:
-        """Memory that the loaded model takes, with what it makes for itself to predict by."""
+    def weight_bytes(self) -> int:
+        """Memory of what it predicts by."""
 
     @property
     @abstractmethod
@@ -91,12 +99,16 @@ class Model(ABC):
         """All items that may have a weight in a column of scores."""
 
     @abstractmethod
-    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """Arrays to store as tensors, and what else to store as JSON; the JSON names the ``kind``."""
+    def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """What it predicts by, as arrays and JSON, which names the ``kind``."""
 
     @abstractmethod
-    def facts(self) -> dict[str, str | int]:
-        """What the owner of the model may like to know of its make: its ``kind``, its ``bytes`` and what else there is to tell."""
+    def weight_facts(self) -> dict[str, str | int]:
+        """What there is to tell of a model of its kind."""
+
+    @abstractmethod
+    def renumbered(self, numbers: NDArray[np.int64]) -> Self:
+        """The same model of features with other numbers: of feature ``i``, ``numbers[i]``; all different."""
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> "Model":
@@ -110,7 +122,20 @@ class Model(ABC):
 
             model = LinearModel.read(arrays, meta)
         stored = meta.get("calibration")
-        return model if stored is None else replace(model, calibration=Calibration.read(stored))
+        calibration = None if stored is None else Calibration.read(stored)
+        return replace(model, calibration=calibration, vocabulary=Vocabulary.from_arrays(arrays, meta.get("vocabulary", {})))
+
+    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """Arrays to store as tensors, and what else to store as JSON."""
+        arrays, meta = self.weights_to_arrays()
+        named, vocabulary = self.vocabulary.to_arrays()
+        calibration = {} if self.calibration is None else {"calibration": self.calibration.to_json()}
+        return arrays | named, meta | calibration | {"vocabulary": vocabulary}
+
+    def facts(self) -> dict[str, str | int]:
+        """What the owner of the model may like to know of its make: its ``kind``, its ``bytes`` and what else there is to tell."""
+        size = sum(array.nbytes for array in self.to_arrays()[0].values())
+        return self.weight_facts() | {"bytes": size} | self.vocabulary.facts()
 
     def scores(self, rows: SparseRows) -> NDArray[np.float64]:
         """shape (n_rows, n_columns)."""
@@ -129,10 +154,6 @@ class Model(ABC):
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """shape (n_rows, n_classes), or None for a model that was not calibrated."""
         return None if self.calibration is None else self.calibration.probabilities(scores)
-
-    def _stored_calibration(self) -> dict[str, Any]:
-        """Its part of the JSON."""
-        return {} if self.calibration is None else {"calibration": self.calibration.to_json()}
 
     @property
     def finite(self) -> bool:

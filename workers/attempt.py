@@ -1,7 +1,8 @@
 """One attempt at a training job, from the claim to the outcome."""
 
 import traceback
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +14,8 @@ from core.errors import HalfmoonError
 from core.memory import remedy, training_bytes
 from core.registry import algorithm as find_algorithm
 from core.result import Status
+from core.rows import SparseRows
+from core.watch import Stopped
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
 from workers.datasets import Datasets, Documents
 from workers.errors import JobTooLarge, LiveUnavailable, NotFound, QueueUnavailable, StoreDamaged, StoreFull, Unavailable
@@ -23,6 +26,7 @@ from workers.models import Models
 from workers.patience import Patience
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.queue import Queue
+from workers.reading import reading
 from workers.reconcile import Reconciler
 from workers.results import store_results, usable
 from workers.storage import Store
@@ -155,6 +159,8 @@ class Attempts:
             return _ended(attempt, JobState.FAILED, error=problem_of(error))
         except Unavailable:
             raise
+        except Stopped:
+            return _stopped(attempt, heart.reason, self._parts.job_seconds)
         except Exception as error:
             if not isinstance(error, HalfmoonError):
                 _log.error("training failed", job=request.id, attempt=attempt.number, traceback=traceback.format_exc())
@@ -173,32 +179,33 @@ class Attempts:
         # imported late: Numba takes a second to load, and only who trains needs it
         from core.training import train
 
-        rows, codes, classes, _ = documents
-        self._check_memory(request, documents)
-        threads = self._parts.threads or None
-        start = None
-        if request.start is not None:
-            models = Models(self._parts.store)
-            start = models.load(models.version(request.start.name, request.start.version))
-        return train(
-            rows,
-            codes,
-            classes,
-            request.algorithm,
-            request.options,
-            seed=request.seed,
-            start=start,
-            observer=heart.observe,
-            threads=threads,
-            max_model_bytes=self._parts.max_model_bytes,
-        )
+        parts, codes = self._parts, documents.codes
+        with ExitStack() as stack:
+            begun = partial(reading, parts.store, documents.rows, request.text, heart.observe, parts.max_job_bytes)
+            read = self._patience.insist(lambda: stack.enter_context(begun()), lambda: heart.reason is not None)
+            self._check_memory(request, read.rows, int(np.count_nonzero(codes >= 0)), len(documents.classes))
+            start = None
+            if request.start is not None:
+                models = Models(parts.store)
+                start = read.renumbered(models.load(models.version(request.start.name, request.start.version)))
+            training = train(
+                read.rows,
+                codes,
+                documents.classes,
+                request.algorithm,
+                request.options,
+                seed=request.seed,
+                start=start,
+                observer=read.told(heart.observe),
+                threads=parts.threads or None,
+                max_model_bytes=parts.max_model_bytes,
+            )
+        return replace(training, model=replace(training.model, vocabulary=read.vocabulary))
 
-    def _check_memory(self, request: JobRequest, documents: Documents) -> None:
+    def _check_memory(self, request: JobRequest, rows: SparseRows, n_labeled: int, n_classes: int) -> None:
         """Raises JobTooLarge for what the kernel would kill halfway."""
-        rows = documents.rows
         options = find_algorithm(request.algorithm).options.parse(request.options)
-        n_labeled = int(np.count_nonzero(documents.codes >= 0))
-        needed = training_bytes(options, rows.n_rows, n_labeled, rows.n_nonzeros, rows.n_features, len(documents.classes))
+        needed = training_bytes(options, rows.n_rows, n_labeled, rows.n_nonzeros, rows.n_features, n_classes)
         if needed > self._parts.max_job_bytes:
             raise JobTooLarge(needed, self._parts.max_job_bytes, remedy(options, rows.n_rows, n_labeled))
 

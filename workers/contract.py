@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from core.kinds import Kind
 from core.result import Status
 
 Label = str | int
@@ -49,8 +50,12 @@ class Dataset(Record):
     name: str | None
     n_documents: int
     n_labeled: int
-    n_features: int
-    n_nonzeros: int
+    kind: Kind = "vectors"
+    """of its documents"""
+    n_features: int | None
+    """null of text: what its terms are depends on who asks"""
+    n_nonzeros: int | None
+    """null of text"""
     classes: list[tuple[Label, int]]
     """each class with the number of documents labeled with it, sorted (integers by value, strings by code point)"""
     sha256: str
@@ -60,7 +65,8 @@ class Dataset(Record):
     documents: str
     """id of the dataset under which the rows and ids are stored"""
     files: dict[str, File]
-    """``indptr``, ``indices``, ``values``, ``labels`` (.npy) and, unless ids are positions, ``ids`` (NDJSON)"""
+    """``labels`` (.npy) and, unless ids are positions, ``ids`` (NDJSON); of vectors ``indptr``, ``indices``, ``values`` (.npy), of named features
+    also ``names`` (NDJSON); of text ``indptr`` and ``text`` (.npy, UTF-8)"""
 
 
 class JobState(StrEnum):
@@ -89,6 +95,8 @@ class JobRequest(Record):
     options: dict[str, Any]
     """all of them, those left out by the client with the defaults of the day, so that a version tells what it was trained with"""
     seed: int
+    text: dict[str, int] | None = None
+    """how text becomes terms, likewise; null of a dataset of another kind"""
     start: "Publication | None" = None
     """the model to start from"""
     key: str | None = None
@@ -159,7 +167,12 @@ class Version(Record):
     algorithm: str
     options: dict[str, Any]
     classes: list[Label]
+    kind: Kind = "vectors"
+    """of the documents that it takes"""
+    text: dict[str, int] | None = None
+    """how text became terms"""
     n_features: int
+    """of the training documents; of text the number of its terms"""
     facts: dict[str, str | int] = {}
     """of the model's make: its ``kind`` and ``bytes``, and what else there is to tell of that kind, as how many documents it keeps"""
     objective: float | None

@@ -215,6 +215,8 @@ class Models:
             algorithm=request.algorithm,
             options=request.options,
             classes=meta["classes"],
+            kind=meta.get("vocabulary", {}).get("kind", "vectors"),
+            text=request.text,
             n_features=meta["n_features"],
             facts=meta.get("facts", {}),
             objective=outcome.objective,

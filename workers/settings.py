@@ -20,6 +20,7 @@ class Limits(NamedTuple):
 
     documents: int = 5_000_000
     features: int = 2**31
+    names: int = 1_000_000
     nonzeros: int = 1_000_000_000
     classes: int = 1_000
     bytes: int = 16 * 2**30
@@ -60,6 +61,8 @@ class Settings(BaseSettings):
     """Documents that one dataset may have."""
     max_features: Annotated[int, Field(ge=1, le=2**31)] = Limits().features
     """Features that one dataset may have: every index is below this."""
+    max_names: Count = Limits().names
+    """Named features that one dataset may have; the gateway holds their names in memory until the upload ends."""
     max_nonzeros: Count = Limits().nonzeros
     """Nonzero values that one dataset may have."""
     max_classes: Annotated[int, Field(ge=2)] = Limits().classes
@@ -79,6 +82,7 @@ class Settings(BaseSettings):
         return Limits(
             documents=self.max_documents,
             features=self.max_features,
+            names=self.max_names,
             nonzeros=self.max_nonzeros,
             classes=self.max_classes,
             bytes=self.max_dataset_bytes,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Annotated, Any
 
 import msgspec
@@ -10,21 +10,28 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT
+from app.codecs.features import feature_fault, named_rows
+from app.codecs.numbers import rows_of
 from app.codecs.text import WrongJson, decoded
 from core.errors import Fault, InvalidDocuments
+from core.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
 from core.rows import MAX_FEATURES, SparseRows
 from workers.datasets import Batch
 
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
 Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+_VECTORS: tuple[Kind, ...] = ("vectors",)
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Document(Struct, forbid_unknown_fields=True, gc=False):
-    """One document of any of the JSON bodies."""
+    """One document of any of the JSON bodies: exactly one of ``indices``, ``features`` and ``text`` is there."""
 
-    indices: list[Index]
+    indices: list[Index] | None = None
     values: list[float] | None = None
+    features: msgspec.Raw = msgspec.Raw()
+    """parsed when all of a batch are known to have some: see ``app.codecs.features``"""
+    text: str | None = None
     label: Text | Integer | None = None
     id: Text | None = None
 
@@ -34,41 +41,97 @@ class BatchMaker:
 
     def __init__(self) -> None:
         self.position = 0
+        self._kind: Kind | None = None
 
     def batch(self, documents: Sequence[Document]) -> Batch:
-        """The arrays of these documents; raises InvalidDocuments where ``values`` and ``indices`` differ in length."""
-        lengths = np.fromiter((len(d.indices) for d in documents), np.int64, len(documents))
-        self._check_lengths(documents, lengths)
+        """The rows of these documents, of one kind with those before; raises InvalidDocuments."""
+        rows = self._rows(documents)
+        ids = [d.id for d in documents]
+        self.position += len(documents)
+        return Batch(rows, [d.label for d in documents], ids if any(ids) else None)
+
+    def _rows(self, documents: Sequence[Document]) -> Rows:
+        self._kind = self._kind_of(documents)
+        match self._kind:
+            case "vectors":
+                return self._vectors(documents)
+            case "features":
+                return self._named(documents)
+            case "text":
+                return TextRows.of([document.text or "" for document in documents])
+
+    def _kind_of(self, documents: Sequence[Document]) -> Kind:
+        """The one kind of the documents, now and before; raises InvalidDocuments."""
+        given = list(map(_kinds, documents))
+        kind = _first_kind(given) if self._kind is None else self._kind
+        if set(given) != {(kind,)} or (kind != "vectors" and any(document.values is not None for document in documents)):
+            faults = (self._kind_fault(document, kinds, kind) for document, kinds in zip(documents, given, strict=True))
+            self._refuse(documents, faults)
+        return kind
+
+    @staticmethod
+    def _kind_fault(document: Document, kinds: tuple[Kind, ...], kind: Kind) -> tuple[str, str] | None:
+        """Field and detail of what keeps a document from being of this kind."""
+        if not kinds:
+            return FIELDS[kind], f"is missing; a document has one of {', '.join(FIELDS.values())}"
+        if len(kinds) > 1:
+            return FIELDS[kinds[-1]], f"is given beside {FIELDS[kinds[0]]}; a document has one of {', '.join(FIELDS.values())}"
+        if kinds != (kind,):
+            return FIELDS[kinds[0]], f"documents before have {FIELDS[kind]}; all that come together are of one kind"
+        if kind != "vectors" and document.values is not None:
+            return "values", f"are only of use beside {FIELDS['vectors']}"
+        return None
+
+    def _vectors(self, documents: Sequence[Document]) -> SparseRows:
+        indices = [document.indices or [] for document in documents]
+        lengths = np.fromiter(map(len, indices), np.int64, len(documents))
+        self._refuse(documents, map(_length_fault, documents))
         indptr = np.zeros(len(documents) + 1, np.int64)
         np.cumsum(lengths, out=indptr[1:])
         total = int(indptr[-1])
-        indices = np.fromiter(chain.from_iterable([d.indices for d in documents]), np.uint32, total)
+        columns = np.fromiter(chain.from_iterable(indices), np.uint32, total)
         values = np.fromiter(chain.from_iterable([_values(d) for d in documents]), np.float64, total)
-        ids = [d.id for d in documents]
-        self.position += len(documents)
-        return Batch(rows_of(indptr, indices, values), [d.label for d in documents], ids if any(ids) else None)
+        return rows_of(indptr, columns, values)
 
-    def _check_lengths(self, documents: Sequence[Document], lengths: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-        given = np.fromiter((len(d.indices) if d.values is None else len(d.values) for d in documents), np.int64, len(documents))
-        faults = []
-        for at in np.flatnonzero(given != lengths)[:MAX_FAULTS].tolist():
-            name = documents[at].id or str(self.position + at)
-            faults.append(Fault(name, "values", f"has {given[at]} numbers, but indices has {lengths[at]}"))
-        if faults:
-            raise refusal(faults)
+    def _named(self, documents: Sequence[Document]) -> NamedRows:
+        features = [document.features for document in documents]
+        try:
+            return named_rows(features)
+        except WrongJson as error:
+            self._refuse(documents, map(feature_fault, features))
+            raise refusal([Fault("", "features", error.detail)]) from None
 
-
-def rows_of(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any], n_features: int | None = None) -> SparseRows:
-    """Rows of these arrays, by default of no more features than occur."""
-    if n_features is None:
-        n_features = int(indices.max()) + 1 if len(indices) else 0
-    return SparseRows(indptr.astype(np.int64, copy=False), indices.astype(np.uint32, copy=False), narrowed(values), n_features)
+    def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
+        """Raises InvalidDocuments for the first documents that have a field and detail to be refused for."""
+        found = ((at, fault) for at, fault in enumerate(faults) if fault is not None)
+        named = [Fault(documents[at].id or str(self.position + at), *fault) for at, fault in islice(found, MAX_FAULTS)]
+        if named:
+            raise refusal(named)
 
 
-def narrowed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Values as they are stored, in C order; one too large for float32 becomes infinite, which the check of all rows refuses."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32, order="C", copy=False)
+def _length_fault(document: Document) -> tuple[str, str] | None:
+    n_values, n_indices = len(document.values or ()), len(document.indices or ())
+    if document.values is None or n_values == n_indices:
+        return None
+    return "values", f"has {n_values} numbers, but indices has {n_indices}"
+
+
+def _first_kind(given: Sequence[tuple[Kind, ...]]) -> Kind:
+    """The kind of the first document that is of one."""
+    for kinds in given:
+        if len(kinds) == 1:
+            return kinds[0]
+    return "vectors"
+
+
+def _kinds(document: Document) -> tuple[Kind, ...]:
+    """Of which kinds a document is at once; null is as good as nothing."""
+    if document.indices is not None and document.text is None and not document.features:
+        return _VECTORS
+    found: list[Kind] = ["vectors"] if document.indices is not None else []
+    found += ["features"] if bytes(document.features) not in (b"", b"null") else []
+    found += ["text"] if document.text is not None else []
+    return tuple(found)
 
 
 def refusal(faults: Sequence[Fault]) -> InvalidDocuments:
@@ -100,4 +163,4 @@ def _id_in(text: bytes | bytearray) -> str:
 
 
 def _values(document: Document) -> Iterable[float]:
-    return repeat(1.0, len(document.indices)) if document.values is None else document.values
+    return repeat(1.0, len(document.indices or ())) if document.values is None else document.values

@@ -14,7 +14,7 @@ from workers.errors import LimitExceeded
 
 Text = bytes | bytearray
 
-# A valid document has no object inside, so braces outside strings bound it. These find where documents end; msgspec parses them.
+# A valid document has at most one object inside, so counting braces outside strings finds where it ends; msgspec parses it.
 _PLAIN = re.compile(rb'(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
@@ -193,6 +193,7 @@ class Unfinished:
 
     def __init__(self) -> None:
         self._seen = 0
+        self._depth = self._objects = 0
         self._in_string = False
 
     def end_of_document(self, text: Text, at: int) -> int | None:
@@ -203,13 +204,19 @@ class Unfinished:
                 return end
             if not text.startswith(b"{", at):
                 return None
-            self._seen = 1
-        place = self._pass(text, at + self._seen)
-        if place == len(text) or self._in_string:
-            self._seen = place - at
-            return 0
+            self._seen, self._depth, self._objects = 1, 1, 0
+        place = at + self._seen
+        while self._depth and self._objects <= 1:
+            place = self._pass(text, place)
+            if place == len(text) or self._in_string:
+                self._seen = place - at
+                return 0
+            opens = text.startswith(b"{", place)
+            self._depth += 1 if opens else -1
+            self._objects += opens
+            place += 1
         self._seen = 0
-        return place + 1 if text.startswith(b"}", place) else None
+        return None if self._depth else place
 
     def _pass(self, text: Text, place: int) -> int:
         """To the first brace outside strings, or as far as the text is whole; an escape that is cut waits for its other half."""

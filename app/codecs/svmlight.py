@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.documents import rows_of
 from app.codecs.lines import LinesDecoder, WrongLine
+from app.codecs.numbers import rows_of
 from core.errors import Fault
 from core.rows import MAX_FEATURES
 from workers.datasets import Batch

@@ -18,6 +18,7 @@ from app.routes.paging import Cursor, Limit
 from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
 from app.services import Has, Services, services_of
 from app.training import submit
+from core.options import TextOptions
 from core.registry import OFFERED
 from workers.contract import JobState
 from workers.errors import Conflict, LiveUnavailable
@@ -40,8 +41,13 @@ _OPTIONS = {
     "anyOf": [each.options.model_json_schema() | {"title": each.name} for each in OFFERED.values()],
     "default": {},
 }
+_TERMS = {
+    "description": "How text becomes terms; for documents that are text.",
+    "anyOf": [{"type": "null"}, TextOptions.model_json_schema()],
+    "default": None,
+}
 _SUBMIT: dict[str, Any] = {
-    **json_body(JobBody, _EXAMPLE, model=NAME, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS),
+    **json_body(JobBody, _EXAMPLE, model=NAME, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS, text=_TERMS),
     "parameters": [_KEY, ENCODING],
 }
 _TEXT = {"schema": {"type": "string"}}

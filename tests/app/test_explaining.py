@@ -11,7 +11,7 @@ import pytest
 from core.linear_model import LinearModel
 from core.training import train
 from tests.app.conftest import Gateway, problem_of, publish
-from tests.workers.conftest import make_dataset
+from tests.workers.conftest import make_dataset, sparse
 from workers.datasets import Datasets
 
 DOCUMENTS = [{"id": "x", "indices": [0, 1], "values": [2.0, 0.5]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
@@ -80,7 +80,7 @@ def kernel_version(gateway: Gateway) -> tuple[str, list[str]]:
     """A published kernel model; the dataset it was trained on, and the ids of that."""
     dataset = make_dataset(gateway.store)
     documents = Datasets(gateway.store).open(dataset.id)
-    model = train(documents.rows, np.array(documents.codes), ["no", "yes"], "cccp_tsvm", {"gamma": 0.5}).model
+    model = train(sparse(documents.rows), np.array(documents.codes), ["no", "yes"], "cccp_tsvm", {"gamma": 0.5}).model
     publish(gateway.store, dataset=dataset.id, model=model)
     return dataset.id, list(documents.ids)
 
@@ -88,7 +88,7 @@ def kernel_version(gateway: Gateway) -> tuple[str, list[str]]:
 def test_a_kernel_model_shows_training_documents(gateway: Gateway) -> None:
     dataset, ids = kernel_version(gateway)
     documents = Datasets(gateway.store).open(dataset)
-    row = documents.rows.between(3, 4)
+    row = sparse(documents.rows).between(3, 4)
     span = slice(int(row.indptr[0]), int(row.indptr[1]))
     asked = {"id": "again", "indices": row.indices[span].tolist(), "values": row.values[span].tolist()}
     found = explain(gateway, {"documents": [asked], "n": 3})

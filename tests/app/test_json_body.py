@@ -13,6 +13,7 @@ from app.codecs.base import BLOCK_BYTES
 from app.codecs.json_body import JsonDecoder
 from core.errors import InvalidDocuments
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+from tests.workers.conftest import sparse
 from workers.errors import LimitExceeded
 
 DOCUMENTS: list[dict[str, Any]] = [
@@ -31,7 +32,7 @@ def decode(pieces: list[bytes], longest: int = 10**6) -> list[tuple[list[int], A
     found = []
     for rows, labels, ids in batches:
         for place, label in enumerate(labels):
-            indices = rows.indices[rows.indptr[place] : rows.indptr[place + 1]].tolist()
+            indices = sparse(rows).indices[rows.indptr[place] : rows.indptr[place + 1]].tolist()
             found.append((indices, label, ids[place] if ids else None))
     return found
 

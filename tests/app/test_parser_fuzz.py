@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,7 +24,7 @@ from app.predicting import documents_in
 from app.schemas import AliasBody, JobBody, LabelsBody
 from app.tensors import documents_of
 from core.errors import InvalidDocuments
-from core.rows import SparseRows
+from core.kinds import FIELDS, NamedRows, Rows, TextRows
 from workers.errors import LimitExceeded
 
 BOUNDS = Bounds(body_bytes=100_000, unpacked_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
@@ -37,8 +38,16 @@ def npz(**arrays: object) -> bytes:
 
 
 GOOD: dict[str, list[bytes]] = {
-    "application/json": [b'{"documents": [{"id": "a", "indices": [0, 7], "values": [1, -2.5e3], "label": "x"}, {"indices": [], "label": null}]}'],
-    "application/x-ndjson": [b'{"id": "a\\u00e9", "indices": [0, 7], "values": [1.5, 2]}\n{"indices": [3], "label": 4}\n'],
+    "application/json": [
+        b'{"documents": [{"id": "a", "indices": [0, 7], "values": [1, -2.5e3], "label": "x"}, {"indices": [], "label": null}]}',
+        b'{"documents": [{"id": "a", "text": "a } \\" { \\u00e9", "label": "x"}, {"text": ""}, {"label": 3, "text": "b"}]}',
+        b'{"documents": [{"features": {"a}": 1, "b\\"": -2.5e3}, "label": "x"}, {"features": {}}, {"id": "c", "features": {"b": 0}}]}',
+    ],
+    "application/x-ndjson": [
+        b'{"id": "a\\u00e9", "indices": [0, 7], "values": [1.5, 2]}\n{"indices": [3], "label": 4}\n',
+        b'{"text": "x y", "label": 4}\n{"text": ""}\n',
+        b'{"features": {"x": 1, "y": 2}}\n{"features": {}}\n',
+    ],
     "text/x-svmlight": [b"1 1:0.5 9:2 # words\n0 4:1e-3\n-1\n"],
     "application/x-npz": [
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),
@@ -47,20 +56,32 @@ GOOD: dict[str, list[bytes]] = {
 }
 
 
-def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity") -> list[SparseRows]:
+def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity") -> list[Rows]:
     return [batch.rows for batch in documents_in(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS)]
 
 
-def outcome(act: Callable[[], list[SparseRows]]) -> tuple[str, list[list[float]]]:
+def told(rows: Rows) -> list[Any]:
+    """Each document in Python's own types."""
+    if isinstance(rows, TextRows):
+        return list(rows)
+    if isinstance(rows, NamedRows):
+        names, rows = rows.names, rows.rows
+        numbered = [{names[index]: value for index, value in row} for row in told(rows)]
+        assert all(len(row) == length for row, length in zip(numbered, np.diff(rows.indptr), strict=True))
+        return numbered
+    assert np.isfinite(rows.values).all()
+    assert (np.diff(rows.indptr) >= 0).all()
+    pairs = list(zip(rows.indices.tolist(), rows.values.tolist(), strict=True))
+    return [pairs[start:stop] for start, stop in pairwise(rows.indptr.tolist())]
+
+
+def outcome(act: Callable[[], list[Rows]]) -> tuple[str, list[Any]]:
     """What comes of a body, the same however it was cut."""
     try:
         found = act()
     except REFUSALS as error:
         return type(error).__name__, []
-    for rows in found:
-        assert np.isfinite(rows.values).all()
-        assert (np.diff(rows.indptr) >= 0).all()
-    return "documents", [np.concatenate([getattr(rows, name).astype(float) for rows in found]).tolist() for name in ("indices", "values")]
+    return "documents", [document for rows in found for document in told(rows)]
 
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
@@ -120,14 +141,18 @@ def test_gzip_that_was_damaged(body: bytes) -> None:
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5)),
     lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(st.sampled_from(["indices", "values", "id", "label", "x"]), inner, max_size=4)
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.sampled_from([*FIELDS.values(), "values", "id", "label", "x"]), inner, max_size=4),
     ),
     max_leaves=12,
 )
 
 
 @given(
-    documents=st.lists(st.one_of(JSON, st.fixed_dictionaries({"indices": JSON}, optional={"values": JSON, "id": JSON, "label": JSON})), max_size=4)
+    documents=st.lists(
+        st.one_of(JSON, *(st.fixed_dictionaries({field: JSON}, optional={"values": JSON, "id": JSON, "label": JSON}) for field in FIELDS.values())),
+        max_size=4,
+    )
 )
 @profile(max_examples=200)
 def test_documents_of_wrong_types(documents: list[object]) -> None:
@@ -170,7 +195,7 @@ TENSOR = st.fixed_dictionaries(
 @example(tensors=[{"name": "X", "shape": [10**9, 10**9], "datatype": "FP32", "data": []}], shape=[0, 0])
 @profile(max_examples=200)
 def test_tensors_of_wrong_types(tensors: list[dict[str, object]], shape: list[int]) -> None:
-    def act() -> list[SparseRows]:
+    def act() -> list[Rows]:
         try:
             body = msgspec.json.decode(json.dumps({"inputs": tensors}), type=InferBody)
         except msgspec.MsgspecError as error:

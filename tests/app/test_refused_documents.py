@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import numpy as np
@@ -16,18 +16,11 @@ from app.settings import GatewaySettings
 from core.errors import InvalidDocuments
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish, serving
 from tests.app.encodings import arrays_of, as_json, as_ndjson, npz
+from tests.app.refused_kinds import Case, kind_cases
 from workers.errors import LimitExceeded
 
 NUMBERED = [{"indices": [0, 2], "values": [1.0, 0.5], "label": 1}, {"indices": [1], "values": [2.0], "label": 2}]
 ARRAYS = arrays_of(NUMBERED)
-
-
-class Case(NamedTuple):
-    media_type: str
-    body: bytes
-    fault: dict[str, str]
-    """what the first error says; ``detail`` is a part of it"""
-    encoding: str = "identity"
 
 
 def json_faults() -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
@@ -223,7 +216,7 @@ def gzip_cases() -> dict[str, Case]:
     return {f"gzip: {name}": Case(NDJSON, body, {"detail": detail}, "gzip") for name, (body, detail) in bodies.items()}
 
 
-CASES = text_cases() | shape_cases() | svmlight_cases() | npz_cases() | dense_cases() | gzip_cases()
+CASES = text_cases() | kind_cases() | shape_cases() | svmlight_cases() | npz_cases() | dense_cases() | gzip_cases()
 
 
 @pytest.fixture(scope="module")

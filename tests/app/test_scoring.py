@@ -64,7 +64,7 @@ def check(batches: list[Scored], model: LinearModel, chosen: np.ndarray) -> None
     np.testing.assert_allclose(np.concatenate([batch.scores for batch in batches]), expected, rtol=1e-12, atol=1e-12)
     assert [label for batch in batches for label in batch.labels] == [LABELS[place % 3] for place in chosen.tolist()]
     assert sum(batch.unseen for batch in batches) == unseen > 0
-    assert sum(batch.n_nonzeros for batch in batches) == rows_of().taken(chosen).n_nonzeros
+    assert sum(batch.n_values for batch in batches) == rows_of().taken(chosen).n_nonzeros
 
 
 @pytest.mark.usefixtures("small")
@@ -76,14 +76,14 @@ def test_stored_documents(documents: Documents, n_classes: int, part: slice | No
     batches = list(score_stored(model, documents, chosen))
     check(batches, model, everything if chosen is None else chosen)
     assert max(len(batch.labels) for batch in batches) <= scoring._BATCH_ROWS
-    assert all(batch.n_nonzeros <= scoring._BATCH_NONZEROS for batch in batches)
+    assert all(batch.n_values <= scoring._BATCH_NONZEROS for batch in batches)
 
 
 def test_a_row_longer_than_a_batch_is_a_batch(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring, "_BATCH_NONZEROS", 2)
     batches = list(score_stored(model_of(2), documents))
     check(batches, model_of(2), np.arange(N_ROWS))
-    assert all(batch.n_nonzeros <= 2 or len(batch.labels) == 1 for batch in batches)
+    assert all(batch.n_values <= 2 or len(batch.labels) == 1 for batch in batches)
 
 
 def test_many_classes_make_batches_of_fewer_documents(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_posted_documents() -> None:
 
 def test_rows_of_a_few(documents: Documents) -> None:
     for chosen in ([], [3], [3, 4, 5], [0, 7, 499]):
-        found, expected = rows_at(documents, np.array(chosen, np.int64)), rows_of().taken(np.array(chosen, np.int64))
+        found, expected = rows_at(model_of(2), documents, np.array(chosen, np.int64)), rows_of().taken(np.array(chosen, np.int64))
         first, last = int(found.indptr[0]), int(found.indptr[-1])
         np.testing.assert_array_equal(found.indptr - first, expected.indptr)
         np.testing.assert_array_equal(found.indices[first:last], expected.indices)
@@ -113,7 +113,7 @@ def test_features_never_seen_are_told_once() -> None:
     unseen = Unseen()
     assert unseen.warnings() == []
     for strange in (0, 2, 3):
-        unseen.count(Scored(np.zeros(1, np.int64), [None], np.zeros((1, 1)), strange, 4))
+        unseen.count(Scored(np.zeros(1, np.int64), [None], rows_of(1), np.zeros((1, 1)), "vectors", strange, 4))
     assert unseen.warnings() == ["5 of 12 values are of features that the model never saw; they count as zero"]
 
 

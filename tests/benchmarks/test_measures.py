@@ -12,6 +12,7 @@ from app.settings import GatewaySettings
 from benchmarks.base import Figure
 from benchmarks.documents import NONZEROS, Documents, as_json, as_ndjson, as_npz, as_svmlight, documents
 from benchmarks.load import Connection, Latencies
+from tests.workers.conftest import sparse
 
 FORMATS: dict[str, Callable[[Documents], bytes]] = {
     "application/json": as_json,
@@ -26,8 +27,8 @@ def test_formats_hold_the_documents(media_type: str) -> None:
     given = documents(1500)
     body = body_of({"content-type": media_type}, GatewaySettings().upload_bounds)
     batches = [*body.feed(FORMATS[media_type](given)), *body.finish()]
-    indices = np.concatenate([batch.rows.indices for batch in batches]).reshape(-1, NONZEROS)
-    values = np.concatenate([batch.rows.values for batch in batches]).reshape(-1, NONZEROS)
+    indices = np.concatenate([sparse(batch.rows).indices for batch in batches]).reshape(-1, NONZEROS)
+    values = np.concatenate([sparse(batch.rows).values for batch in batches]).reshape(-1, NONZEROS)
     np.testing.assert_array_equal(indices, given.indices)
     np.testing.assert_allclose(values, given.values, atol=1e-6)
     assert (np.diff(given.indices, axis=1) > 0).all()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.storm.ledger import REDIS_AWAY, Answer, Fault, Kind, Ledger
+from tests.workers.conftest import sparse
 from workers import records
 from workers.contract import Attempt, Dataset, File, Job, Version
 from workers.datasets import Datasets
@@ -288,7 +289,12 @@ def _torn(evidence: Evidence, dataset: Dataset) -> Iterator[str]:
     if damages:
         return
     documents = Datasets(evidence.store).open(dataset.id)
-    if (documents.rows.n_rows, documents.rows.n_nonzeros, len(documents.codes)) != (dataset.n_documents, dataset.n_nonzeros, dataset.n_documents):
+    rows = sparse(documents.rows)
+    if (rows.n_rows, rows.n_nonzeros, len(documents.codes)) != (
+        dataset.n_documents,
+        dataset.n_nonzeros,
+        dataset.n_documents,
+    ):
         yield "its arrays do not fit its manifest"
     if dataset.documents == dataset.id and dataset.sha256 != evidence.known.get(dataset.n_documents, dataset.sha256):
         yield "its documents are not those that were sent"

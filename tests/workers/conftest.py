@@ -17,6 +17,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
+from core.kinds import Rows
 from core.result import Status
 from core.rows import SparseRows
 from workers.connect import connect
@@ -138,6 +139,12 @@ def make_s3(endpoint: str, tmp_path: Path, cache_bytes: int = 1 << 20) -> Store:
     httpx.put(f"{endpoint}/{bucket}")
     options = s3_options(endpoint)
     return open_store(f"s3://{bucket}/some/prefix", tmp_path / "cache", cache_bytes=cache_bytes, options=options)
+
+
+def sparse(given: Rows) -> SparseRows:
+    """The rows, which must be vectors."""
+    assert isinstance(given, SparseRows)
+    return given
 
 
 def rows(*documents: dict[int, float], n_features: int | None = None) -> SparseRows:

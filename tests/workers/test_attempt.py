@@ -17,7 +17,7 @@ from core.progress import Observer, TracePoint
 from core.result import Status
 from core.training import Training
 from tests.workers.attempts import Faked, eventually, in_thread, make_parts, trained, work_until_stopped
-from tests.workers.conftest import make_dataset, rows, submit, two_clouds
+from tests.workers.conftest import make_dataset, rows, sparse, submit, two_clouds
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState, Publication
 from workers.datasets import Batch, Datasets
@@ -43,7 +43,7 @@ def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, a
     unlabeled = np.flatnonzero(documents.codes < 0)
     assert [line["id"] for line in labels] == [f"d{position}" for position in unlabeled]
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
-    assert np.allclose([line["score"] for line in labels], model.scores(documents.rows)[unlabeled, 0], atol=1e-5)
+    assert np.allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-5)
     assert all(line["probability"] is None for line in labels)
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert {"phase", "iteration", "objective", "stage_objective", "fraction", "seconds"} == set(trace[0])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Fault, InvalidDocuments
-from tests.workers.conftest import make_dataset, rows, submit
+from tests.workers.conftest import make_dataset, rows, sparse, submit
 from workers.contract import Dataset, Label
 from workers.datasets import Batch, Datasets
 from workers.errors import Conflict, InvalidName, LimitExceeded, NotFound
@@ -50,15 +50,15 @@ def test_a_dataset_comes_back_as_it_was_given(store: Store) -> None:
     assert (dataset.name, dataset.n_documents, dataset.n_labeled, dataset.n_features, dataset.n_nonzeros) == ("my-set", 4, 3, 7, 5)
     assert dataset.classes == [("a", 1), ("b", 2)]
     documents = Datasets(store).open(dataset.id)
-    assert documents.rows.indptr.tolist() == [0, 2, 2, 3, 5]
-    assert documents.rows.indices.tolist() == [1, 4, 0, 2, 5]
-    assert documents.rows.values.tolist() == [0.5, 2.0, 1.0, -1.0, 3.0]
+    assert sparse(documents.rows).indptr.tolist() == [0, 2, 2, 3, 5]
+    assert sparse(documents.rows).indices.tolist() == [1, 4, 0, 2, 5]
+    assert sparse(documents.rows).values.tolist() == [0.5, 2.0, 1.0, -1.0, 3.0]
     assert documents.codes.tolist() == [1, -1, 0, 1]
     assert documents.classes == ["a", "b"]
     assert list(documents.ids) == ["x", "y", "z", "ü\n"]
-    assert isinstance(documents.rows.indices, np.memmap)
+    assert isinstance(sparse(documents.rows).indices, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
-        documents.rows.values[0] = 1
+        sparse(documents.rows).values[0] = 1
 
 
 def test_warnings_name_what_is_odd(store: Store) -> None:
@@ -207,7 +207,7 @@ def test_memory_stays_flat(store: Store) -> None:
     generator = np.random.default_rng(0)
     indices = np.cumsum(generator.integers(1, 100, (5_000, 76)), axis=1)
     batch = Batch(rows(), [])
-    matrix = batch.rows._replace(
+    matrix = sparse(batch.rows)._replace(
         indptr=np.arange(0, 380_001, 76), indices=indices.ravel().astype(np.uint32), values=np.ones(380_000, np.float32), n_features=10_000
     )
     with Datasets(store).builder() as builder:
@@ -278,7 +278,7 @@ def test_documents_live_as_long_as_a_dataset_shares_them(store: Store, order: tu
     for done, place in enumerate(order):
         Datasets(store).delete(family[place].id)
         for dataset in (family[rest] for rest in order[done + 1 :]):
-            assert Datasets(store).open(dataset.id).rows.n_nonzeros == 2
+            assert sparse(Datasets(store).open(dataset.id).rows).n_nonzeros == 2
         with pytest.raises(NotFound):
             Datasets(store).open(family[place].id)
     assert store.children("datasets") == []

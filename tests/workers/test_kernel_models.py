@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.kernel_model import KernelModel
-from tests.workers.conftest import make_dataset, submit
+from tests.workers.conftest import make_dataset, sparse, submit
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState, Publication
 from workers.datasets import Datasets
@@ -31,7 +31,7 @@ def test_a_model_is_published_with_its_facts_and_predicts(store: Store, parts: P
     labels = [json.loads(line) for line in store.read(job.outcome.files["labels"].key).splitlines()]
     unlabeled = np.flatnonzero(documents.codes < 0)
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
-    np.testing.assert_allclose([line["score"] for line in labels], model.scores(documents.rows)[unlabeled, 0], atol=1e-4)
+    np.testing.assert_allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-4)
     if kernel == "linear":
         assert version.facts == {"kind": "linear", "bytes": 21 * (4 + 8) + 8, "n_seen_features": 21}
         return

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.rows import SparseRows
+from core.kinds import Rows
 from workers.contract import Label
 
 
 class Batch(NamedTuple):
-    """Consecutive documents. Indices may be out of order within a row; everything else is checked by who takes the batch."""
+    """Consecutive documents of one kind. Indices may be out of order within a row; everything else is checked by who takes the batch."""
 
-    rows: SparseRows
+    rows: Rows
     labels: Sequence[Label | None]
     """one a row; None: unlabeled. Python strings or integers (numpy arrays: ``tolist()`` them)"""
     ids: Sequence[str | None] | None = None

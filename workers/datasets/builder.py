@@ -10,22 +10,20 @@ from typing import Self
 import numpy as np
 
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
-from core.rows import SparseRows, find_faults, misfit, sorted_rows, without_zeros
+from core.kinds import checked, kind_of, shape_fault
 from workers import records
 from workers.contract import Dataset, File, Label
 from workers.datasets.arrays import ArrayFile, chunks, open_array
 from workers.datasets.batch import Batch
 from workers.datasets.ids import IdWriter, id_fault
+from workers.datasets.kept import Keeper, keeper_of
 from workers.datasets.labels import Classes
-from workers.datasets.manifest import class_warnings, content_digest, document_warnings
+from workers.datasets.manifest import class_warnings, content_digest
 from workers.errors import LimitExceeded, StoreUnavailable
 from workers.names import new_id
 from workers.settings import Limits
 from workers.storage import Store
 from workers.storage.trouble import disk
-
-SEEN_FEATURES = 1 << 24
-"""Features are told as never seen up to this many; beyond, they are hashes, of which most are never seen."""
 
 
 class DatasetBuilder:
@@ -41,21 +39,15 @@ class DatasetBuilder:
         self._name = name
         self._id = new_id("ds")
         self._classes = Classes(limits.classes)
-        self._n_features = 0
-        self._n_empty = 0
-        self._seen = np.zeros(0, bool)
+        self._rows: Keeper | None = None
 
     @disk("write", "a dataset")
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._folder = self._store.staging()
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
-            self._indptr = stack.enter_context(ArrayFile(self._folder / "indptr.npy", "<i8"))
-            self._indices = stack.enter_context(ArrayFile(self._folder / "indices.npy", "<u4"))
-            self._values = stack.enter_context(ArrayFile(self._folder / "values.npy", "<f4"))
             self._labels = stack.enter_context(ArrayFile(self._folder / "codes.npy", "<i4"))
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
-            self._indptr.append(np.zeros(1, np.int64))
             self._held = stack.pop_all()
         return self
 
@@ -70,17 +62,23 @@ class DatasetBuilder:
         and StoreUnavailable. After any of them the builder can only be left.
         """
         self._check_shape(batch)
-        rows = sorted_rows(batch.rows)
-        self._refuse(self._faults(batch, rows), batch)
-        rows = without_zeros(rows)
-        self._check_limits(batch, rows)
-        start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
+        rows, found = checked(batch.rows, MAX_FAULTS)
+        self._refuse(self._faults(batch, found), batch)
+        if self.n_documents + rows.n_rows > self._limits.documents:
+            raise LimitExceeded("documents", self._limits.documents)
+        if self._rows is None:
+            self._rows = self._held.enter_context(keeper_of(kind_of(rows), self._folder, self._limits))
+        self._rows.append(rows)
         self._labels.append(self._classes.encode(batch.labels))
         self._ids.append(batch.ids, rows.n_rows)
-        self._indptr.append(rows.indptr[1:] - start + len(self._indices))
-        self._indices.append(rows.indices[start:stop])
-        self._values.append(rows.values[start:stop])
-        self._note(rows)
+        self.n_documents += rows.n_rows
+        if 4 * self.n_documents + self._rows.n_bytes + self._ids.n_bytes > self._limits.bytes:
+            raise LimitExceeded("bytes", self._limits.bytes)
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that grows with what was added: of named features the names."""
+        return 0 if self._rows is None else self._rows.held_bytes
 
     @disk("write", "a dataset")
     def seal(self) -> Dataset:
@@ -88,11 +86,10 @@ class DatasetBuilder:
 
         Raises InvalidDocuments for ids used twice or if there is no document, and StoreUnavailable.
         """
-        if not self.n_documents:
+        if self._rows is None or not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
         ids = self._ids.seal()
-        n_nonzeros = len(self._indices)
-        paths = {"indptr": self._indptr.finish(), "indices": self._indices.finish(), "values": self._values.finish()}
+        paths = self._rows.finish()
         if ids is not None:
             paths["ids"] = ids
         labels, classes = self._final_labels()
@@ -102,7 +99,7 @@ class DatasetBuilder:
             with ThreadPoolExecutor(2) as threads:
                 uploaded = threads.map(lambda path: self._store.upload(f"datasets/{self._id}/{path.name}", path), paths.values())
                 files = dict(zip(paths, uploaded, strict=True))
-            dataset = self._manifest(classes, n_nonzeros, files)
+            dataset = self._manifest(self._rows, classes, files)
             records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
         except BaseException:
             # what cannot be removed either is collected a day later
@@ -111,25 +108,26 @@ class DatasetBuilder:
             raise
         return dataset
 
-    def _manifest(self, classes: list[tuple[Label, int]], n_nonzeros: int, files: dict[str, File]) -> Dataset:
-        unseen = self._n_features - int(self._seen.sum()) if self._n_features <= SEEN_FEATURES else None
+    def _manifest(self, rows: Keeper, classes: list[tuple[Label, int]], files: dict[str, File]) -> Dataset:
+        facts = rows.facts()
         return Dataset(
             id=self._id,
             name=self._name,
             n_documents=self.n_documents,
             n_labeled=sum(count for _, count in classes),
-            n_features=self._n_features,
-            n_nonzeros=n_nonzeros,
+            kind=rows.kind,
+            n_features=facts.n_features,
+            n_nonzeros=facts.n_nonzeros,
             classes=classes,
-            sha256=content_digest(self._n_features, classes, files),
+            sha256=content_digest(facts.n_features, classes, files),
             created_at=datetime.now(UTC),
-            warnings=[*document_warnings(self._n_empty, unseen), *class_warnings(classes)],
+            warnings=[*facts.warnings, *class_warnings(classes)],
             documents=self._id,
             files=files,
         )
 
     def _check_shape(self, batch: Batch) -> None:
-        wrong = misfit(batch.rows)
+        wrong = shape_fault(batch.rows)
         if wrong is not None:
             raise InvalidDocuments(f"{wrong.field} {wrong.detail}", [wrong])
         for field, given in (("label", batch.labels), ("id", batch.ids)):
@@ -137,8 +135,8 @@ class DatasetBuilder:
                 detail = f"{len(given)} given for {batch.rows.n_rows} documents"
                 raise InvalidDocuments(f"{field}: {detail}", [Fault("", field, detail)])
 
-    def _faults(self, batch: Batch, rows: SparseRows) -> list[tuple[int, str, str]]:
-        found = [(int(fault.document), fault.field, fault.detail) for fault in find_faults(rows, MAX_FAULTS)]
+    def _faults(self, batch: Batch, of_rows: list[Fault]) -> list[tuple[int, str, str]]:
+        found = [(int(fault.document), fault.field, fault.detail) for fault in of_rows]
         found += [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
         for place, id in enumerate(batch.ids or ()):
             fault = None if id is None else id_fault(id, place)
@@ -157,32 +155,6 @@ class DatasetBuilder:
         """How a document of a batch is named to people: by its id if it has a good one, else by its position in the dataset."""
         id = batch.ids[place] if batch.ids is not None else None
         return str(self.n_documents + place) if id is None or id_fault(id, place) is not None else id
-
-    def _check_limits(self, batch: Batch, rows: SparseRows) -> None:
-        n_documents, n_nonzeros = self.n_documents + rows.n_rows, len(self._indices) + rows.n_nonzeros
-        n_bytes = 12 * n_documents + 8 * n_nonzeros
-        if n_documents > self._limits.documents:
-            raise LimitExceeded("documents", self._limits.documents)
-        if rows.n_features > self._limits.features:
-            raise LimitExceeded("features", self._limits.features)
-        if n_nonzeros > self._limits.nonzeros:
-            raise LimitExceeded("nonzeros", self._limits.nonzeros)
-        if n_bytes + self._ids.n_bytes > self._limits.bytes:
-            raise LimitExceeded("bytes", self._limits.bytes)
-
-    def _note(self, rows: SparseRows) -> None:
-        """Count what the manifest will tell."""
-        self.n_documents += rows.n_rows
-        self._n_features = max(self._n_features, rows.n_features)
-        self._n_empty += int(np.count_nonzero(rows.indptr[1:] == rows.indptr[:-1]))
-        if self._n_features > SEEN_FEATURES:
-            self._seen = np.zeros(0, bool)
-            return
-        if len(self._seen) < self._n_features:
-            self._seen = np.pad(self._seen, (0, self._n_features - len(self._seen)))
-        indices = rows.indices[rows.indptr[0] : rows.indptr[-1]]
-        # most are known before long, and to look them up takes a fraction of marking them
-        self._seen[indices[~self._seen.take(indices, mode="clip")]] = True
 
     def _final_labels(self) -> tuple[ArrayFile, list[tuple[Label, int]]]:
         """The labels with their final codes, and how often each class occurs."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from workers.contract import File, Label
 
 
-def content_digest(n_features: int, classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
+def content_digest(n_features: int | None, classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
     """SHA-256 of the content of a dataset: its files have one form for one content, so their digests, in a fixed order, stand for them."""
     parts = {name: files[name].sha256 for name in sorted(files)}
     content = {"n_features": n_features, "classes": [label for label, _ in classes], "files": parts}
@@ -22,6 +22,11 @@ def document_warnings(n_empty: int, n_unseen: int | None) -> list[str]:
     if n_unseen:
         warnings.append(f"{_count(n_unseen, 'feature')} that no document has")
     return warnings
+
+
+def text_warnings(n_empty: int) -> list[str]:
+    """Warnings about texts."""
+    return [f"{_count(n_empty, 'document')} without any text"] if n_empty else []
 
 
 def class_warnings(classes: Sequence[tuple[Label, int]]) -> list[str]:

@@ -1,0 +1,142 @@
+"""Finding the terms of a collection of texts: exactly, in one pass, with memory for what differs and not for what repeats."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidDocuments
+from core.kinds import TextRows, spans
+from core.options import TextOptions
+from core.terms import TextTerms, key_of, occurrences, tokens_of, words_in
+from core.vocabulary import UNKNOWN, string_bytes
+
+_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 20
+"""of texts counted at once: some hundred milliseconds"""
+_MERGED = 1 << 20
+_COUNT_BYTES = 12
+
+Between = Callable[[float, int], None]
+"""Called between slices of work with the share that is done and the bytes of memory that are held; what it raises ends the work."""
+
+
+def fit_terms(texts: TextRows, options: TextOptions, between: Between) -> TextTerms:
+    """The terms that occur in enough of the texts, at most ``max_terms`` of them: those in most texts, of equals the first in order.
+
+    Raises InvalidDocuments if there is none.
+    """
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    counts = _Counts(lambda: between(done, string_bytes(len(numbers)) + counts.nbytes))
+    done, n_bytes = 0.0, max(1, int(texts.indptr[-1] - texts.indptr[0]))
+    for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
+        counts.add(_frequencies(*occurrences(tokens_of(texts.between(start, stop), numbers), options.ngrams)))
+        done = float(texts.indptr[stop] - texts.indptr[0]) / n_bytes
+        between(done, string_bytes(len(numbers)) + counts.nbytes)
+    keys, frequencies = counts.total()
+    often = frequencies >= options.min_documents
+    if not often.any():
+        raise InvalidDocuments(
+            f"no word occurs in {options.min_documents} or more of the {texts.n_rows} documents; send more text, or lower text.min_documents"
+        )
+    return _chosen(list(numbers), keys[often], frequencies[often], texts.n_rows, options)
+
+
+class _Frequencies(NamedTuple):
+    """In how many rows each term occurs."""
+
+    keys: NDArray[np.uint64]
+    """shape (n,), ascending"""
+    rows: NDArray[np.int32]
+    """shape (n,)"""
+
+
+def _frequencies(keys: NDArray[np.uint64], owners: NDArray[np.int64]) -> _Frequencies:
+    """Of terms that occur in these rows."""
+    # rows ascend among words and among pairs, and so in each term
+    order = np.argsort(keys, kind="stable")
+    keys, owners = keys[order], owners[order]
+    fresh = np.ones(len(keys), bool)
+    fresh[1:] = keys[1:] != keys[:-1]
+    elsewhere = fresh.copy()
+    elsewhere[1:] |= owners[1:] != owners[:-1]
+    return _Frequencies(keys[fresh], np.bincount(np.cumsum(fresh)[elsewhere] - 1, minlength=int(fresh.sum())).astype(np.int32))
+
+
+class _Counts:
+    """Sums of frequencies, in sorted runs of which each is at least twice as long as the next: so each term is merged a few times only."""
+
+    def __init__(self, between: Callable[[], None]) -> None:
+        self._between = between
+        self._runs: list[_Frequencies] = []
+        self._merging = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return _COUNT_BYTES * (sum(len(run.keys) for run in self._runs) + self._merging)
+
+    def add(self, run: _Frequencies) -> None:
+        """Count these too."""
+        self._runs.append(run)
+        while len(self._runs) > 1 and 2 * len(self._runs[-1].keys) > len(self._runs[-2].keys):
+            self._merge_last()
+
+    def total(self) -> _Frequencies:
+        """The sums."""
+        while len(self._runs) > 1:
+            self._merge_last()
+        return self._runs[0] if self._runs else _Frequencies(np.zeros(0, np.uint64), np.zeros(0, np.int32))
+
+    def _merge_last(self) -> None:
+        one, other = self._runs[-2:]
+        self._merging = 2 * (len(one.keys) + len(other.keys))
+        parts, at, start = [], 0, 0
+        # a part at a time, so that a stop is heard in between
+        for end in range(_MERGED, len(one.keys) + _MERGED, _MERGED):
+            stop = len(other.keys) if end >= len(one.keys) else int(np.searchsorted(other.keys, one.keys[end]))
+            parts.append(_merged(_part(one, at, end), _part(other, start, stop)))
+            at, start = end, stop
+            self._between()
+        self._runs[-2:] = [_Frequencies(*map(np.concatenate, zip(*parts, strict=True)))]
+        self._merging = 0
+
+
+def _part(run: _Frequencies, start: int, stop: int) -> _Frequencies:
+    return _Frequencies(run.keys[start:stop], run.rows[start:stop])
+
+
+def _merged(one: _Frequencies, other: _Frequencies) -> _Frequencies:
+    if not len(one.keys):
+        return other
+    at = np.searchsorted(one.keys, other.keys)
+    known = one.keys.take(at, mode="clip") == other.keys
+    rows = one.rows.copy()
+    rows[at[known]] += other.rows[known]
+    fresh = at[~known]
+    return _Frequencies(np.insert(one.keys, fresh, other.keys[~known]), np.insert(rows, fresh, other.rows[~known]))
+
+
+def _chosen(words: list[str], keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions) -> TextTerms:
+    """The terms in their order, given by numbers of words in the order in which these first came."""
+    used, keys = _renumbered(words, keys)
+    order = np.argsort(keys)
+    keys, frequencies = keys[order], frequencies[order]
+    if len(keys) > options.max_terms:
+        kept = np.sort(np.argsort(-frequencies, kind="stable")[: options.max_terms])
+        frequencies = frequencies[kept]
+        used, keys = _renumbered(used, keys[kept])
+    return TextTerms(used, keys, np.log((1.0 + n_rows) / (1.0 + frequencies)) + 1.0, options.ngrams)
+
+
+def _renumbered(words: list[str], keys: NDArray[np.uint64]) -> tuple[list[str], NDArray[np.uint64]]:
+    """The words that these terms use, sorted, and the terms by the numbers that the words have there."""
+    first, second = words_in(keys)
+    used = np.unique(np.concatenate([first, second[second != UNKNOWN]])).tolist()
+    ordered = sorted(used, key=words.__getitem__)
+    places = np.full(len(words) + 1, UNKNOWN)
+    places[ordered] = np.arange(len(ordered))
+    # the last one stands for no word
+    return [words[number] for number in ordered], key_of(places[first], places[second])

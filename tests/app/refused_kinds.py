@@ -1,0 +1,60 @@
+"""What is wrong with documents that are text or have named features, and what is said of it: field and a part of the detail."""
+
+from typing import NamedTuple
+
+from tests.app.conftest import NDJSON
+
+
+class Case(NamedTuple):
+    media_type: str
+    body: bytes
+    fault: dict[str, str]
+    """what the first error says; ``detail`` is a part of it"""
+    encoding: str = "identity"
+
+
+GOOD = {"text": b'{"text": "a \\" } { b"}', "features": b'{"features": {"a}": 1}}'}
+"""a document that comes first, by kind"""
+
+WRONG: dict[str, dict[str, tuple[bytes, dict[str, str]]]] = {
+    "text": {
+        "two kinds at once": (b'{"id": "x", "text": "a", "indices": [1]}', {"document": "x", "field": "text", "detail": "beside indices"}),
+        "three kinds at once": (b'{"text": "a", "indices": [1], "features": {}}', {"field": "text", "detail": "a document has one of"}),
+        "another kind": (b'{"indices": [1]}', {"field": "indices", "detail": "documents before have text"}),
+        "named features": (b'{"features": {"a": 1}}', {"field": "features", "detail": "documents before have text"}),
+        "nothing": (b'{"label": "a"}', {"field": "text", "detail": "missing"}),
+        "null": (b'{"text": null}', {"field": "text", "detail": "missing"}),
+        "values beside it": (b'{"text": "a", "values": [1]}', {"field": "values", "detail": "only of use beside indices"}),
+        "a number": (b'{"text": 7}', {"field": "text", "detail": "int"}),
+        "a list": (b'{"text": ["a"]}', {"field": "text", "detail": "array"}),
+        "half a character": (b'{"text": "a\\ud800"}', {"detail": ""}),
+        "not UTF-8": (b'{"text": "a\xff"}', {"detail": "utf-8"}),
+    },
+    "features": {
+        "another kind": (b'{"text": "a"}', {"field": "text", "detail": "documents before have features"}),
+        "a list": (b'{"features": [1]}', {"field": "features", "detail": "must be an object of names and numbers"}),
+        "a text": (b'{"features": "a"}', {"field": "features", "detail": "must be an object"}),
+        "a text as value": (b'{"features": {"a": "1"}}', {"field": "features", "detail": "the value of 'a' is not a number"}),
+        "a boolean": (b'{"features": {"b": 1, "a": true}}', {"field": "features", "detail": "the value of 'a' is not a number"}),
+        "null as value": (b'{"features": {"a": null}}', {"field": "features", "detail": "the value of 'a' is not a number"}),
+        "an object inside": (b'{"features": {"a": {"b": 1}}}', {"document": "1"}),
+        "an empty name": (b'{"features": {"": 1}}', {"field": "features", "detail": "1 to 256 characters"}),
+        "a long name": (b'{"features": {"%s": 1}}' % (b"n" * 257), {"field": "features", "detail": "1 to 256 characters"}),
+        "a repeated name": (b'{"id": "x", "features": {"a:": 1, "b": 2, "a:": 1}}', {"document": "x", "detail": "the name 'a:' is repeated"}),
+        "one written otherwise": (b'{"features": {"a": 1, "\\u0061": 2}}', {"field": "features", "detail": "the name 'a' is repeated"}),
+        "beyond float32": (b'{"features": {"a": 1e39}}', {"field": "features", "detail": "the value of 'a' is not a finite number"}),
+        "beyond float64": (b'{"features": {"a": 1e999}}', {"field": "features", "detail": "out of range"}),
+        "NaN": (b'{"features": {"a": NaN}}', {"detail": "malformed"}),
+    },
+}
+
+
+def kind_cases() -> dict[str, Case]:
+    """Documents of text and of named features, each after a good one; both JSON bodies say the same."""
+    cases = {}
+    for kind, good in GOOD.items():
+        for name, (text, fault) in WRONG[kind].items():
+            wanted = {"document": "1"} | fault
+            cases[f"json: {kind}: {name}"] = Case("application/json", b'{"documents": [' + good + b", " + text + b"]}", wanted)
+            cases[f"ndjson: {kind}: {name}"] = Case(NDJSON, good + b"\n" + text + b"\n", wanted)
+    return cases

@@ -1,0 +1,101 @@
+"""The documents of a dataset, of any kind, as the rows that a training takes."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from core.kinds import NamedRows, Rows, TextRows, spans
+from core.model import Model
+from core.options import TextOptions
+from core.progress import WHOLE, Observer, Part
+from core.rows import SparseRows
+from core.term_fit import fit_terms
+from core.terms import TextTerms
+from core.vocabulary import NUMBERS, Names, Vocabulary
+from core.watch import Watch
+from workers.datasets.arrays import ArrayFile, open_array
+from workers.errors import JobTooLarge
+from workers.storage import Store
+from workers.storage.trouble import disk
+
+_TEXT = Part(0.0, 0.25)
+"""of a job is the reading of its text"""
+_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 20
+_BASE_BYTES = 64 << 20
+_REMEDY = "set text.ngrams to 1, which takes a fraction, or train on fewer documents"
+
+
+class Reading(NamedTuple):
+    """Documents as a training takes them."""
+
+    rows: SparseRows
+    vocabulary: Vocabulary
+    """what their columns are"""
+    rest: Part
+    """what is left of the job"""
+
+    def told(self, observer: Observer) -> Observer:
+        """The observer, told of what is left as a part of the whole."""
+        return lambda point: observer(point._replace(fraction=self.rest.at(point.fraction)))
+
+    def renumbered(self, start: Model) -> Model:
+        """A model of the same kind of documents by the columns of these."""
+        if start.vocabulary.kind == "vectors":
+            return start
+        return start.renumbered(self.vocabulary.numbers_of(start.vocabulary))
+
+
+@contextmanager
+def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, observer: Observer, most_bytes: int) -> Iterator[Reading]:
+    """The rows of documents while the block is entered; of text they lie in files, as those of other kinds do.
+
+    Raises core.watch.Stopped when the observer asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as finding the
+    terms takes more than ``most_bytes``.
+    """
+    match rows:
+        case SparseRows():
+            yield Reading(rows, NUMBERS, WHOLE)
+        case NamedRows():
+            yield Reading(rows.rows, Names(list(rows.names)), WHOLE)
+        case TextRows():
+            folder = store.staging()
+            try:
+                yield _of_text(folder, rows, TextOptions.parse(options or {}), observer, most_bytes)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _of_text(folder: Path, texts: TextRows, options: TextOptions, observer: Observer, most_bytes: int) -> Reading:
+    watch = Watch(observer)
+
+    def tell(part: Part, done: float, held: int) -> None:
+        if _BASE_BYTES + held > most_bytes:
+            raise JobTooLarge(_BASE_BYTES + held, most_bytes, _REMEDY)
+        watch.latest = watch.latest._replace(phase="terms", fraction=part.at(done))
+        watch()
+
+    finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
+    terms = fit_terms(texts, options, lambda done, held: tell(finding, done, held))
+    rows = _written(folder, texts, terms, lambda done: tell(writing, done, terms.nbytes))
+    return Reading(rows, terms, Part(_TEXT.stop, 1.0))
+
+
+@disk("write", "the rows of text")
+def _written(folder: Path, texts: TextRows, terms: TextTerms, between: Callable[[float], None]) -> SparseRows:
+    """The rows of the texts in files, so that memory does not grow with them."""
+    with ExitStack() as stack:
+        kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
+        files = {name: stack.enter_context(ArrayFile(folder / f"{name}.npy", kind)) for name, kind in kinds.items()}
+        files["indptr"].append(np.zeros(1, np.int64))
+        for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
+            rows = terms.read(texts.between(start, stop)).rows
+            files["indptr"].append(rows.indptr[1:] + len(files["indices"]))
+            files["indices"].append(rows.indices)
+            files["values"].append(rows.values)
+            between(stop / texts.n_rows)
+        arrays = {name: open_array(file.finish()) for name, file in files.items()}
+    return SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(terms.keys))
