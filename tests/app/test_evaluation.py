@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +17,7 @@ from core.linear_model import LinearModel
 from core.rows import SparseRows
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.app.encodings import ENCODERS
+from tests.app.test_kinds import named_model, text_model
 from tests.app.test_slow_readers import measured
 from tests.e2e.service import until
 from workers.contract import Version
@@ -285,6 +287,28 @@ def test_nothing_is_left_behind(gateway: Gateway) -> None:
     before = gateway.kept()
     evaluate(gateway, {"documents": drawn(["no", "yes"])})
     assert gateway.kept() == before
+
+
+TEXTS: Documents = [{"text": "a goal", "label": "sport"}, {"text": "vote goal vote", "label": "politics"}, {"text": "new", "label": "sport"}]
+NAMED: Documents = [{"features": {"goal": 1}}, {"features": {"vote": 2, "goal": 1}}, {"features": {}}]
+KINDS = [(text_model, TEXTS), (named_model, [{**named, "label": text["label"]} for named, text in zip(NAMED, TEXTS, strict=True)])]
+
+
+@pytest.mark.parametrize(("makes", "documents"), KINDS, ids=["text", "features"])
+def test_documents_of_other_kinds(gateway: Gateway, makes: Callable[[], LinearModel], documents: Documents) -> None:
+    dataset = gateway.upload([{key: value for key, value in document.items() if place or key != "label"} for place, document in enumerate(documents)])
+    publish(gateway.store, model=makes(), dataset=dataset["id"])
+    posted = evaluate(gateway, {"documents": documents})
+    assert posted["confusion"] == [[1, 0], [1, 1]]
+    again = gateway.client.put(f"/v1/datasets/{dataset['id']}/labels", json={"labels": {"0": "sport"}}).json()["id"]
+    stored = evaluate(gateway, {"dataset": again})
+    assert stored["classes"] == posted["classes"]
+    assert stored["warnings"] == [flattered(2, 3), unlabeled(1, 3), *posted["warnings"]]
+    held_out = evaluate(gateway, {"dataset": again, "held_out": True})
+    assert (held_out["labeled"], held_out["accuracy"]) == (1, 1)
+    other = gateway.upload(TWO_CLASSES)["id"]
+    for body, field in (({"dataset": other}, "dataset"), ({"documents": TWO_CLASSES}, "indices")):
+        assert problem_of(gateway.client.post("/v1/models/news/evaluate", json=body), 422)["errors"][0]["field"] == field
 
 
 class Slow:
