@@ -14,9 +14,9 @@ from core.errors import HalfmoonError
 
 FIRST_DELAY = 0.25
 """seconds before a child that died is started again; doubles with every death in a row"""
-LONGEST_DELAY = 4.0
+LONGEST_DELAY = 2.0
 """seconds; no backoff waits longer: with what a worker takes to start, a job whose worker has died is to run again within ten"""
-STEADY = 30.0
+STEADY = 10.0
 """seconds a child must live for its earlier deaths to be forgotten"""
 
 PR_SET_PDEATHSIG = 1

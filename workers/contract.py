@@ -7,7 +7,7 @@ records it has (see ``docs/architecture.md``), so no lost message and no late wr
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
 from core.kinds import Kind
 from core.result import Status
@@ -104,6 +104,12 @@ class JobRequest(Record):
     caller: str | None = None
     """id of the API key that it was asked for with"""
     created_at: AwareDatetime
+
+    @field_validator("options")
+    @classmethod
+    def _as_they_are_said_now(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Before fractions could be estimated, null stood for those of the labels; such a job may wait in a store of then."""
+        return options | {"positive_fraction": "labeled"} if options.get("positive_fraction", "") is None else options
 
 
 class Attempt(Record):

@@ -184,6 +184,10 @@ class Jobs:
         files = job.outcome.files if published and job.outcome else {}
         prune(self._store, f"jobs/{id}", {files[kind].key for kind in MODEL_FILES if kind in files})
 
+    def gone(self, id: str) -> bool:
+        """Whether there is no such job and none is just being made: that is open before it has a folder, and has its request last."""
+        return not self._store.exists(f"open/{id}") and not self._store.exists(f"jobs/{id}/request.json")
+
     def drop_leftovers(self, job: Job) -> None:
         """Remove the files of attempts at a job that is over which its outcome does not name."""
         folder = f"jobs/{job.request.id}/attempts"

@@ -128,7 +128,8 @@ class Retention:
         # looked up only now: a job that is gone had published whatever it has published
         named = {file.key for version in self._models.every_version() for file in version.files.values()} if orphans else set()
         for id in orphans:
-            prune(self._store, f"jobs/{id}", named)
+            if self._jobs.gone(id):
+                prune(self._store, f"jobs/{id}", named)
 
 
 def surplus(entries: Iterable[tuple[T, datetime, int]], keep: Keep, now: datetime) -> Iterator[T]:

@@ -7,11 +7,12 @@ from pydantic import ValidationError
 
 from app.settings import GatewaySettings
 from tests.workers.conftest import make_dataset, submit, success
-from workers.contract import JobState, Outcome, Publication
+from workers.contract import Job, JobState, Outcome, Publication
 from workers.datasets import Datasets
 from workers.errors import JobNotFinished, NotFound
 from workers.jobs import Jobs
 from workers.models import Models
+from workers.names import new_id
 from workers.retention import Keep, Policy, Retention, surplus
 from workers.storage import Store
 
@@ -232,3 +233,34 @@ def test_a_policy_is_told_by_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HALFMOON_KEEP_JOBS", wrong)
         with pytest.raises(ValidationError, match="keep_jobs"):
             GatewaySettings()
+
+
+def test_a_job_that_is_just_being_stored_is_not_taken_for_the_rest_of_a_deleted_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder is seen before its request is: whatever happens then, an accepted job stays."""
+    made: list[str] = []
+    dataset, children, get = make_dataset(store).id, type(store).children, Jobs.get
+
+    def seen(self: Store, prefix: str) -> list[str]:
+        return [*children(self, prefix), *(["job-" + "0" * 24] if prefix == "jobs" and not made else [])]
+
+    def stored_meanwhile(self: Jobs, id: str) -> Job:
+        if not made and id == "job-" + "0" * 24:
+            monkeypatch.setattr("workers.jobs.new_id", lambda prefix: id)
+            made.append(submit(store, dataset=dataset))
+            raise NotFound("job", id)
+        return get(self, id)
+
+    monkeypatch.setattr(type(store), "children", seen)
+    monkeypatch.setattr(Jobs, "get", stored_meanwhile)
+    retention(store).collect()
+    assert get(Jobs(store), made[0]).state is JobState.QUEUED
+
+
+def test_what_a_deleted_job_has_left_goes_and_a_job_whose_request_is_still_to_come_keeps_all(store: Store) -> None:
+    deleted, coming = new_id("job"), new_id("job")
+    for id in (deleted, coming):
+        upload(store, f"jobs/{id}/attempts/1/labels")
+    store.create(f"open/{coming}", b"")
+    retention(store).collect()
+    assert store.children(f"jobs/{deleted}") == []
+    assert store.exists(f"jobs/{coming}/attempts/1/labels")

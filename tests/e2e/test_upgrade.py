@@ -1,0 +1,54 @@
+"""The runbook's upgrade: what an earlier version has left in a store is read by this one, and what it had begun goes on.
+
+``earlier-store.tar.gz`` was made by ``tests.e2e.earlier`` with the version of commit fd36b74, the first with API keys.
+"""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.earlier import points
+from tests.e2e.service import Service
+from workers.api_keys import ApiKeys
+from workers.jobs import Jobs
+from workers.storage import open_store
+
+_DOCUMENTS = {"documents": [{"indices": [0, 1, 2, 3, 4], "values": [2, 2, 2, 2, 2]}, {"indices": [0, 1, 2, 3, 4]}]}
+
+
+@pytest.fixture
+def data(tmp_path: Path, repository: Path) -> Path:
+    folder = tmp_path / "data"
+    with tarfile.open(repository / "tests/e2e/earlier-store.tar.gz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.slow
+def test_what_an_earlier_version_has_left_goes_on(data: Path, tmp_path: Path) -> None:
+    store = open_store((data / "store").as_uri())
+    slow, waiting = Jobs(store).unfinished_ids()
+    assert (Jobs(store).get(slow).attempt, Jobs(store).deaths(slow)) == (1, 0), "it was handed back"
+    before = {file: file.read_bytes() for file in (data / "store").rglob("*") if file.is_file() and "open" not in file.parts}
+    with Service(data, tmp_path / "log") as service:
+        assert service.wait_for(waiting)["model"] == {"name": "waiting", "version": 1}
+        done = service.wait_for(slow, seconds=90.0)
+        assert (done["state"], done["attempt"], done["error"]) == ("succeeded", 2, None)
+        assert service.get("/v1/models/news")["aliases"] == {"live": 1}
+        for reference, version in (("news@live", 1), ("news", 2), ("slow", 1)):
+            prediction = service.post(f"/v1/models/{reference}/predict", _DOCUMENTS)
+            assert (prediction["version"], prediction["labels"]) == (version, ["left", "right"])
+        jobs = service.get("/v1/jobs")["jobs"]
+        assert {job["state"] for job in jobs} == {"succeeded"}
+        for job in jobs:
+            assert service.get(f"/v1/jobs/{job['id']}/trace")["points"]
+            assert {line["label"] for line in service.labels(job["id"])} == {"left", "right"}
+        datasets = {each["sha256"]: each["id"] for each in service.get("/v1/datasets")["datasets"]}
+        assert len(datasets) == 3
+        # the same documents have the same digest still
+        dataset = datasets[service.upload(points(), "again")["sha256"]]
+        again = service.post("/v1/jobs", {"dataset": dataset, "model": "news", "algorithm": "svm", "start_from": "news@live"})
+        assert service.wait_for(again["id"])["model"]["version"] == 3
+    assert [(listed.key.name, listed.revoked) for listed in ApiKeys(store).every()] == [("portal", False)]
+    assert {file: file.read_bytes() for file in before} == before, "what is written once is never changed"
