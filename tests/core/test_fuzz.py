@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
 from core.model import Model
-from core.options import AnnealingOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
+from core.options import AnnealingOptions, AutoOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
 from core.registry import ALGORITHMS
+from core.relaxation_options import CtsvmOptions
 from core.requests import check_options
 from core.result import Status
 from core.training import train
-from tests.core.problems import linear, rows_of
+from tests.core.problems import rows_of
 
 POSITIVE = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 1e-300, 1e300, 5e-324])
 ENTRY = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 1e-3, 100.0]) | st.floats(-10, 10, width=32)
@@ -52,6 +53,19 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
             "restarts": st.integers(1, 3),
         },
     ),
+    "ctsvm": st.fixed_dictionaries(
+        {},
+        optional={
+            "C": POSITIVE,
+            "C_u": st.none() | POSITIVE,
+            "hard_margin": st.booleans(),
+            "epsilon": st.none() | st.floats(1e-6, 1e6),
+            "regularisation": st.floats(1e-6, 1e6),
+            "positive_fraction": st.floats(0, 1),
+            "kernel": st.sampled_from(["linear", "rbf", "poly"]),
+        },
+    ),
+    "auto": st.fixed_dictionaries({}, optional={"positive_fraction": st.floats(0, 1), "tolerance": st.floats(1e-9, 1)}),
 }
 
 
@@ -94,7 +108,8 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
         return
     training = train(rows, codes, classes, problem.algorithm, problem.options)
     scores = training.model.scores(rows)
-    assert scores.shape == (len(codes), len(linear(training).intercepts))
+    n_classes = len(set(problem.codes) - {-1})
+    assert scores.shape == (len(codes), 1 if n_classes == 2 else n_classes)
     assert training.scores.shape == (int((codes < 0).sum()), scores.shape[1])
     assert np.isfinite(scores).all()
     assert np.isfinite(training.scores).all()
@@ -105,14 +120,13 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
 
 
 JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.floats() | st.none(), max_size=2)
-NAMES = sorted(
-    {info.alias or name for options in (SvmOptions, TsvmOptions, AnnealingOptions, Cuts3vmOptions) for name, info in options.model_fields.items()}
-)
+TAKEN = (SvmOptions, TsvmOptions, AnnealingOptions, Cuts3vmOptions, CtsvmOptions, AutoOptions)
+NAMES = sorted({info.alias or name for options in TAKEN for name, info in options.model_fields.items()})
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.sampled_from(["svm", "tsvm", "da", "cuts3vm", "", "TSVM"]),
+    st.sampled_from([*OPTIONS, "", "TSVM"]),
     st.dictionaries(st.sampled_from(NAMES) | st.text(min_size=1, max_size=5), JSON | st.dictionaries(st.text(max_size=2), JSON), max_size=3),
 )
 def test_any_json_as_options_is_taken_or_refused_by_name(algorithm: str, options: dict[str, Any]) -> None:
