@@ -30,6 +30,7 @@ _TO_CHANGE: Mapping[str, Allowed] = {
     "jobs": frozenset({Scope.TRAIN}),
     "models": frozenset(),
     "predictions": frozenset({Scope.PREDICT}),
+    "suggestions": frozenset({Scope.TRAIN}),
     "inference": frozenset({Scope.PREDICT}),
     "evaluations": frozenset({Scope.PREDICT, Scope.TRAIN}),
 }

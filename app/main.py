@@ -19,15 +19,15 @@ from starlette.staticfiles import StaticFiles
 from app.handlers import Caught, add_handlers
 from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Portioned, Traced, Uncrowded
 from app.openapi import describe
-from app.routes import datasets, evaluations, health, inference, jobs, models, predictions
+from app.routes import datasets, evaluations, health, inference, jobs, models, predictions, suggestions
 from app.services import open_services
 from app.settings import GatewaySettings
 
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
-    *(predictions.router, evaluations.router, datasets.router, datasets.bodies, jobs.router, jobs.bodies, models.router, models.bodies),
-    *(health.router, health.measures, inference.health, inference.router),
+    *(predictions.router, evaluations.router, suggestions.router, datasets.router, datasets.bodies),
+    *(jobs.router, jobs.bodies, models.router, models.bodies, health.router, health.measures, inference.health, inference.router),
 )
 
 

@@ -13,6 +13,7 @@ from core.errors import InvalidOption
 Weight = Annotated[float, Field(ge=1e-12, le=1e9, allow_inf_nan=False)]
 """Beyond these bounds sums of squares overflow or vanish before any method is meaningfully different from its limit."""
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Drawn = Literal["unknown", "random", "chosen"]
 
 
 class Options(BaseModel):
@@ -52,6 +53,12 @@ class BalancedOptions(Options):
     class_fractions: dict[str, Fraction] | Literal["labeled", "estimate"] | None = Field(
         default=None,
         description="Fractions of the unlabeled documents in the classes, summing to 1; labeled or estimate, as above; null: see positive_fraction.",
+    )
+
+    labels_drawn: Drawn = Field(
+        default="unknown",
+        description="How the documents that are labeled were drawn, which tells whether an estimate may go by the shares of the labels: random: "
+        "from all documents, so that it may; chosen: otherwise, as by what a model suggests, so that it may not; unknown: unless they are even.",
     )
 
     @property

@@ -171,7 +171,7 @@ def _chosen(
     means: _Means,
 ) -> _Found:
     """The solutions of what auto chooses; raises Stopped."""
-    study = Study.of(documents.rows, codes, classes, seed, means.watch)
+    study = Study.of(documents.rows, codes, classes, seed, means.watch, options.labels_drawn)
     chosen = choose(study, classes, options, given, means.observer, means.threads, means.max_model_bytes)
     if chosen is None:
         raise Stopped
@@ -226,7 +226,7 @@ def _balance(
     if not isinstance(options, BalancedOptions):
         return None, None, WHOLE
     share = _estimation(options)
-    study = Study.of(documents.rows, codes, classes, seed, means.watch)
+    study = Study.of(documents.rows, codes, classes, seed, means.watch, options.labels_drawn)
     with means.sweeper(study.prepared.rows) as sweeper:
         found = estimate(sweeper, study, Part(0.0, share))
     if found is None:

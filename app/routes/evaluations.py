@@ -9,7 +9,7 @@ from app.checked import PlainRoute
 from app.documented import DOCUMENT_BODY, DOCUMENTS, json_body, path_parameter, refusals
 from app.evaluation.evaluating import HTML, JSON, evaluate
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.routes.numbers import NUMBER, checked_number
+from app.routes.numbers import NUMBER, version_reference
 from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["evaluations"], route_class=PlainRoute)
@@ -51,5 +51,4 @@ async def evaluate_newest(request: Request) -> Response:
 @router.post("/{name}/versions/{number}/evaluate", responses=_ANSWERS, openapi_extra=_extra(path_parameter("name", "Of the model."), _NUMBER))
 async def evaluate_version(request: Request) -> Response:
     """How good one version of a model is on labeled documents."""
-    name = request.path_params["name"]
-    return await evaluate(request, services_of(request), f"{name}/{checked_number(name, request.path_params['number'])}")
+    return await evaluate(request, services_of(request), version_reference(request))

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Path
+from fastapi import Path, Request
 
 from workers.errors import NotFound
 
@@ -19,3 +19,9 @@ def checked_number(name: str, number: str) -> int:
     if not (len(number) <= _MOST_DIGITS and number.isascii() and number.isdecimal() and 1 <= int(number) < _END):
         raise NotFound("model version", f"{name}/{number}")
     return int(number)
+
+
+def version_reference(request: Request) -> str:
+    """Of the version that a path names, for routes that read it from the request; raises NotFound."""
+    name = request.path_params["name"]
+    return f"{name}/{checked_number(name, request.path_params['number'])}"

@@ -9,7 +9,7 @@ from app.checked import PlainRoute
 from app.documented import DOCUMENT_BODY, DOCUMENTS, ENCODING, json_body, path_parameter, refusals
 from app.explaining import ExplainBody, ExplanationOut, explain
 from app.predicting import predict
-from app.routes.numbers import NUMBER, checked_number
+from app.routes.numbers import NUMBER, version_reference
 from app.schemas import Prediction
 from app.services import services_of
 
@@ -43,7 +43,7 @@ async def predict_newest(request: Request) -> Response:
 @router.post("/{name}/versions/{number}/predict", responses=_ANSWERS, openapi_extra=_extra(*_VERSION))
 async def predict_version(request: Request) -> Response:
     """Labels and scores by one version of a model."""
-    return await predict(request, services_of(request), _reference(request))
+    return await predict(request, services_of(request), version_reference(request))
 
 
 @router.post("/{name}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(_MODEL))
@@ -59,10 +59,4 @@ async def explain_newest(request: Request) -> Response:
 @router.post("/{name}/versions/{number}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(*_VERSION))
 async def explain_version(request: Request) -> Response:
     """What one version of a model goes by, and of documents, what adds how much to their scores."""
-    return await explain(request, services_of(request), _reference(request))
-
-
-def _reference(request: Request) -> str:
-    """Of the version that the path names."""
-    name = request.path_params["name"]
-    return f"{name}/{checked_number(name, request.path_params['number'])}"
+    return await explain(request, services_of(request), version_reference(request))

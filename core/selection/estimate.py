@@ -87,16 +87,15 @@ def concluded(study: Study, paths: Sequence[Sequence[Path]], predicted: Sequence
     tried = [several[-1].fractions.tolist() for several in paths]
     if given is not None:
         return Estimate(given, np.column_stack([held_out_scores(several, study.folds)[0] for several in paths]), tried, [], False)
-    informative = not evidence.designed(np.bincount(study.codes, minlength=study.n_classes))
     beliefs = [
-        belief_of(several[-1].fractions, _evidence(problem, several, study, share, informative))
+        belief_of(several[-1].fractions, _evidence(problem, several, study, share))
         for problem, several, share in zip(study.problems, paths, predicted, strict=True)
     ]
     fractions = np.array([1 - beliefs[0].mean, beliefs[0].mean]) if study.n_classes == 2 else on_simplex(beliefs)
     chosen = fractions[study.positives]
     held_out = np.column_stack([scores_at(several, study.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
     grounds = [_ground(*known) for known in zip(study.problems, predicted, beliefs, strict=True)]
-    return Estimate(fractions, held_out, tried, grounds, informative)
+    return Estimate(fractions, held_out, tried, grounds, study.informative)
 
 
 def _solved(sweeper: Sweeper, study: Study, part: Part, grids: Sequence[Vector]) -> list[list[Path]] | None:
@@ -127,16 +126,16 @@ def shares_of(scores: NDArray[np.float64]) -> list[float]:
     return [float(share) for share in np.bincount(np.argmax(scores, axis=1), minlength=scores.shape[1]) / len(scores)]
 
 
-def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float, informative: bool) -> Vector:
+def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float) -> Vector:
     """All of it, added up; what is not a number (of values that overflow) says nothing."""
     full, known, y = paths[-1], study.left_out, problem.y
     terms = [
-        evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, informative),
-        evidence.from_prediction(full.fractions, predicted, even=not informative),
+        evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, study.informative),
+        evidence.from_prediction(full.fractions, predicted, even=study.even),
         evidence.from_separation(full.fractions, full.objectives),
     ]
     if len(np.unique(y[known])) == 2:
-        expected = 0.5 if informative else 1 / study.n_classes  # counts that are informative have said it already
+        expected = 0.5 if study.informative else 1 / study.n_classes  # counts that are informative have said it already
         terms.append(evidence.from_held_out(held_out_scores(paths, study.folds)[:, known], y[known], expected))
     return np.asarray(sum(term for term in terms if np.isfinite(term).all()))
 

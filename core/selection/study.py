@@ -7,8 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.options import Drawn
 from core.problem import Problem
 from core.rows import SparseRows
+from core.selection.evidence import designed
 from core.selection.folds import folds_of
 from core.selection.prepared import Prepared, prepared
 
@@ -26,10 +28,18 @@ class Study:
     """over the prepared rows"""
     prefixes: list[str]
     """of the phases of each problem"""
+    drawn: Drawn = "unknown"
+    """how the labeled rows came to be labeled"""
 
     @classmethod
     def of(
-        cls, rows: SparseRows, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], seed: int, between: Callable[[], None] = lambda: None
+        cls,
+        rows: SparseRows,
+        codes: NDArray[np.integer[Any]],
+        classes: Sequence[str | int],
+        seed: int,
+        between: Callable[[], None] = lambda: None,
+        drawn: Drawn = "unknown",
     ) -> Self:
         """A study of these rows; ``seed`` decides the folds. ``between`` is called between parts of the work; what it raises ends it."""
         ready = prepared(rows, between)
@@ -37,7 +47,7 @@ class Study:
         whole = Problem.of(ready.rows, np.ones(len(codes)), seed=seed)
         # they share the costs, a number a row
         problems = [replace(whole, y=np.where(codes == positive, 1.0, -1.0)) for positive in positives]
-        return cls(ready, codes, folds_of(codes, seed), problems, prefixes_of(classes))
+        return cls(ready, codes, folds_of(codes, seed), problems, prefixes_of(classes), drawn)
 
     @property
     def n_classes(self) -> int:
@@ -48,6 +58,16 @@ class Study:
     def positives(self) -> list[int]:
         """The class of each problem."""
         return positives_of(self.n_classes)
+
+    @property
+    def even(self) -> bool:
+        """Whether the classes have (nearly) as many labels each."""
+        return designed(np.bincount(self.codes, minlength=self.n_classes))
+
+    @property
+    def informative(self) -> bool:
+        """Whether the counts of the labels tell of the fractions of the classes."""
+        return self.drawn == "random" or (self.drawn == "unknown" and not self.even)
 
     @property
     def left_out(self) -> NDArray[np.bool_]:

@@ -92,6 +92,7 @@ def test_each_scope_opens_its_own_calls(locked: Gateway) -> None:
         ("POST", f"/v1/models/{version.name}/evaluate", EVALUATE, {"predict", "admin"}),
         ("POST", f"/v1/models/{version.name}/versions/1/evaluate", EVALUATE, {"predict", "admin"}),
         ("POST", f"/v1/models/{version.name}/evaluate", {"dataset": labeled}, {"train", "admin"}),
+        ("POST", f"/v1/models/{version.name}/suggest", {"dataset": version.dataset}, {"train", "admin"}),
         ("PUT", f"/v1/datasets/{version.dataset}/labels", {"labels": {}}, {"train", "admin"}),
         ("PUT", f"/v1/models/{version.name}/aliases/live", {"version": 1}, {"admin"}),
         ("DELETE", f"/v1/models/{version.name}/aliases/live", None, {"admin"}),
@@ -217,7 +218,7 @@ def scopes_of(path: str, method: str) -> list[str]:
         return ["admin", "predict", "train"]
     if path.startswith("/v2/models") or path.endswith(("/predict", "/explain")):
         return ["admin", "predict"]
-    if path.startswith(("/v1/datasets", "/v1/jobs")):
+    if path.startswith(("/v1/datasets", "/v1/jobs")) or path.endswith("/suggest"):
         return ["admin", "train"]
     assert path.startswith("/v1/models")
     return ["admin", "predict", "train"] if method == "get" else ["admin"]

@@ -25,7 +25,7 @@ def test_the_walk_works_as_printed(service: Service, commands: list[str], tmp_pa
     script = "set -eu\n" + "echo; echo '# step'\n".join([f"URL={service.url}\n", *commands[1:]])
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    _, dataset, events, results, predictions, aliased, explained, evaluated = done.stdout.split("# step\n")
+    _, dataset, events, results, predictions, aliased, explained, evaluated, looped = done.stdout.split("# step\n")
     assert json.loads(dataset)["n_labeled"] == 2
     assert '"state":"succeeded"' in events
     assert {line["id"]: line["label"] for line in map(json.loads, results.splitlines()[:4])} == {
@@ -40,6 +40,9 @@ def test_the_walk_works_as_printed(service: Service, commands: list[str], tmp_pa
     assert [weights["class"] for weights in json.loads(explained)["weights"]] == ["sport"]
     assert {term["feature"] for term in json.loads(explained)["documents"][0]["contributions"]} == {2, 5}
     assert json.loads(evaluated)["accuracy"] == 1
+    suggested, relabeled, job = map(json.loads, looped.replace("}{", "}\n{").splitlines())
+    assert {document["id"] for document in suggested["suggestions"]} < {"d3", "d4", "d5", "d6"}
+    assert (suggested["n_unlabeled"], relabeled["n_labeled"], job["start_from"]) == (4, 4, {"name": "news", "version": 1})
     page = (tmp_path / "evaluation.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "2 of the 2 labeled documents were trained on" in page

@@ -53,6 +53,42 @@ def test_fractions_that_the_labels_hide_are_found(fractions: list[float]) -> Non
     assert found < max(0.06, 0.5 * hidden)
 
 
+def hard_ones(seed: int) -> Pool:
+    """Labels as a model would ask for them: the documents between the classes, of which there are as many of either, though one class is rare."""
+    data = pool(seed, [0.88, 0.12], gap=3.0, n=600)
+    between = np.abs((data.truth == 1) * 2.0 - 1 + np.random.default_rng(seed).normal(0, 0.3, 600))
+    codes = data.codes.copy()
+    for code, count in ((0, 20), (1, 30)):
+        members = np.flatnonzero(data.truth == code)
+        codes[members[np.argsort(between[members])[:count]]] = code
+    return data._replace(codes=codes)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
+def test_counts_of_chosen_labels_are_not_gone_by(algorithm: str) -> None:
+    found: dict[str, list[float]] = {"unknown": [], "chosen": []}
+    for seed in range(3):
+        data = hard_ones(seed)
+        for drawn, variations in found.items():
+            training = fit(data, algorithm, {"labels_drawn": drawn})
+            assert training.report is not None
+            assert training.report["estimate"]["label_counts_used"] == (drawn == "unknown")
+            variations.append(variation(training, data))
+    assert np.mean(found["chosen"]) < 0.5 * np.mean(found["unknown"])
+
+
+def test_random_labels_are_gone_by_though_they_are_even() -> None:
+    """As it happens where half of the documents are of either class; it narrows what is believed."""
+    data = pool(0, [0.5, 0.5], per_class=40, gap=1.2)
+    deviations = []
+    for drawn in ("unknown", "random"):
+        report = fit(data, "tsvm", {"labels_drawn": drawn}).report
+        assert report is not None
+        assert report["estimate"]["label_counts_used"] == (drawn == "random")
+        deviations.append(report["estimate"]["classes"]["c1"]["deviation"])
+    assert deviations[1] < deviations[0]
+
+
 def test_many_classes_have_fractions_too() -> None:
     data = pool(0, [0.6, 0.2, 0.15, 0.05], n=600, gap=3.0)
     training = fit(data)

@@ -1,0 +1,149 @@
+"""Which documents of a dataset to label next: from a model and a strategy to an ordered list."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from fastapi import Request
+from msgspec import Meta
+from numpy.typing import NDArray
+from pydantic import Field
+from starlette.responses import Response
+
+from app.bodies import read_json
+from app.predicting import version_and_model
+from app.schemas import LabeledDocument, Out
+from app.scoring import Unseen, apart, rows_at, score_stored
+from app.services import Services
+from core.model import Model
+from core.querying import POOL, Contest, LeastSure, comparable, contest, representatives
+from workers.contract import Label, Version
+from workers.datasets import Documents
+
+_ENCODER = msgspec.json.Encoder()
+
+Positions = NDArray[np.int64]
+
+
+class Strategy(StrEnum):
+    """How documents are chosen."""
+
+    DIVERSE = "diverse"
+    UNCERTAIN = "uncertain"
+    RANDOM = "random"
+
+
+class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is asked for: documents of a dataset that have no label in it."""
+
+    dataset: str
+    n: Annotated[int, Meta(ge=1, le=1000)] = 10
+    strategy: Strategy = Strategy.DIVERSE
+    """uncertain: those that the model is least sure of; diverse: of three times as many of these, those that stand for all; random: any"""
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
+    """of the random strategy: the same seed gives the same documents"""
+
+
+class Suggestion(LabeledDocument):
+    """A document to label, and what the model makes of it so far."""
+
+    rival: Label
+    """the likeliest class beside ``label``"""
+    margin: float
+    """what the likeliest class is ahead of the next one"""
+
+
+class Suggestions(Out):
+    """Documents to label next, the one of most use first."""
+
+    model: str
+    version: int
+    dataset: str
+    strategy: Strategy
+    n_unlabeled: int
+    """documents of the dataset that have no label"""
+    margin_of: str = Field(examples=["probabilities", "scores"])
+    """what margins are differences of: scores where the model was not calibrated"""
+    suggestions: list[Suggestion]
+    warnings: list[str]
+
+
+async def suggest(request: Request, services: Services, reference: str) -> Response:
+    """Documents to label next, by the version that ``reference`` stands for now. Raises InvalidRequest, NotFound, TooMany, UnsupportedMediaType."""
+    body = await read_json(request, services, SuggestBody)
+    version, model = await version_and_model(services, reference)
+    return await apart(services, _answer, services, version, model, body)
+
+
+def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
+    documents = services.datasets.open(body.dataset)
+    unlabeled = np.flatnonzero(documents.codes < 0)
+    unseen, warnings = Unseen(), list[str]()
+    if body.strategy is Strategy.RANDOM:
+        chosen = np.random.default_rng(body.seed).choice(unlabeled, min(body.n, len(unlabeled)), replace=False)
+    else:
+        diverse = body.strategy is Strategy.DIVERSE
+        pool = _least_sure(model, documents, unlabeled, body.n * POOL if diverse else body.n)
+        chosen = _standing_for_all(documents, pool, body.n, warnings) if diverse else pool
+    suggestions = _suggestions(version, model, documents, chosen, unseen)
+    content = {
+        "model": version.name,
+        "version": version.number,
+        "dataset": body.dataset,
+        "strategy": body.strategy.value,
+        "n_unlabeled": len(unlabeled),
+        "margin_of": "scores" if model.calibration is None else "probabilities",
+        "suggestions": suggestions,
+        "warnings": [*unseen.warnings(), *warnings],
+    }
+    return Response(_ENCODER.encode(content), media_type="application/json")
+
+
+def _contest(model: Model, scores: NDArray[np.float64]) -> Contest:
+    probabilities = model.probabilities(scores)
+    return contest(scores if probabilities is None else probabilities)
+
+
+def _least_sure(model: Model, documents: Documents, unlabeled: Positions, most: int) -> Positions:
+    """The positions of the documents of least margin, the least sure first."""
+    pool = LeastSure(most)
+    for scored in score_stored(model, documents, unlabeled):
+        pool.add(scored.positions, _contest(model, scored.scores).margins)
+    return pool.positions
+
+
+def _standing_for_all(documents: Documents, pool: Positions, n: int, warnings: list[str]) -> Positions:
+    """Those of the pool that stand for all of it; where documents are too long to be compared, the least sure of them come after these."""
+    if len(pool) <= n:
+        return pool
+    compared = pool[: comparable(documents.rows, pool)]
+    if len(compared) <= n:
+        warnings.append("the documents are too long to be compared with each other: these are the least sure ones")
+        return pool[:n]
+    ascending = np.argsort(compared)
+    rows = rows_at(documents, compared[ascending]).taken(np.argsort(ascending))
+    return compared[representatives(rows, n)]
+
+
+def _suggestions(version: Version, model: Model, documents: Documents, chosen: Positions, unseen: Unseen) -> list[dict[str, Any]]:
+    """What is to be said of the documents at these positions, in their order."""
+    ascending = np.sort(chosen)
+    ids = documents.ids.at(ascending.tolist())
+    found: dict[int, dict[str, Any]] = {}
+    for scored in score_stored(model, documents, ascending):
+        unseen.count(scored)
+        probabilities = model.probabilities(scored.scores)
+        first, second, margins = _contest(model, scored.scores)
+        labels = model.labels_of(scored.scores)
+        rivals = np.where(first == labels, second, first)
+        for place, (position, label, rival) in enumerate(zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)):
+            found[position] = {
+                "id": ids[len(found)],
+                "label": version.classes[label],
+                "score": float(scored.scores[place, label if scored.scores.shape[1] > 1 else 0]),
+                "probability": None if probabilities is None else float(probabilities[place, label]),
+                "rival": version.classes[rival],
+                "margin": float(margins[place]),
+            }
+    return [found[position] for position in chosen.tolist()]

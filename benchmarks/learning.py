@@ -1,0 +1,235 @@
+"""Learning curves: ``python -m benchmarks.learning [--sets a,b] [--seeds 5]`` writes ``docs/learning-curves.md`` and its plot.
+
+From two labels of each class on, a model suggests which documents are labeled next, is trained again with them, and is judged on documents that are
+no part of the pool, so that no strategy is judged on what it has left over. Runs that were made before are kept in ``build/`` and not made again.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.base import machine, rows_of, table, write
+from benchmarks.data import BUILD
+from benchmarks.kernel.plots import Panel, draw
+from benchmarks.panel.measures import error, shares, total_variation
+from benchmarks.panel.sets import documents
+from core.evaluation import Reliability
+from core.model import Model
+from core.querying import POOL, contest, representatives
+from core.rows import SparseRows
+from core.training import train
+
+SETS = ("reuters-r8", "pcmac", "webkb4-stemmed", "sms-spam")
+POINTS = (2, 4, 8, 16, 32, 64, 100)
+"""labels a class, on the mean: who is asked about a document cannot know its class before"""
+STRATEGIES = ("random", "uncertain", "diverse")
+MOST_POOL, MOST_TEST = 1500, 2000
+_FIRST = 2
+_DOCS = Path(__file__).parent.parent / "docs"
+_NOTES = Path(__file__).parent / "learning-notes.md"
+
+Positions = NDArray[np.int64]
+
+
+class Learner(NamedTuple):
+    """What is trained again and again."""
+
+    name: str
+    algorithm: str
+    options: dict[str, Any]
+
+
+SVM = Learner("svm", "svm", {})
+AUTO = Learner("auto", "auto", {})
+TOLD = Learner("auto, told", "auto", {"labels_drawn": "chosen"})
+CURVES = (
+    *((SVM, strategy) for strategy in STRATEGIES),
+    (AUTO, "random"),
+    *((learner, strategy) for strategy in STRATEGIES[1:] for learner in (AUTO, TOLD)),
+)
+
+
+class Split(NamedTuple):
+    """A pool of documents to label, and documents to judge by."""
+
+    rows: SparseRows
+    codes: NDArray[np.int32]
+    test_rows: SparseRows
+    test_codes: NDArray[np.int32]
+    first: Positions
+    """of each class as many positions in the pool: what is labeled at the start"""
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.codes.max()) + 1
+
+
+class Curve(NamedTuple):
+    """What one run measured, a number a point."""
+
+    errors: list[float]
+    variations: list[float | None]
+    """between the fractions that were found and the true ones of what was unlabeled; None of the supervised SVM"""
+    calibrations: list[float | None]
+
+
+@cache
+def split(name: str, seed: int) -> Split:
+    """At random; half of a set at most is pool."""
+    data, rng = documents(name), np.random.default_rng(seed)
+    order = rng.permutation(len(data.codes))
+    size = min(MOST_POOL, len(order) // 2)
+    pool, test = np.sort(order[:size]), np.sort(order[size : size + MOST_TEST])
+    codes = data.codes[pool]
+    first = [rng.permutation(np.flatnonzero(codes == code))[:_FIRST] for code in range(int(data.codes.max()) + 1)]
+    return Split(rows_of(data.X[pool]), codes, rows_of(data.X[test]), data.codes[test], np.concatenate(first))
+
+
+def chosen(strategy: str, model: Model, rows: SparseRows, unlabeled: Positions, n: int, rng: np.random.Generator) -> Positions:
+    """The ``n`` documents that are labeled next."""
+    if strategy == "random":
+        return rng.choice(unlabeled, n, replace=False)
+    scores = model.scores(rows)[unlabeled]
+    probabilities = model.probabilities(scores)
+    margins = contest(scores if probabilities is None else probabilities).margins
+    least = unlabeled[np.argsort(margins, kind="stable")]
+    if strategy == "uncertain":
+        return least[:n]
+    pool = least[: POOL * n]
+    return pool[representatives(rows.taken(pool), n)] if len(pool) > n else pool
+
+
+def run(name: str, learner: Learner, strategy: str, seed: int) -> Curve:
+    """One curve: train, judge, choose, label, and again."""
+    data = split(name, seed)
+    rng, labeled, curve = np.random.default_rng([seed, 1]), data.first, Curve([], [], [])
+    model: Model | None = None
+    for point in POINTS:
+        everything = np.arange(len(data.codes))
+        missing = min(point * data.n_classes, len(everything) * 2 // 3) - len(labeled)
+        if model is not None and missing > 0:
+            labeled = np.append(labeled, chosen(strategy, model, data.rows, np.setdiff1d(everything, labeled), missing, rng))
+        codes = np.full(len(everything), -1, np.int32)
+        codes[labeled] = data.codes[labeled]
+        training = train(data.rows, codes, list(range(data.n_classes)), learner.algorithm, learner.options, seed=seed, threads=1)
+        model = training.model
+        scores = model.scores(data.test_rows)
+        curve.errors.append(error(model.labels_of(scores), data.test_codes))
+        probabilities = model.probabilities(scores)
+        curve.calibrations.append(None if probabilities is None else Reliability.of(probabilities, data.test_codes).expected_error)
+        found = training.report and list(training.report["class_fractions"].values())
+        truth = shares(np.delete(data.codes, labeled), data.n_classes)
+        curve.variations.append(total_variation(np.array(found), truth) if found else None)
+    return curve
+
+
+def curves(names: Sequence[str], seeds: int) -> dict[str, Curve]:
+    """All of them, by ``key``; seed after seed, so that what there is when the time is up can be compared."""
+    file = BUILD / "learning.json"
+    known = {key: Curve(*curve) for key, curve in json.loads(file.read_text()).items()} if file.exists() else {}
+    for seed in range(seeds):
+        for name in names:
+            for learner, strategy in CURVES:
+                place = key(name, learner, strategy, seed)
+                if place not in known:
+                    known[place] = run(name, learner, strategy, seed)
+                    print(place, " ".join(f"{value:.3f}" for value in known[place].errors), file=sys.stderr, flush=True)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(json.dumps(known))
+    return known
+
+
+def key(name: str, learner: Learner, strategy: str, seed: int) -> str:
+    return f"{name}/{learner.name}/{strategy}/{seed}"
+
+
+def of_seeds(known: dict[str, Curve], name: str, learner: Learner, strategy: str, seeds: int, what: str) -> NDArray[np.float64]:
+    """shape (n_seeds, n_points)."""
+    return np.array([getattr(known[key(name, learner, strategy, seed)], what) for seed in range(seeds)], float)
+
+
+def page(known: dict[str, Curve], names: Sequence[str], seeds: int) -> str:
+    parts = [
+        "# Which documents to label next: learning curves\n",
+        f"Made by `python -m benchmarks.learning` ({seeds} seeds) on: {machine()}.\n",
+        f"Pools of at most {MOST_POOL:,} documents, error on at most {MOST_TEST:,} others; mean and, in brackets, standard deviation over the seeds. "
+        f"Every run begins with {_FIRST} random labels of each class; the columns are labels a class on the mean, and at most two thirds of a pool "
+        "are labeled. `svm` is the supervised SVM, `auto` the default; *told* is `auto` with `labels_drawn: chosen`.\n",
+        "![learning curves](learning-curves.png)\n",
+        _against_random(known, names, seeds),
+    ]
+    for name in names:
+        data = split(name, 0)
+        counts = ", ".join(f"{share:.3f}" for share in np.sort(shares(data.codes, data.n_classes))[::-1])
+        parts += [f"## {name}\n", f"{len(data.codes):,} documents to choose from, {data.n_classes} classes: {counts}.\n", _errors(known, name, seeds)]
+    parts += ["## What `auto` makes of it\n", _fractions(known, names, seeds), _NOTES.read_text()]
+    return "\n".join(parts)
+
+
+def _against_random(known: dict[str, Curve], names: Sequence[str], seeds: int) -> str:
+    """Mean error over all points, as a difference to random labels of the same learner, seed by seed."""
+    rows = []
+    for learner, strategy in CURVES:
+        if strategy == "random":
+            continue
+        base = SVM if learner is SVM else AUTO
+        cells = []
+        for name in names:
+            own, random = (of_seeds(known, name, *pair, seeds, "errors").mean(axis=1) for pair in ((learner, strategy), (base, "random")))
+            better = int(np.count_nonzero(own < random))
+            cells.append(f"{(own - random).mean():+.3f} ({better} of {seeds})")
+        rows.append([learner.name, strategy, *cells])
+    head = "Mean error over all points less that of random labels; in brackets, in how many seeds it is below:\n"
+    return f"{head}\n{table(['learner', 'strategy', *names], rows)}"
+
+
+def _errors(known: dict[str, Curve], name: str, seeds: int) -> str:
+    rows = []
+    for learner, strategy in CURVES:
+        errors = of_seeds(known, name, learner, strategy, seeds, "errors")
+        cells = [f"{mean:.3f} ({deviation:.3f})" for mean, deviation in zip(errors.mean(axis=0), errors.std(axis=0), strict=True)]
+        rows.append([learner.name, strategy, *cells])
+    return table(["learner", "strategy", *map(str, POINTS)], rows)
+
+
+def _fractions(known: dict[str, Curve], names: Iterable[str], seeds: int) -> str:
+    """Total variation of the fractions and calibration error, means over the sets."""
+    rows = []
+    for learner, strategy in CURVES:
+        if learner is SVM:
+            continue
+        for what, title in (("variations", "fractions, total variation"), ("calibrations", "calibration error")):
+            means = np.mean([of_seeds(known, name, learner, strategy, seeds, what).mean(axis=0) for name in names], axis=0)
+            rows.append([learner.name, strategy, title, *(f"{value:.3f}" for value in means)])
+    return table(["learner", "strategy", "mean over the sets", *map(str, POINTS)], rows)
+
+
+def plot(known: dict[str, Curve], names: Sequence[str], seeds: int, target: Path) -> None:
+    shown = [(SVM, strategy) for strategy in STRATEGIES] + [(AUTO, "random"), (TOLD, "uncertain"), (TOLD, "diverse")]
+    panels = []
+    for name in names:
+        drawn = {f"{a.name} {s}": (POINTS, of_seeds(known, name, a, s, seeds, "errors").mean(axis=0).tolist()) for a, s in shown}
+        panels.append(Panel(name, drawn, "labels a class", "error", logarithmic=True))
+    draw(panels, target)
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.learning")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--seeds", type=int, default=5)
+    given = parser.parse_args(arguments)
+    names = given.sets.split(",")
+    known = curves(names, given.seeds)
+    plot(known, names, given.seeds, _DOCS / "learning-curves.png")
+    write("learning-curves.md", page(known, names, given.seeds))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
