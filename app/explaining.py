@@ -1,6 +1,6 @@
 """Why a model says what it says: the weights of its classes, and the terms of which the scores of documents are sums."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -161,28 +161,25 @@ def _documents(
     services: Services, version: Version, model: Model, body: ExplainBody, unseen: Unseen
 ) -> Iterator[tuple[str, Label, int, Explanation]]:
     """The id of each document, its label, the column of its scores that is explained, and why that is what it is."""
-    for batch, start in _batches(services, body):
-        (scored,) = score_posted(model, [batch])
+    batches = list(_batches(services, body))
+    for batch, scored in zip(batches, score_posted(model, batches), strict=True):
         unseen.count(scored)
         for place, code in enumerate(model.labels_of(scored.scores).tolist()):
             wanted = code if body.class_ is None else version.classes.index(body.class_)
             column = 0 if scored.scores.shape[1] == 1 else wanted
             id = batch.ids[place] if batch.ids else None
             row = scored.rows.between(place, place + 1)
-            yield id or str(start + place), version.classes[code], column, explained(model, row, column, body.n)
+            yield id or str(scored.positions[place]), version.classes[code], column, explained(model, row, column, body.n)
 
 
-def _batches(services: Services, body: ExplainBody) -> Iterator[tuple[Batch, int]]:
-    """The documents of a body, batch by batch, and how many came before each."""
+def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:
+    """The documents of a body, if there are any."""
     if bytes(body.documents) in (b"", b"null"):
-        return
+        return []
     text = b'{"documents":' + bytes(body.documents) + b"}"
     bounds = services.settings.prediction_bounds
     bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))
-    start = 0
-    for batch in documents_in(list(pieces(text)), {"content-type": "application/json"}, bounds):
-        yield batch, start
-        start += batch.rows.n_rows
+    return documents_in(list(pieces(text)), {"content-type": "application/json"}, bounds)
 
 
 def _shown(found: Weights, named: Named) -> list[Item]:

@@ -73,7 +73,7 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
     """Documents to label next, by the version that ``reference`` stands for now. Raises InvalidRequest, NotFound, TooMany, UnsupportedMediaType."""
     body = await read_json(request, services, SuggestBody)
     version, model = await version_and_model(services, reference)
-    return await apart(services, _answer, services, version, model, body)
+    return await apart(request, services, _answer, services, version, model, body)
 
 
 def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
