@@ -85,7 +85,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     else:
         diverse = body.strategy is Strategy.DIVERSE
         pool = _least_sure(model, documents, unlabeled, body.n * POOL if diverse else body.n)
-        chosen = _standing_for_all(documents, pool, body.n, warnings) if diverse else pool
+        chosen = _standing_for_all(model, documents, pool, body.n, warnings) if diverse else pool
     suggestions = _suggestions(version, model, documents, chosen, unseen)
     content = {
         "model": version.name,
@@ -113,16 +113,16 @@ def _least_sure(model: Model, documents: Documents, unlabeled: Positions, most: 
     return pool.positions
 
 
-def _standing_for_all(documents: Documents, pool: Positions, n: int, warnings: list[str]) -> Positions:
-    """Those of the pool that stand for all of it; where documents are too long to be compared, the least sure of them come after these."""
+def _standing_for_all(model: Model, documents: Documents, pool: Positions, n: int, warnings: list[str]) -> Positions:
+    """Those of the pool that stand for all of it; the least sure ones where so many are too long to be compared."""
     if len(pool) <= n:
         return pool
-    compared = pool[: comparable(documents.rows, pool)]
+    compared = pool[: comparable(documents.rows.indptr, pool)]
     if len(compared) <= n:
         warnings.append("the documents are too long to be compared with each other: these are the least sure ones")
         return pool[:n]
     ascending = np.argsort(compared)
-    rows = rows_at(documents, compared[ascending]).taken(np.argsort(ascending))
+    rows = rows_at(model, documents, compared[ascending]).taken(np.argsort(ascending))
     return compared[representatives(rows, n)]
 
 

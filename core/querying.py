@@ -18,7 +18,7 @@ from core.rows import SparseRows
 POOL = 3
 """times as many documents as are asked for: of these, the least sure ones, some are chosen to stand for all"""
 MOST_NONZEROS = 1 << 23
-"""of the documents that are compared with each other"""
+"""of the documents that are compared with each other, or bytes of their text, which has fewer nonzeros"""
 _BLOCK = 256
 _DENSE = 8
 """rows are made dense if that takes at most so many numbers a nonzero: a dense product is as many times as fast"""
@@ -65,9 +65,9 @@ class LeastSure:
         self.positions, self.margins = positions[order], margins[order]
 
 
-def comparable(rows: SparseRows, positions: NDArray[np.int64]) -> int:
-    """How many of the rows at these positions, from the first on, have together no more nonzeros than can be compared with each other."""
-    lengths = rows.indptr[positions + 1] - rows.indptr[positions]
+def comparable(indptr: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
+    """How many of the rows at these positions, from the first on, are together no longer than what can be compared with each other."""
+    lengths = indptr[positions + 1] - indptr[positions]
     return int(np.searchsorted(np.cumsum(lengths), MOST_NONZEROS, side="right"))
 
 

@@ -169,6 +169,24 @@ def test_explanations_name_terms_and_features(gateway: Gateway) -> None:
     assert [term["name"] for term in found["documents"][0]["contributions"]] == ["vote"]
 
 
+@pytest.mark.parametrize("strategy", ["diverse", "uncertain", "random"])
+def test_documents_of_text_are_suggested(gateway: Gateway, strategy: str) -> None:
+    publish(gateway.store, model=text_model())
+    texts = {"even": "goal vote", "sure": "goal goal", "nothing": "strange", "known": "vote"}
+    dataset = gateway.upload([{"id": id, "text": text} | ({"label": "sport"} if id == "known" else {}) for id, text in texts.items()])["id"]
+    found = gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset, "n": 2, "strategy": strategy}).json()
+    ids = [each["id"] for each in found["suggestions"]]
+    assert len(set(ids)) == 2
+    assert "known" not in ids
+    if strategy == "uncertain":
+        assert ids == ["even", "nothing"]
+    if strategy == "diverse":
+        assert ids == ["even", "sure"]  # what has no term that the model knows stands for nothing
+    vectors = gateway.upload([{"indices": [1]}])["id"]
+    problem = problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": vectors, "strategy": strategy}), 422)
+    assert problem["errors"][0]["field"] == "dataset"
+
+
 def test_how_text_becomes_terms_is_kept_with_the_job(gateway: Gateway) -> None:
     dataset = gateway.upload(TEXTS)["id"]
     assert gateway.job(dataset=dataset).json()["text"] == {"min_documents": 2, "ngrams": 2, "max_terms": 500_000}

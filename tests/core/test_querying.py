@@ -116,4 +116,4 @@ def test_of_copies_the_second_comes_after_all_others() -> None:
 def test_how_many_can_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(querying, "MOST_NONZEROS", 5)
     rows = rows_of([[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 0], [1, 0, 0]])
-    assert [comparable(rows, np.array(chosen, np.int64)) for chosen in ([], [0], [2, 0, 3, 4], [4, 1, 2], [2, 2])] == [0, 1, 3, 3, 1]
+    assert [comparable(rows.indptr, np.array(chosen, np.int64)) for chosen in ([], [0], [2, 0, 3, 4], [4, 1, 2], [2, 2])] == [0, 1, 3, 3, 1]
