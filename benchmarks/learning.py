@@ -1,4 +1,4 @@
-"""Learning curves: ``python -m benchmarks.learning [--sets a,b] [--seeds 5]`` writes ``docs/learning-curves.md`` and its plot.
+"""Learning curves: ``python -m benchmarks.learning [--sets a,b] [--learners svm,auto] [--seeds 5]`` writes ``docs/learning-curves.md`` and its plot.
 
 From two labels of each class on, a model suggests which documents are labeled next, is trained again with them, and is judged on documents that are
 no part of the pool, so that no strategy is judged on what it has left over. Runs that were made before are kept in ``build/`` and not made again.
@@ -130,15 +130,15 @@ def run(name: str, learner: Learner, strategy: str, seed: int) -> Curve:
     return curve
 
 
-def curves(names: Sequence[str], seeds: int) -> dict[str, Curve]:
-    """All of them, by ``key``; seed after seed, so that what there is when the time is up can be compared."""
+def curves(names: Sequence[str], algorithms: Sequence[str], seeds: int) -> dict[str, Curve]:
+    """All that there are, by ``key``; those asked for are made seed after seed, so that what there is when the time is up can be compared."""
     file = BUILD / "learning.json"
     known = {key: Curve(*curve) for key, curve in json.loads(file.read_text()).items()} if file.exists() else {}
     for seed in range(seeds):
         for name in names:
             for learner, strategy in CURVES:
                 place = key(name, learner, strategy, seed)
-                if place not in known:
+                if place not in known and learner.algorithm in algorithms:
                     known[place] = run(name, learner, strategy, seed)
                     print(place, " ".join(f"{value:.3f}" for value in known[place].errors), file=sys.stderr, flush=True)
                     file.parent.mkdir(parents=True, exist_ok=True)
@@ -146,34 +146,43 @@ def curves(names: Sequence[str], seeds: int) -> dict[str, Curve]:
     return known
 
 
-def key(name: str, learner: Learner, strategy: str, seed: int) -> str:
+def key(name: str, learner: Learner, strategy: str, seed: int | str) -> str:
     return f"{name}/{learner.name}/{strategy}/{seed}"
 
 
-def of_seeds(known: dict[str, Curve], name: str, learner: Learner, strategy: str, seeds: int, what: str) -> NDArray[np.float64]:
+def seeds_of(known: dict[str, Curve], name: str, learner: Learner, strategy: str) -> set[int]:
+    """Those of which there is such a curve."""
+    places = (place.rsplit("/", 1) for place in known)
+    return {int(seed) for place, seed in places if f"{place}/" == key(name, learner, strategy, "")}
+
+
+def of_seeds(
+    known: dict[str, Curve], name: str, learner: Learner, strategy: str, what: str, seeds: Iterable[int] | None = None
+) -> NDArray[np.float64]:
     """shape (n_seeds, n_points)."""
-    return np.array([getattr(known[key(name, learner, strategy, seed)], what) for seed in range(seeds)], float)
+    chosen = sorted(seeds_of(known, name, learner, strategy) if seeds is None else seeds)
+    return np.array([getattr(known[key(name, learner, strategy, seed)], what) for seed in chosen], float)
 
 
-def page(known: dict[str, Curve], names: Sequence[str], seeds: int) -> str:
+def page(known: dict[str, Curve], names: Sequence[str]) -> str:
     parts = [
         "# Which documents to label next: learning curves\n",
-        f"Made by `python -m benchmarks.learning` ({seeds} seeds) on: {machine()}.\n",
+        f"Made by `python -m benchmarks.learning` on: {machine()}.\n",
         f"Pools of at most {MOST_POOL:,} documents, error on at most {MOST_TEST:,} others; mean and, in brackets, standard deviation over the seeds. "
         f"Every run begins with {_FIRST} random labels of each class; the columns are labels a class on the mean, and at most two thirds of a pool "
         "are labeled. `svm` is the supervised SVM, `auto` the default; *told* is `auto` with `labels_drawn: chosen`.\n",
         "![learning curves](learning-curves.png)\n",
-        _against_random(known, names, seeds),
+        _against_random(known, names),
     ]
     for name in names:
         data = split(name, 0)
         counts = ", ".join(f"{share:.3f}" for share in np.sort(shares(data.codes, data.n_classes))[::-1])
-        parts += [f"## {name}\n", f"{len(data.codes):,} documents to choose from, {data.n_classes} classes: {counts}.\n", _errors(known, name, seeds)]
-    parts += ["## What `auto` makes of it\n", _fractions(known, names, seeds), _NOTES.read_text()]
+        parts += [f"## {name}\n", f"{len(data.codes):,} documents to choose from, {data.n_classes} classes: {counts}.\n", _errors(known, name)]
+    parts += ["## What `auto` makes of it\n", _fractions(known, names), _NOTES.read_text()]
     return "\n".join(parts)
 
 
-def _against_random(known: dict[str, Curve], names: Sequence[str], seeds: int) -> str:
+def _against_random(known: dict[str, Curve], names: Sequence[str]) -> str:
     """Mean error over all points, as a difference to random labels of the same learner, seed by seed."""
     rows = []
     for learner, strategy in CURVES:
@@ -182,40 +191,41 @@ def _against_random(known: dict[str, Curve], names: Sequence[str], seeds: int) -
         base = SVM if learner is SVM else AUTO
         cells = []
         for name in names:
-            own, random = (of_seeds(known, name, *pair, seeds, "errors").mean(axis=1) for pair in ((learner, strategy), (base, "random")))
-            better = int(np.count_nonzero(own < random))
-            cells.append(f"{(own - random).mean():+.3f} ({better} of {seeds})")
+            pairs = ((learner, strategy), (base, "random"))
+            both = set.intersection(*(seeds_of(known, name, *pair) for pair in pairs))
+            own, random = (of_seeds(known, name, *pair, "errors", both).mean(axis=1) for pair in pairs)
+            cells.append(f"{(own - random).mean():+.3f} ({np.count_nonzero(own < random)} of {len(both)})")
         rows.append([learner.name, strategy, *cells])
     head = "Mean error over all points less that of random labels; in brackets, in how many seeds it is below:\n"
     return f"{head}\n{table(['learner', 'strategy', *names], rows)}"
 
 
-def _errors(known: dict[str, Curve], name: str, seeds: int) -> str:
+def _errors(known: dict[str, Curve], name: str) -> str:
     rows = []
     for learner, strategy in CURVES:
-        errors = of_seeds(known, name, learner, strategy, seeds, "errors")
+        errors = of_seeds(known, name, learner, strategy, "errors")
         cells = [f"{mean:.3f} ({deviation:.3f})" for mean, deviation in zip(errors.mean(axis=0), errors.std(axis=0), strict=True)]
-        rows.append([learner.name, strategy, *cells])
-    return table(["learner", "strategy", *map(str, POINTS)], rows)
+        rows.append([learner.name, strategy, *cells, len(errors)])
+    return table(["learner", "strategy", *map(str, POINTS), "seeds"], rows)
 
 
-def _fractions(known: dict[str, Curve], names: Iterable[str], seeds: int) -> str:
+def _fractions(known: dict[str, Curve], names: Iterable[str]) -> str:
     """Total variation of the fractions and calibration error, means over the sets."""
     rows = []
     for learner, strategy in CURVES:
         if learner is SVM:
             continue
         for what, title in (("variations", "fractions, total variation"), ("calibrations", "calibration error")):
-            means = np.mean([of_seeds(known, name, learner, strategy, seeds, what).mean(axis=0) for name in names], axis=0)
+            means = np.mean([of_seeds(known, name, learner, strategy, what).mean(axis=0) for name in names], axis=0)
             rows.append([learner.name, strategy, title, *(f"{value:.3f}" for value in means)])
     return table(["learner", "strategy", "mean over the sets", *map(str, POINTS)], rows)
 
 
-def plot(known: dict[str, Curve], names: Sequence[str], seeds: int, target: Path) -> None:
+def plot(known: dict[str, Curve], names: Sequence[str], target: Path) -> None:
     shown = [(SVM, strategy) for strategy in STRATEGIES] + [(AUTO, "random"), (TOLD, "uncertain"), (TOLD, "diverse")]
     panels = []
     for name in names:
-        drawn = {f"{a.name} {s}": (POINTS, of_seeds(known, name, a, s, seeds, "errors").mean(axis=0).tolist()) for a, s in shown}
+        drawn = {f"{a.name} {s}": (POINTS, of_seeds(known, name, a, s, "errors").mean(axis=0).tolist()) for a, s in shown}
         panels.append(Panel(name, drawn, "labels a class", "error", logarithmic=True))
     draw(panels, target)
 
@@ -223,12 +233,13 @@ def plot(known: dict[str, Curve], names: Sequence[str], seeds: int, target: Path
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning")
     parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--learners", default="svm,auto", help="algorithms, with commas between")
     parser.add_argument("--seeds", type=int, default=5)
     given = parser.parse_args(arguments)
     names = given.sets.split(",")
-    known = curves(names, given.seeds)
-    plot(known, names, given.seeds, _DOCS / "learning-curves.png")
-    write("learning-curves.md", page(known, names, given.seeds))
+    known = curves(names, given.learners.split(","), given.seeds)
+    plot(known, names, _DOCS / "learning-curves.png")
+    write("learning-curves.md", page(known, names))
 
 
 if __name__ == "__main__":

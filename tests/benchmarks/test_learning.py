@@ -64,6 +64,6 @@ def test_the_page_tells_who_is_better_than_random(data: Split) -> None:
         for seed in range(2):
             off = 0.0 if strategy == "random" else 0.05 if strategy == "uncertain" else -0.03
             known[key("made", learner, strategy, seed)] = Curve([0.2 + off] * len(POINTS), [0.1] * len(POINTS), [0.1] * len(POINTS))
-    lines = [line for line in page(known, ["made"], 2).splitlines() if "of 2)" in line]
+    lines = [line for line in page(known, ["made"]).splitlines() if "of 2)" in line]
     assert all(("+0.050 (0 of 2)" if "uncertain" in line else "-0.030 (2 of 2)") in line for line in lines)
     assert len(lines) == len(CURVES) - 2
