@@ -13,14 +13,19 @@ from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
 from app.predicting import is_little, version_and_model
 from app.services import Services
-from app.tensors import SPARSE, Tensor, documents_of
+from app.tensors import SPARSE, TEXT, Tensor, documents_of
+from core.kinds import Kind, Rows
 from core.model import Model
-from core.rows import SparseRows
 from workers.contract import Version
 
 PLATFORM = "halfmoon"
 _ENCODER = msgspec.json.Encoder()
-_INPUT_TYPES = dict(zip(SPARSE, ("INT64", "INT64", "FP32"), strict=True))
+_INPUTS: dict[Kind, dict[str, str]] = {
+    "vectors": dict(zip(SPARSE, ("INT64", "INT64", "FP32"), strict=True)),
+    "features": {},
+    "text": {TEXT: "BYTES"},
+}
+"""by name; named features have no form as tensors: they are asked about at /v1"""
 _ALWAYS = ("labels", "scores", "probabilities")
 
 
@@ -64,7 +69,7 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
         "name": version.name,
         "versions": [str(number) for number in versions],
         "platform": PLATFORM,
-        "inputs": [{"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in _INPUT_TYPES.items()],
+        "inputs": [{"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in _INPUTS[model.vocabulary.kind].items()],
         "outputs": [{"name": name, "datatype": datatype, "shape": shape} for name, datatype, shape in outputs],
     }
 
@@ -78,7 +83,7 @@ def _check_outputs(body: InferBody) -> None:
         raise InvalidRequest("outputs", "the extension for binary data is not spoken here; outputs come as JSON")
 
 
-def _answer(version: Version, model: Model, body: InferBody, rows: SparseRows) -> Response:
+def _answer(version: Version, model: Model, body: InferBody, rows: Rows) -> Response:
     found = _outputs(version, model, rows)
     asked = [output.name for output in body.outputs or []] or [name for name in _ALWAYS if name in found]
     unknown = next((name for name in asked if name not in found), None)
@@ -90,8 +95,8 @@ def _answer(version: Version, model: Model, body: InferBody, rows: SparseRows) -
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
-def _outputs(version: Version, model: Model, rows: SparseRows) -> Mapping[str, dict[str, Any]]:
-    scores, _ = model.scores_and_unseen(rows)
+def _outputs(version: Version, model: Model, rows: Rows) -> Mapping[str, dict[str, Any]]:
+    scores, _ = model.scores_and_unseen(model.vocabulary.read(rows).rows)
     probabilities = model.probabilities(scores)
     classes = [str(label) for label in version.classes]
     found = {

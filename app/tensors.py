@@ -1,4 +1,4 @@
-"""Documents as tensors of the Open Inference Protocol, which has no sparse ones: the three arrays of a CSR matrix, or a dense matrix X."""
+"""Documents as tensors of the Open Inference Protocol, which has no sparse ones: the three arrays of a CSR matrix, or a dense matrix X; and text."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds
 from app.codecs.documents import refusal
 from app.errors import InvalidRequest
+from core.kinds import TextRows
 from core.rows import MAX_FEATURES, SparseRows, find_faults, misfit, sorted_rows
 from workers.errors import LimitExceeded
 
@@ -18,7 +19,9 @@ _WHOLE = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT
 _REAL = ("FP32", "FP64", *_WHOLE)
 SPARSE: Mapping[str, Sequence[str]] = {"indptr": _WHOLE, "indices": _WHOLE, "data": _REAL}
 DENSE: Mapping[str, Sequence[str]] = {"X": _REAL}
+TEXT = "text"
 _MOST_DIMENSIONS = 2
+_BINARY = "the extension for binary data is not spoken here; send the data as JSON"
 
 
 class Tensor(msgspec.Struct):
@@ -31,13 +34,17 @@ class Tensor(msgspec.Struct):
     parameters: dict[str, Any] | None = None
 
 
-def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows:
+def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | TextRows:
     """The documents that the inputs are; raises InvalidRequest naming the tensor, InvalidDocuments, LimitExceeded."""
     named = {tensor.name: tensor for tensor in tensors}
+    if list(named) == [TEXT] and len(tensors) == 1:
+        return _texts(named[TEXT], bounds)
     wanted = DENSE if "X" in named else SPARSE
     if len(named) != len(tensors) or named.keys() != wanted.keys():
         given = ", ".join(repr(tensor.name[:MAX_TEXT]) for tensor in tensors[:MAX_FAULTS])
-        raise InvalidRequest("inputs", f"must be indptr, indices and data (a CSR matrix), or X (a dense one), each once; given: {given or 'none'}")
+        raise InvalidRequest(
+            "inputs", f"must be indptr, indices and data (a CSR matrix), X (a dense one) or text, each once; given: {given or 'none'}"
+        )
     arrays = {name: _array(named[name], wanted[name], bounds) for name in wanted}
     rows = _of_dense(arrays["X"]) if "X" in arrays else _of_sparse(arrays)
     if rows.n_rows > bounds.documents:
@@ -49,6 +56,25 @@ def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows:
     if not rows.n_rows:
         raise InvalidRequest("inputs", "there is no document")
     return rows
+
+
+def _texts(tensor: Tensor, bounds: Bounds) -> TextRows:
+    """The elements of a tensor of strings, each a document."""
+    if tensor.datatype != "BYTES":
+        raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
+    if "binary_data_size" in (tensor.parameters or {}):
+        raise InvalidRequest(tensor.name, _BINARY)
+    try:
+        texts = msgspec.json.decode(tensor.data, type=list[str])
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise InvalidRequest(tensor.name, f"data must be strings: {error}") from None
+    if tensor.shape != [len(texts)]:
+        raise InvalidRequest(tensor.name, f"{len(texts)} strings do not fill the shape {tensor.shape[:MAX_FAULTS]}")
+    if len(texts) > bounds.documents:
+        raise LimitExceeded("documents", bounds.documents)
+    if not texts:
+        raise InvalidRequest("inputs", "there is no document")
+    return TextRows.of(texts)
 
 
 def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
@@ -77,7 +103,7 @@ def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[
     if tensor.datatype not in datatypes:
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}")
     if "binary_data_size" in (tensor.parameters or {}):
-        raise InvalidRequest(tensor.name, "the extension for binary data is not spoken here; send the data as JSON")
+        raise InvalidRequest(tensor.name, _BINARY)
     n_dimensions = 2 if tensor.name in DENSE else 1
     if len(tensor.shape) != n_dimensions or min(tensor.shape) < 0:
         raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")

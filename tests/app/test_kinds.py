@@ -239,3 +239,42 @@ def test_labels_of_text_are_changed(gateway: Gateway) -> None:
     changed = gateway.client.put(f"/v1/datasets/{made['id']}/labels", json={"labels": {"c": "sport"}}).json()
     assert (changed["kind"], changed["n_labeled"], changed["n_features"]) == ("text", 3, None)
     assert list(Datasets(gateway.store).open(changed["id"]).rows) == [document["text"] for document in TEXTS]
+
+
+def infer(gateway: Gateway, *tensors: dict[str, Any]) -> Any:
+    return gateway.client.post("/v2/models/news/infer", json={"inputs": list(tensors)})
+
+
+def test_text_as_a_tensor(gateway: Gateway) -> None:
+    publish(gateway.store, model=text_model())
+    described = gateway.client.get("/v2/models/news").json()
+    assert described["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
+    answer = infer(gateway, {"name": "text", "datatype": "BYTES", "shape": [2], "data": ["the goal", "vote"]}).json()
+    assert {output["name"]: output["data"] for output in answer["outputs"]} == {"labels": ["sport", "politics"], "scores": [1.0, -1.0]}
+    for tensor, detail in (
+        ({"name": "text", "datatype": "FP32", "shape": [1], "data": ["goal"]}, "is not BYTES"),
+        ({"name": "text", "datatype": "BYTES", "shape": [2], "data": ["goal"]}, "do not fill the shape"),
+        ({"name": "text", "datatype": "BYTES", "shape": [1], "data": [7]}, "data must be strings"),
+        ({"name": "text", "datatype": "BYTES", "shape": [0], "data": []}, "there is no document"),
+        ({"name": "X", "datatype": "FP32", "shape": [1, 1], "data": [1]}, "takes text, not indices"),
+    ):
+        refused = infer(gateway, tensor)
+        assert (refused.status_code, detail in refused.json()["error"]) == (400, True), refused.text
+
+
+def test_tensors_of_text_for_a_model_of_vectors(gateway: Gateway) -> None:
+    publish(gateway.store)
+    refused = infer(gateway, {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["goal"]})
+    assert (refused.status_code, "takes indices, not text" in refused.json()["error"]) == (400, True)
+
+
+def test_a_dataset_of_another_kind_is_not_scored(gateway: Gateway) -> None:
+    publish(gateway.store, model=text_model())
+    answer = gateway.client.post("/v1/models/news/evaluate", json={"dataset": gateway.upload(FEATURES)["id"]})
+    assert problem_of(answer, 422)["errors"][0] == {
+        "document": "",
+        "field": "dataset",
+        "detail": "the model was trained on text and takes text, not features",
+    }
+    answer = gateway.client.post("/v1/models/news/evaluate", json={"dataset": gateway.upload(TEXTS)["id"]})
+    assert answer.json()["accuracy"] == 0.5 or answer.json()["accuracy"] == 1.0

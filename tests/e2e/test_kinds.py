@@ -1,0 +1,62 @@
+"""Text and named features through the whole service: trained on, predicted, explained, judged; all of it again after a restart."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.service import Service
+from tests.workers.test_reading import texts
+
+TRUTH = ["sport", "politics"] * 60
+Documents = list[dict[str, Any]]
+
+
+def as_text(texts: list[str]) -> Documents:
+    return [{"text": text} for text in texts]
+
+
+def as_features(texts: list[str]) -> Documents:
+    return [{"features": {word: text.split().count(word) for word in text.split()}} for text in texts]
+
+
+def trained(service: Service, kind: str, made: Callable[[list[str]], Documents], algorithm: str) -> Any:
+    """What is predicted by a model that was trained on a few labels and many documents, named as their kind."""
+    documents = made(texts(120))
+    for document, label in zip(documents[:12], TRUTH[:12], strict=True):
+        document["label"] = label
+    dataset = service.post("/v1/datasets", {"documents": documents})
+    assert (dataset["kind"], dataset["n_labeled"]) == (kind, 12)
+    job = service.post("/v1/jobs", {"dataset": dataset["id"], "model": kind, "algorithm": algorithm})
+    done = service.wait_for(job["id"])
+    assert (done["state"], done["error"]) == ("succeeded", None)
+    assert [line["label"] for line in service.labels(job["id"])] == TRUTH[12:]
+    version = service.get(f"/v1/models/{kind}/versions/1")
+    assert version["kind"] == kind
+    assert version["n_features"] == version["facts"]["n_terms" if kind == "text" else "n_names"] > 12
+    answer = service.post(f"/v1/models/{kind}/predict", {"documents": made(texts(40, seed=1))})
+    assert (answer["labels"], answer["warnings"]) == (TRUTH[:40], [])
+    return answer
+
+
+def refined(service: Service, kind: str) -> None:
+    """The same after more labels, from the model that there is."""
+    labels = {str(place): TRUTH[place] for place in range(60)}
+    dataset = service.get(f"/v1/models/{kind}/versions/1")["dataset"]
+    changed = service.client.put(f"/v1/datasets/{dataset}/labels", json={"labels": labels}).json()
+    job = service.post("/v1/jobs", {"dataset": changed["id"], "model": kind, "algorithm": "tsvm", "start_from": kind})
+    done = service.wait_for(job["id"])
+    assert (done["state"], done["model"]["version"], done["warnings"]) == ("succeeded", 2, [])
+    assert service.post(f"/v1/models/{kind}/evaluate", {"dataset": changed["id"]})["accuracy"] == 1
+    explained = service.post(f"/v1/models/{kind}/explain", {"n": 10})
+    assert {item["name"] for item in explained["weights"][0]["for"]} & {"goal", "keeper", "match", "league", "referee"}
+
+
+def test_documents_in_and_models_that_read_them_out(tmp_path: Path) -> None:
+    with Service(tmp_path / "data", tmp_path / "log") as service:
+        answers = {"text": trained(service, "text", as_text, "auto"), "features": trained(service, "features", as_features, "tsvm")}
+        refined(service, "text")
+        refined(service, "features")
+    with Service(tmp_path / "data", tmp_path / "log-2") as service:
+        for kind, made in (("text", as_text), ("features", as_features)):
+            asked = {"documents": made(texts(40, seed=1))}
+            assert service.post(f"/v1/models/{kind}/versions/1/predict", asked) == answers[kind]
