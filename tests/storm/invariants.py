@@ -22,7 +22,6 @@ ANSWER_SECONDS = 10.0
 """within which every request is answered, or its connection ends"""
 _EDGE_SECONDS = 0.3
 _EXPECTED = {200, 201, 202, 204, 404, 409}
-_DISTURBING = (*REDIS_AWAY, Kind.DISK_FULL, Kind.GATEWAY_STOPPED, Kind.WORKER_STOPPED, Kind.CHILD_STOPPED)
 
 
 class Evidence(NamedTuple):
@@ -59,7 +58,7 @@ class RunAgain(NamedTuple):
     seconds: float | None
     """until its next attempt began; None if it never did"""
     disturbed: float
-    """seconds of these in which something else was wrong too"""
+    """seconds until the end of the last other fault that fell meanwhile; 0 if none did"""
 
 
 def accepted_jobs_have_ended(evidence: Evidence) -> Iterator[str]:
@@ -161,12 +160,13 @@ def failures_are_explained(evidence: Evidence) -> Iterator[str]:
 
 
 def killed_jobs_run_again_soon(evidence: Evidence) -> Iterator[str]:
-    """Within ten seconds, beside those in which something else was wrong."""
+    """Within ten seconds of the death, or of the end of the last fault that fell before."""
     for again in run_again(evidence):
         if again.seconds is None:
             yield f"{again.kind.value}: job {again.job} never ran again"
         elif again.seconds - again.disturbed > AGAIN_SECONDS:
-            yield f"{again.kind.value}: job {again.job} ran again after {again.seconds:.1f} s, {again.disturbed:.1f} of them disturbed"
+            last = f"the last fault before that ended after {again.disturbed:.1f} s"
+            yield f"{again.kind.value}: job {again.job} ran again after {again.seconds:.1f} s, {last}"
 
 
 def told_to_end_workers_do(evidence: Evidence) -> Iterator[str]:
@@ -260,8 +260,9 @@ def run_again(evidence: Evidence) -> list[RunAgain]:
             following = records.find(evidence.store, f"jobs/{job}/attempts/{attempt + 1}.json", Attempt)
             if following is not None:
                 began = following.started_at.timestamp()
-                disturbed = sum(_overlap(each, fault.began, began) for each in evidence.ledger.faults if each.kind in _DISTURBING)
-                found.append(RunAgain(fault.kind, job, began - fault.began, disturbed))
+                others = (each for each in evidence.ledger.faults if each is not fault)
+                ends = (min(each.ended, began) - fault.began for each in others if each.began < began and each.ended > fault.began)
+                found.append(RunAgain(fault.kind, job, began - fault.began, max(ends, default=0.0)))
             elif not _settled(Jobs(evidence.store).get(job), attempt, evidence):
                 found.append(RunAgain(fault.kind, job, None, 0.0))
     return found

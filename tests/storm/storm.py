@@ -19,7 +19,6 @@ from workers.jobs import Jobs
 from workers.storage import Store, open_store
 
 _CLIENTS = 3
-_GAP = (0.3, 1.5)
 _WAITING = 12
 """unfinished jobs at which no more are posted before the next fault: a fault is to find jobs, not a heap of them"""
 _CALM_SECONDS = 90.0
@@ -41,6 +40,8 @@ class Storm(NamedTuple):
     drain_seconds: float = 2.0
     abandoned_seconds: float = 15.0
     """after which the collector takes what has not ended for abandoned"""
+    gap_seconds: tuple[float, float] = (0.3, 1.5)
+    """between two faults, at least and at most"""
     rage_seconds: float = 600.0
     """after which neither jobs nor faults come any more, however few there were"""
 
@@ -97,7 +98,7 @@ class Storm(NamedTuple):
                     for turn in range(posted, min(due, posted + _WAITING - len(Jobs(evidence.store).unfinished_ids()))):
                         turns.put(f"{self.seed}-{turn}")
                         posted += 1
-                    time.sleep(chance.uniform(*_GAP))
+                    time.sleep(chance.uniform(*self.gap_seconds))
                     injector.inject(kind)
                     say(f"fault {number}, {kind.value}: {so_far(evidence)}")
                     if time.monotonic() > deadline or (number >= len(self.faults) and posted == self.jobs):
