@@ -1,7 +1,6 @@
 """Which documents of a dataset to label next: from a model and a strategy to an ordered list."""
 
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -24,14 +23,8 @@ from workers.datasets import Documents
 _ENCODER = msgspec.json.Encoder()
 
 Positions = NDArray[np.int64]
-
-
-class Strategy(StrEnum):
-    """How documents are chosen."""
-
-    DIVERSE = "diverse"
-    UNCERTAIN = "uncertain"
-    RANDOM = "random"
+Strategy = Literal["diverse", "uncertain", "random"]
+"""how documents are chosen"""
 
 
 class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,7 +32,7 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
 
     dataset: str
     n: Annotated[int, Meta(ge=1, le=1000)] = 10
-    strategy: Strategy = Strategy.DIVERSE
+    strategy: Strategy = "diverse"
     """uncertain: those that the model is least sure of; diverse: of three times as many of these, those that stand for all; random: any"""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
     """of the random strategy: the same seed gives the same documents"""
@@ -80,10 +73,10 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     documents = services.datasets.open(body.dataset)
     unlabeled = np.flatnonzero(documents.codes < 0)
     unseen, warnings = Unseen(), list[str]()
-    if body.strategy is Strategy.RANDOM:
+    if body.strategy == "random":
         chosen = np.random.default_rng(body.seed).choice(unlabeled, min(body.n, len(unlabeled)), replace=False)
     else:
-        diverse = body.strategy is Strategy.DIVERSE
+        diverse = body.strategy == "diverse"
         pool = _least_sure(model, documents, unlabeled, body.n * POOL if diverse else body.n)
         chosen = _standing_for_all(model, documents, pool, body.n, warnings) if diverse else pool
     suggestions = _suggestions(version, model, documents, chosen, unseen)
@@ -91,7 +84,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         "model": version.name,
         "version": version.number,
         "dataset": body.dataset,
-        "strategy": body.strategy.value,
+        "strategy": body.strategy,
         "n_unlabeled": len(unlabeled),
         "margin_of": "scores" if model.calibration is None else "probabilities",
         "suggestions": suggestions,
