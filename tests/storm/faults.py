@@ -89,7 +89,7 @@ class Injector:
     def _cut(self, kind: Kind) -> None:
         how = Cut.REFUSED if kind is Kind.REDIS_REFUSED else Cut.SILENT
         with self._ledger.injected(kind), self._proxy.cut(how):
-            time.sleep(self._chance.uniform(2.0, 5.0))
+            time.sleep(self._chance.uniform(3.0, 6.0))
 
     def _fill(self) -> None:
         """The system refuses to let any file of gateway and workers grow beyond a size: what a full disk is to a process, without one."""
