@@ -11,7 +11,8 @@ from starlette.responses import Response
 from app.bodies import in_thread, read_json
 from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
-from app.predicting import is_little, version_and_model
+from app.predicting import gathered, is_little, version_and_model
+from app.scoring import batches_of, score_posted
 from app.services import Services
 from app.tensors import SPARSE, TEXT, Tensor, documents_of
 from core.kinds import Kind, Rows
@@ -96,7 +97,7 @@ def _answer(version: Version, model: Model, body: InferBody, rows: Rows) -> Resp
 
 
 def _outputs(version: Version, model: Model, rows: Rows) -> Mapping[str, dict[str, Any]]:
-    scores, _ = model.scores_and_unseen(model.vocabulary.read(rows).rows)
+    scores, _ = gathered(score_posted(model, batches_of(model, rows)))
     probabilities = model.probabilities(scores)
     classes = [str(label) for label in version.classes]
     found = {

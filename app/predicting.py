@@ -62,7 +62,7 @@ async def version_and_model(services: Services, reference: str) -> tuple[Version
 
 
 def _answer(version: Version, model: Model, batches: Iterable[Batch]) -> Response:
-    scores, warnings = _gathered(score_posted(model, batches))
+    scores, warnings = gathered(score_posted(model, batches))
     probabilities = model.probabilities(scores)
     content = {
         "model": version.name,
@@ -84,7 +84,7 @@ def _nested(scores: NDArray[np.float64]) -> list[list[float]] | msgspec.Raw:
     return msgspec.Raw(b"[" + _ENCODER.encode(scores[:, 0].tolist()).replace(b",", b"],[") + b"]")
 
 
-def _gathered(batches: Iterable[Scored]) -> tuple[NDArray[np.float64], list[str]]:
+def gathered(batches: Iterable[Scored]) -> tuple[NDArray[np.float64], list[str]]:
     """Scores of all documents, and what is to be said of their features."""
     scores, unseen = [], Unseen()
     for scored in batches:

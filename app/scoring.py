@@ -95,6 +95,12 @@ def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
         start += batch.rows.n_rows
 
 
+def batches_of(model: Model, rows: Rows) -> Iterator[Batch]:
+    """Documents without labels or ids that came as one, in parts that are little memory to score."""
+    for chosen in _spans(rows, None, model):
+        yield Batch(_taken(rows, chosen), [None] * len(chosen))
+
+
 def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64] | None = None) -> Iterator[Scored]:
     """Documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,); raises InvalidRequest for those of another kind."""
     check_kind(model, documents)

@@ -68,7 +68,7 @@ def _texts(tensor: Tensor, bounds: Bounds) -> TextRows:
         texts = msgspec.json.decode(tensor.data, type=list[str])
     except (msgspec.MsgspecError, ValueError) as error:
         raise InvalidRequest(tensor.name, f"data must be strings: {error}") from None
-    if tensor.shape != [len(texts)]:
+    if tensor.shape not in ([len(texts)], [len(texts), 1]):  # many clients send strings as a column
         raise InvalidRequest(tensor.name, f"{len(texts)} strings do not fill the shape {tensor.shape[:MAX_FAULTS]}")
     if len(texts) > bounds.documents:
         raise LimitExceeded("documents", bounds.documents)

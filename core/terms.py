@@ -51,7 +51,7 @@ class TextTerms(Vocabulary):
     @property
     def nbytes(self) -> int:
         """See Vocabulary."""
-        return string_bytes(len(self.words)) + self.keys.nbytes + self.idf.nbytes
+        return string_bytes(len(self._places)) + self.keys.nbytes + self.idf.nbytes
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""

@@ -40,7 +40,8 @@ class Vocabulary(ABC):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Memory that it takes, with what it makes for itself to read by."""
+        """Memory that it takes, with what it makes for itself to read by, which is made now: whoever loads a model asks, and no reader waits for
+        it."""
 
     @abstractmethod
     def read(self, rows: Rows) -> Read:
@@ -123,7 +124,7 @@ class Names(Vocabulary):
     @property
     def nbytes(self) -> int:
         """See Vocabulary."""
-        return _STRING_BYTES * len(self.names)
+        return string_bytes(len(self._places))
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""

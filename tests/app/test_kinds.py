@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from core.kinds import NamedRows, TextRows
 from core.linear_model import LinearModel
 from core.options import TextOptions
 from core.term_fit import fit_terms
-from core.vocabulary import Names
+from core.terms import TextTerms
+from core.vocabulary import Names, Places
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
 from tests.app.encodings import npz
 from workers.datasets import Datasets
@@ -150,6 +152,35 @@ def test_a_model_takes_the_kind_it_was_trained_on(gateway: Gateway, makes: Any, 
     fault = problem_of(answer, 422)["errors"][0]
     assert (fault["document"], fault["field"]) == ("x", field)
     assert f"takes {takes}, not {field}" in fault["detail"]
+
+
+def test_many_texts_in_a_tensor_are_read_batch_after_batch(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(gateway.store, model=text_model())
+    read, most = TextTerms.read, 8192
+
+    def noted(self: TextTerms, rows: Any) -> Any:
+        assert rows.n_rows <= most
+        return read(self, rows)
+
+    monkeypatch.setattr(TextTerms, "read", noted)
+    texts = ["goal", "vote vote"] * 10_000
+    tensor = {"name": "text", "datatype": "BYTES", "shape": [len(texts), 1], "data": texts}
+    answer = gateway.client.post("/v2/models/news/infer", json={"inputs": [tensor]}).json()
+    assert answer["outputs"][1]["data"] == [1.0, -1.0] * 10_000
+
+
+@pytest.mark.parametrize(("makes", "field"), [(named_model, "features"), (text_model, "text")])
+def test_the_event_loop_does_not_look_up_all_names_of_a_model(gateway: Gateway, monkeypatch: pytest.MonkeyPatch, makes: Any, field: str) -> None:
+    threads, places_of = [], Places.of.__func__  # type: ignore[attr-defined]
+
+    def noted(cls: type[Places], strings: Any) -> Places:
+        threads.append(threading.current_thread().name)
+        return places_of(cls, strings)  # type: ignore[no-any-return]
+
+    publish(gateway.store, model=makes())
+    monkeypatch.setattr(Places, "of", classmethod(noted))
+    gateway.client.post("/v1/models/news/predict", json={"documents": [GIVEN[field]]}).raise_for_status()
+    assert [name.startswith("predict") for name in threads] == [True]
 
 
 def test_other_formats_are_vectors(gateway: Gateway) -> None:
