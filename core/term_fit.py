@@ -38,10 +38,15 @@ def fit_terms(texts: TextRows, options: TextOptions, between: Between) -> TextTe
     keys, frequencies = counts.total()
     often = frequencies >= options.min_documents
     if not often.any():
-        raise InvalidDocuments(
-            f"no word occurs in {options.min_documents} or more of the {texts.n_rows} documents; send more text, or lower text.min_documents"
-        )
+        raise _nothing(len(keys), texts.n_rows, options)
     return _chosen(list(numbers), keys[often], frequencies[often], texts.n_rows, options)
+
+
+def _nothing(n_terms: int, n_rows: int, options: TextOptions) -> InvalidDocuments:
+    if not n_terms:
+        return InvalidDocuments(f"none of the {n_rows} documents has a word: two or more letters or digits in a row")
+    least = options.min_documents
+    return InvalidDocuments(f"no word occurs in {least} or more of the {n_rows} documents; send more text, or lower text.min_documents")
 
 
 class _Frequencies(NamedTuple):

@@ -200,7 +200,8 @@ class Attempts:
                 threads=parts.threads or None,
                 max_model_bytes=parts.max_model_bytes,
             )
-        return replace(training, model=replace(training.model, vocabulary=read.vocabulary))
+        model = replace(training.model, vocabulary=read.vocabulary)
+        return replace(training, model=model, warnings=[*read.warnings, *training.warnings])
 
     def _check_memory(self, request: JobRequest, rows: SparseRows, n_labeled: int, n_classes: int) -> None:
         """Raises JobTooLarge for what the kernel would kill halfway."""

@@ -1,7 +1,7 @@
 """The documents of a dataset, of any kind, as the rows that a training takes."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +37,8 @@ class Reading(NamedTuple):
     """what their columns are"""
     rest: Part
     """what is left of the job"""
+    warnings: Sequence[str] = ()
+    """what is to be said of it"""
 
     def told(self, observer: Observer) -> Observer:
         """The observer, told of what is left as a part of the whole."""
@@ -81,7 +83,16 @@ def _of_text(folder: Path, texts: TextRows, options: TextOptions, observer: Obse
     finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
     terms = fit_terms(texts, options, lambda done, held: tell(finding, done, held))
     rows = _written(folder, texts, terms, lambda done: tell(writing, done, terms.nbytes))
-    return Reading(rows, terms, Part(_TEXT.stop, 1.0))
+    return Reading(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, options))
+
+
+def _warnings(rows: SparseRows, options: TextOptions) -> list[str]:
+    """That texts are as good as empty to the model, as those of a language without spaces between words mostly are."""
+    n_empty = int(np.count_nonzero(rows.indptr[1:] == rows.indptr[:-1]))
+    if not n_empty:
+        return []
+    rule = f"a term must occur in {options.min_documents} documents (text.min_documents)" if options.min_documents > 1 else "they have no word"
+    return [f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}"]
 
 
 @disk("write", "the rows of text")

@@ -8,7 +8,10 @@ import msgspec
 
 T = TypeVar("T")
 
+_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _NAMED = re.compile(r"(?:unknown|required) field `([^`]*)`")
+_CUT = "Input data was truncated"
+"""says msgspec of half a surrogate pair before the end of a string, too"""
 
 
 class WrongJson(Exception):
@@ -26,6 +29,9 @@ def decoded(decode: Callable[[bytes | bytearray], T], text: bytes | bytearray) -
         return decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         detail, _, path = str(error).partition(" - at `$")
+        half = _HALF.search(text) if detail == _CUT else None
+        if half:
+            detail = f"JSON is malformed: {half[0].decode()} is half of a character, and the other half does not follow"
         named = _NAMED.search(detail)
         parts = [path.removesuffix("`").removeprefix("."), named.group(1) if named else ""]
         raise WrongJson(detail, ".".join(filter(None, parts))) from None

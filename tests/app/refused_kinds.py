@@ -27,7 +27,7 @@ WRONG: dict[str, dict[str, tuple[bytes, dict[str, str]]]] = {
         "values beside it": (b'{"text": "a", "values": [1]}', {"field": "values", "detail": "only of use beside indices"}),
         "a number": (b'{"text": 7}', {"field": "text", "detail": "int"}),
         "a list": (b'{"text": ["a"]}', {"field": "text", "detail": "array"}),
-        "half a character": (b'{"text": "a\\ud800"}', {"detail": ""}),
+        "half a character": (b'{"text": "a\\ud800"}', {"detail": "\\ud800 is half of a character"}),
         "not UTF-8": (b'{"text": "a\xff"}', {"detail": "utf-8"}),
     },
     "features": {

@@ -184,10 +184,11 @@ def submit(
     algorithm: str = "svm",
     options: dict[str, Any] | None = None,
     start: Publication | None = None,
+    text: dict[str, int] | None = None,
 ) -> str:
     """The id of a new job, of a new dataset unless one is given."""
     dataset = dataset or make_dataset(store).id
-    job, _ = Jobs(store).submit(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, seed=0, start=start)
+    job, _ = Jobs(store).submit(dataset=dataset, model=model, algorithm=algorithm, options=options or {}, seed=0, text=text, start=start)
     return job.request.id
 
 

@@ -136,15 +136,35 @@ def test_a_start_is_told_by_its_terms(store: Store, parts: Parts, kind: str, alg
     assert moved.unseen(read) > 0
 
 
-def test_text_without_terms_fails_by_name(store: Store, parts: Parts) -> None:
-    dataset = make_dataset(store, [Batch(TextRows.of(["one", "two", "three"]), ["a", "b", None])])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["one", "two", "three"], "no word occurs in 2 or more of the 3 documents; send more text, or lower text.min_documents"),
+        (["!", "a", ""], "none of the 3 documents has a word: two or more letters or digits in a row"),
+    ],
+)
+def test_text_without_terms_fails_by_name(store: Store, parts: Parts, given: list[str], told: str) -> None:
+    dataset = make_dataset(store, [Batch(TextRows.of(given), ["a", "b", None])])
     id = submit(store, dataset=dataset.id)
     Attempts(parts).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
     assert (outcome.error.status, outcome.error.type) == (422, "/problems/invalid-documents")
-    assert "no word occurs in 2 or more of the 3 documents" in outcome.error.detail
+    assert outcome.error.detail == told
+
+
+@pytest.mark.parametrize(
+    ("options", "left", "told"),
+    [({}, 3, "a term must occur in 2 documents (text.min_documents)"), ({"min_documents": 1}, 1, "they have no word")],
+)
+def test_texts_without_terms_are_told(store: Store, parts: Parts, options: dict[str, int], left: int, told: str) -> None:
+    found = [*texts(), "我爱北京天安门", "上海外滩", "! 🎉"]
+    labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(len(found))]
+    dataset = make_dataset(store, [Batch(TextRows.of(found), labels)])
+    outcome = finished(store, parts, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})).outcome
+    assert outcome is not None
+    assert outcome.warnings == [f"{left} of the 83 texts have none of the terms, so nothing tells them apart; {told}"]
 
 
 def test_terms_that_take_too_much_memory_end_the_job(store: Store, parts: Parts) -> None:
