@@ -53,20 +53,24 @@ class Unseen:
 
     def __init__(self) -> None:
         self._unseen = self._all = 0
-        self._noun = _NOUNS["vectors"]
+        self._what = _WHAT["vectors"]
 
     def count(self, scored: Scored) -> None:
         """Take note of a batch."""
         self._unseen += scored.unseen
         self._all += scored.n_values
-        self._noun = _NOUNS[scored.kind]
+        self._what = _WHAT[scored.kind]
 
     def warnings(self) -> list[str]:
         """What is to be said of it."""
-        return [f"{self._unseen} of {self._all} {self._noun} that the model never saw; they count as zero"] if self._unseen else []
+        return [f"{self._unseen} of {self._all} {self._what}; they count as zero"] if self._unseen else []
 
 
-_NOUNS: dict[Kind, str] = {"vectors": "values are of features", "features": "values are of features", "text": "words are such"}
+_WHAT: dict[Kind, str] = {
+    "vectors": "values are of features that the model never saw",
+    "features": "values are of features that the model never saw",
+    "text": "words are in none of the terms of the model",
+}
 
 
 async def apart(request: Request, services: Services, function: Callable[..., T], *arguments: Any) -> T:

@@ -124,7 +124,7 @@ def test_text_is_predicted_and_unknown_words_are_told(gateway: Gateway, repeats:
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": text} for text in texts]}).json()
     assert answer["labels"][:2] == ["sport", "politics"]
     assert answer["scores"] == [[1.0], [-1.0], [0.0], [0.0]] * repeats
-    assert answer["warnings"] == [f"{2 * repeats} of {5 * repeats} words are such that the model never saw; they count as zero"]
+    assert answer["warnings"] == [f"{2 * repeats} of {5 * repeats} words are in none of the terms of the model; they count as zero"]
     version = gateway.client.get("/v1/models/news/versions/1").json()
     assert (version["kind"], version["n_features"]) == ("text", 5)
 

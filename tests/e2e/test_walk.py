@@ -28,6 +28,7 @@ def test_the_walk_works_as_printed(service: Service, commands: list[str], tmp_pa
     _, dataset, events, results, predictions, aliased, explained, evaluated, looped = done.stdout.split("# step\n")
     assert json.loads(dataset)["n_labeled"] == 2
     assert '"state":"succeeded"' in events
+    assert '"chosen":{' in events
     assert {line["id"]: line["label"] for line in map(json.loads, results.splitlines()[:4])} == {
         "d3": "sport",
         "d4": "politics",
