@@ -1,6 +1,5 @@
 """Finding the terms of a collection of texts: exactly, in one pass, with memory for what differs and not for what repeats."""
 
-from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,14 +26,13 @@ def fit_terms(texts: TextRows, options: TextOptions, between: Between) -> TextTe
 
     Raises InvalidDocuments if there is none.
     """
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    counts = _Counts(lambda: between(done, string_bytes(len(numbers)) + counts.nbytes))
+    numbers = _Numbers()
+    counts = _Counts(lambda: between(done, numbers.nbytes + counts.nbytes))
     done, n_bytes = 0.0, max(1, int(texts.indptr[-1] - texts.indptr[0]))
     for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
         counts.add(_frequencies(*occurrences(tokens_of(texts.between(start, stop), numbers), options.ngrams)))
         done = float(texts.indptr[stop] - texts.indptr[0]) / n_bytes
-        between(done, string_bytes(len(numbers)) + counts.nbytes)
+        between(done, numbers.nbytes + counts.nbytes)
     keys, frequencies = counts.total()
     often = frequencies >= options.min_documents
     if not often.any():
@@ -47,6 +45,18 @@ def _nothing(n_terms: int, n_rows: int, options: TextOptions) -> InvalidDocument
         return InvalidDocuments(f"none of the {n_rows} documents has a word: two or more letters or digits in a row")
     least = options.min_documents
     return InvalidDocuments(f"no word occurs in {least} or more of the {n_rows} documents; send more text, or lower text.min_documents")
+
+
+class _Numbers(dict[str, int]):
+    """Words, numbered as they come."""
+
+    nbytes = 0
+    """Memory held."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self)
+        self.nbytes += string_bytes(word)
+        return number
 
 
 class _Frequencies(NamedTuple):

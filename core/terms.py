@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from core.kinds import Rows, TextRows
 from core.rows import SparseRows
-from core.vocabulary import UNKNOWN, Places, Read, Vocabulary, beyond, string_bytes, wrong_kind
+from core.vocabulary import UNKNOWN, Places, Read, Vocabulary, beyond, wrong_kind
 
 _WORD = re.compile(r"\b\w\w+\b")
 _SPACE = re.compile(r"\s")
@@ -51,7 +51,7 @@ class TextTerms(Vocabulary):
     @property
     def nbytes(self) -> int:
         """See Vocabulary."""
-        return string_bytes(len(self._places)) + self.keys.nbytes + self.idf.nbytes
+        return self._places.nbytes + self.keys.nbytes + self.idf.nbytes
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""

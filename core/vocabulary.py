@@ -1,5 +1,6 @@
 """What the columns of a model stand for, so that documents of its kind become rows of it: numbers, names, or terms of text."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from core.rows import SparseRows, sorted_rows
 
 UNKNOWN = -1
 _STEP = 10_000
-_STRING_BYTES = 160
-"""of a short string with its place in a dictionary"""
+_PLACE_BYTES = 104
+"""of the places of a string in a list and in a dictionary"""
 
 
 class Read(NamedTuple):
@@ -124,7 +125,7 @@ class Names(Vocabulary):
     @property
     def nbytes(self) -> int:
         """See Vocabulary."""
-        return string_bytes(len(self._places))
+        return self._places.nbytes
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""
@@ -168,21 +169,25 @@ class Names(Vocabulary):
 class Places(dict[str, int]):
     """Where strings stand in a list; UNKNOWN for those that do not."""
 
+    nbytes = 0
+    """Memory that they take, list and strings included."""
+
     @classmethod
     def of(cls, strings: Sequence[str]) -> "Places":
         """The places of different strings, taken in step by step, so that no thread waits long for the interpreter."""
         places, numbered = cls(), enumerate(strings)
         while step := [(string, place) for place, string in islice(numbered, _STEP)]:
             places.update(step)
+            places.nbytes += sum(string_bytes(string) for string, _ in step)
         return places
 
     def __missing__(self, string: str) -> int:
         return UNKNOWN
 
 
-def string_bytes(strings: int) -> int:
-    """Memory that so many short strings take in a list and a dictionary."""
-    return _STRING_BYTES * strings
+def string_bytes(string: str) -> int:
+    """Memory that a string takes in a list and a dictionary; what has no spaces in it may be a word of megabytes."""
+    return _PLACE_BYTES + sys.getsizeof(string)
 
 
 def beyond(columns: NDArray[np.int64], n_columns: int) -> NDArray[np.int64]:

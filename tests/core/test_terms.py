@@ -151,6 +151,15 @@ def test_stopping_is_heard_and_memory_is_told() -> None:
     assert max(held for _, held in told) >= 12 * distinct
 
 
+def test_memory_is_told_of_words_that_are_long() -> None:
+    texts, told = TextRows.of([f"{place}" + "x" * 100_000 for place in range(50)]), []
+    terms = fit_terms(texts, TextOptions(min_documents=1), lambda done, held: told.append(held))
+    assert 5_000_000 <= told[-1] <= 6_000_000
+    assert 5_000_000 <= terms.nbytes <= 6_000_000
+    names = Names(["\u6211" * 1000 + str(place) for place in range(100)])
+    assert 200_000 <= names.nbytes <= 300_000
+
+
 def test_texts_of_a_slice_may_be_as_long_as_they_like() -> None:
     lengths = np.array([5, 0, 3, 100, 2, 2, 2, 0, 0, 1])
     indptr = np.concatenate([[7], 7 + np.cumsum(lengths)])
