@@ -94,7 +94,9 @@ class _Counts:
         return _COUNT_BYTES * (sum(len(run.keys) for run in self._runs) + self._merging)
 
     def add(self, run: _Frequencies) -> None:
-        """Count these too."""
+        """Count these too; of texts without words there is nothing to count."""
+        if not len(run.keys):
+            return
         self._runs.append(run)
         while len(self._runs) > 1 and 2 * len(self._runs[-1].keys) > len(self._runs[-2].keys):
             self._merge_last()

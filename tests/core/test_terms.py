@@ -88,6 +88,14 @@ def test_a_large_collection_in_slices_and_merged_in_parts(monkeypatch: pytest.Mo
     check_equal(texts, collection(200, seed=1), 2, 2)
 
 
+def test_a_slice_without_words_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(term_fit, "_SPAN_ROWS", 10)
+    texts = collection(30)
+    check_equal(["", "."] * 10 + texts[:15] + ["! ?"] * 20 + texts[15:], texts, 2, 2)
+    with pytest.raises(InvalidDocuments, match="no word occurs in 2 or more of the 40 documents"):
+        fitted(["."] * 40)
+
+
 def test_the_first_terms_by_documents_are_kept() -> None:
     """Slowly: sort all terms by the documents they occur in, then by themselves."""
     texts = collection(400)
