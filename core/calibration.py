@@ -6,7 +6,7 @@ were measured to be far too unsure (mean sureness .61 where .79 were right).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+Between = Callable[[], None]
+"""Called between slices of work; what it raises ends the work."""
 
 _SLOPE, _SLOPE_SPREAD = 2.0, 2.0
 """what a slope is before any label is seen: at the margin, a score of 1, odds of 7.4"""
@@ -22,6 +24,8 @@ _FACTOR_SPREAD, _FACTOR_RANGE, _FACTORS = 0.5, 2.5, 101
 """of the logarithm of what all margins of many classes are multiplied by"""
 _NEWTON_STEPS = 50
 _RAKES = 200
+_AT_ONCE = 1 << 20
+"""likelihoods that are raked between two calls"""
 _LEAST = 1e-12
 
 
@@ -39,7 +43,7 @@ class Calibration:
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """shape (n_rows, n_classes), rows summing to 1."""
-        return _normalised(_likelihoods(self.slopes, self.offsets, scores) * self.odds)
+        return _normalised(_likelihoods(self.slopes, self.offsets, scores), self.odds)
 
     def to_json(self) -> dict[str, list[float]]:
         """As it is stored with its model."""
@@ -51,7 +55,9 @@ class Calibration:
         return cls(*(np.asarray(stored[name], np.float64) for name in ("slopes", "offsets", "odds")))
 
 
-def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], scores: NDArray[np.float64], fractions: Vector) -> Calibration:
+def calibrated(
+    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], scores: NDArray[np.float64], fractions: Vector, between: Between = lambda: None
+) -> Calibration:
     """A calibration from held-out scores of labeled rows, shape (n_labeled, n_columns), NaN where a row was never left out.
 
     ``codes`` are the rows' classes; the mean probabilities of the rows of these ``scores``, shape (n, n_columns), become ``fractions``, shape
@@ -65,14 +71,17 @@ def calibrated(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], s
     if n_classes > 2 and known.any():
         factor = common_factor(slopes * held_out[known] + offsets, codes[known])
         slopes, offsets = factor * slopes, factor * offsets
-    scores = scores[np.isfinite(scores).all(axis=1)]
-    odds = raked(_likelihoods(slopes, offsets, scores), fractions) if len(scores) else np.ones(n_classes)
+    finite = np.isfinite(scores).all(axis=1)
+    scores = scores if finite.all() else scores[finite]
+    odds = raked(_likelihoods(slopes, offsets, scores), fractions, between) if len(scores) else np.ones(n_classes)
     return Calibration(slopes, offsets, odds)
 
 
-def calibrated_to_labels(held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], n_classes: int) -> Calibration:
+def calibrated_to_labels(
+    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], n_classes: int, between: Between = lambda: None
+) -> Calibration:
     """The same where nothing is known but the labels: the classes' shares of them are what the mean probabilities of those left out become."""
-    return calibrated(held_out, codes, held_out, np.bincount(codes, minlength=n_classes) / len(codes))
+    return calibrated(held_out, codes, held_out, np.bincount(codes, minlength=n_classes) / len(codes), between)
 
 
 def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:
@@ -126,7 +135,7 @@ def common_factor(margins: NDArray[np.float64], codes: NDArray[np.integer[Any]])
     return float(factors[int(np.argmax(scored))])
 
 
-def raked(likelihoods: NDArray[np.float64], fractions: Vector) -> Vector:
+def raked(likelihoods: NDArray[np.float64], fractions: Vector, between: Between = lambda: None) -> Vector:
     """Odds, shape (n_classes,), with which the normalised ``odds · likelihoods`` of all rows have the mean ``fractions``; their geometric mean is 1.
 
     By iterative proportional fitting, which converges where every class has a likelihood somewhere; classes of no share get next to none.
@@ -134,25 +143,41 @@ def raked(likelihoods: NDArray[np.float64], fractions: Vector) -> Vector:
     odds = np.ones(likelihoods.shape[1])
     goal = np.maximum(fractions, _LEAST)
     for _ in range(_RAKES):
-        means = _normalised(likelihoods * odds).mean(axis=0)
+        means = _means(likelihoods, odds, between)
         if float(np.abs(means - fractions).max()) < 1e-6:
             break
         odds = np.clip(odds * goal / np.maximum(means, _LEAST), _LEAST, 1 / _LEAST)
     return np.asarray(odds / np.exp(np.log(odds).mean()))
 
 
+def _means(likelihoods: NDArray[np.float64], odds: Vector, between: Between) -> Vector:
+    """Of the normalised ``odds · likelihoods`` of all rows, shape (n_classes,)."""
+    n_rows, n_classes = likelihoods.shape
+    total: Vector = np.zeros(n_classes)
+    height = max(1, _AT_ONCE // n_classes)
+    for start in range(0, n_rows, height):
+        total += _normalised(likelihoods[start : start + height].copy(), odds).sum(axis=0)
+        between()
+    return np.asarray(total / n_rows)
+
+
 def _likelihoods(slopes: Vector, offsets: Vector, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The odds of the sigmoids, shape (n_rows, n_classes), the largest of a row being 1."""
-    margins = slopes * scores + offsets
+    """The odds of the sigmoids, shape (n_rows, n_classes), the largest of a row being 1. There may be many: each step is in place, as below."""
+    margins = slopes * scores
+    margins += offsets
     if margins.shape[1] == 1:
         margins = np.column_stack([np.zeros(len(margins)), margins])
-    return np.asarray(np.exp(margins - margins.max(axis=1, keepdims=True, initial=-np.inf)))
+    margins -= margins.max(axis=1, keepdims=True, initial=-np.inf)
+    return np.asarray(np.exp(margins, out=margins))
 
 
 def _sigmoid(margins: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margins)))
 
 
-def _normalised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    values = values + _LEAST
-    return np.asarray(values / values.sum(axis=1, keepdims=True))
+def _normalised(likelihoods: NDArray[np.float64], odds: Vector) -> NDArray[np.float64]:
+    """``odds · likelihoods``, rows summing to 1, in the place of ``likelihoods``."""
+    np.multiply(likelihoods, odds, out=likelihoods)
+    np.add(likelihoods, _LEAST, out=likelihoods)
+    np.divide(likelihoods, likelihoods.sum(axis=1, keepdims=True), out=likelihoods)
+    return likelihoods

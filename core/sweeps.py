@@ -119,7 +119,8 @@ class _Course:
 
 
 class Sweeper:
-    """The solvers over one matrix; a context manager. The time that is told is that ``since`` a watch began, by default since now."""
+    """The solvers over one matrix; a context manager. ``watch`` is that of the work of which its solvers are a part; else it has
+    its own, which asks ``observer``."""
 
     def __init__(
         self,
@@ -128,9 +129,9 @@ class Sweeper:
         threads: int | None = None,
         observer: Observer | None = None,
         max_model_bytes: int | None = None,
-        since: Watch | None = None,
+        watch: Watch | None = None,
     ) -> None:
-        self._watch = Watch(observer, since)
+        self._watch = Watch(observer) if watch is None else watch
         self._passes = Passes(rows, threads, self._watch)
         self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
         self._course = _Course(WHOLE, 0)
@@ -140,10 +141,6 @@ class Sweeper:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._passes.close()
-
-    def ask(self) -> None:
-        """Tell and ask the observer between parts of work that is no solver's; raises Stopped if it asks to stop."""
-        self._watch()
 
     def run(self, solvers: dict[str, Callable[[], Steps]], part: Part = WHOLE) -> list[Result]:
         """The results of solvers over these rows; each key prefixes the phases of its solver; they are ``part`` of the whole work.

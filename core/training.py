@@ -88,7 +88,7 @@ def train(
         documents = compact(rows, order, watch)
         if start is not None:
             points = starting_points(start, find_algorithm(algorithm), rows, order, documents.features, classes, watch)
-        means = _Means(observer, threads, max_model_bytes, watch)
+        means = _Means(threads, max_model_bytes, watch)
         given = _given_fractions(parsed, codes, classes, len(unlabeled))
         if isinstance(parsed, AutoOptions):
             found = _chosen(documents, codes, classes, parsed, given, seed, means)
@@ -120,7 +120,7 @@ def train(
 def _tell_end(observer: Observer, trace: list[TracePoint], algorithm: str, watch: Watch) -> None:
     """What was told last may lie back by all that takes no time to solve."""
     last = trace[-1] if trace else watch.latest._replace(phase=algorithm, seconds=watch.seconds)
-    observer(last._replace(fraction=1.0))
+    observer(last._replace(fraction=1.0, seconds=watch.seconds))
 
 
 def _trace_of(results: Sequence[Result]) -> list[TracePoint]:
@@ -143,14 +143,13 @@ def _given_fractions(options: Options, codes: NDArray[np.integer[Any]], classes:
 class _Means(NamedTuple):
     """What a training works with."""
 
-    observer: Observer | None
     threads: int | None
     max_model_bytes: int | None
     watch: Watch
 
     def sweeper(self, rows: SparseRows) -> Sweeper:
         """What runs solvers over these rows."""
-        return Sweeper(rows, threads=self.threads, observer=self.observer, max_model_bytes=self.max_model_bytes, since=self.watch)
+        return Sweeper(rows, threads=self.threads, max_model_bytes=self.max_model_bytes, watch=self.watch)
 
 
 class _Found(NamedTuple):
@@ -172,7 +171,8 @@ def _chosen(
 ) -> _Found:
     """The solutions of what auto chooses; raises Stopped."""
     study = Study.of(documents.rows, codes, classes, seed, means.watch, options.labels_drawn)
-    chosen = choose(study, classes, options, given, means.observer, means.threads, means.max_model_bytes)
+    with means.sweeper(study.prepared.rows) as sweeper:
+        chosen = choose(sweeper, study, classes, options, given, means.watch)
     if chosen is None:
         raise Stopped
     return _Found(chosen.results, chosen.calibration, chosen.report)
@@ -203,12 +203,15 @@ def _solved(
     if stopped(results):
         return _Found(results, None, report)
     nothing: Points = [None] * len(points)  # the points to start from know the labels
-    held_out = held_out_scores(
-        documents.rows, codes, len(points), seed, lambda fold, rows, told: solve(rows, told, nothing, parts[fold + 1], f"fold={fold}/")
-    )
-    if held_out is None:
+
+    def without(fold: int, rows: SparseRows, told: NDArray[np.integer[Any]]) -> list[Result]:
+        return solve(rows, told, nothing, parts[fold + 1], f"fold={fold}/")
+
+    try:
+        held_out = held_out_scores(documents.rows, codes, len(points), seed, without, means.watch)
+        return _Found(results, _calibration(held_out, codes, results, fractions, len(classes), means.watch), report)
+    except Stopped:
         return _Found([replace(result, status=Status.CANCELLED) for result in results], None, report)
-    return _Found(results, _calibration(held_out, codes, results, fractions, len(classes)), report)
 
 
 def _balance(
@@ -235,13 +238,16 @@ def _balance(
 
 
 def _calibration(
-    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], results: Sequence[Result], fractions: Vector | None, n_classes: int
+    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], results: Sequence[Result], fractions: Vector | None, n_classes: int, watch: Watch
 ) -> Calibration:
-    """With the class fractions of the unlabeled documents, or without them (of algorithms that learn from labels alone) by the labels."""
+    """With the class fractions of the unlabeled documents, or without them (of algorithms that learn from labels alone) by the labels.
+
+    Raises Stopped.
+    """
     scores = np.column_stack([result.unlabeled_scores for result in results])
     if fractions is None or not len(scores):
-        return calibrated_to_labels(held_out, codes, n_classes)
-    return calibrated(held_out, codes, scores, fractions)
+        return calibrated_to_labels(held_out, codes, n_classes, watch)
+    return calibrated(held_out, codes, scores, fractions, watch)
 
 
 def _estimation(options: Options) -> float:

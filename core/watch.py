@@ -16,14 +16,13 @@ class Stopped(Exception):
 class Watch:
     """Called between slices of work: tells the observer where things stand, at most every 50 ms, and raises Stopped if it asks to stop.
 
-    Time counts from when the watch began, or ``since`` another did, of whose work this one's is a part.
+    Time counts from when the watch began; ``latest`` is where things stand.
     """
 
-    def __init__(self, observer: Observer | None, since: "Watch | None" = None) -> None:
+    def __init__(self, observer: Observer | None) -> None:
         self.latest = TracePoint("", 0, np.nan, np.nan, 0.0, 0.0)
         self._observer = observer
-        self._told = time.monotonic()
-        self._started: float = self._told if since is None else since._started
+        self._started = self._told = time.monotonic()
 
     @property
     def seconds(self) -> float:

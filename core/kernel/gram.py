@@ -39,9 +39,9 @@ class Gram:
         self.mean = np.zeros(self.n_points, np.float32)
         counts = _counts(rows, between)
         sparse, dense = float(counts @ counts.astype(np.float64)), float(rows.n_rows) ** 2 * rows.n_features
-        self._dense = _dense_copy(rows, kernel, between) if dense <= _DENSE_GAIN * sparse else None
+        self._dense = dense_copy(rows, kernel, between) if dense <= _DENSE_GAIN * sparse else None
         self._inverted = inverted(rows, counts, between) if self._dense is None else None
-        norms = _squares(self._dense, between) if self._dense is not None else _sparse_squares(rows, between)
+        norms = squares_of(self._dense, between) if self._dense is not None else _sparse_squares(rows, between)
         largest = (norms.max(initial=0.0), np.abs(kernel.diagonal(norms)).max(initial=0.0), abs(kernel.gamma), abs(kernel.coef0))
         self.sound = bool(max(largest) < _LARGEST)
         """whether nothing leaves the range of float32"""
@@ -130,8 +130,8 @@ def _counts(rows: SparseRows, between: Callable[[], None]) -> NDArray[np.int64]:
     return counts
 
 
-def _dense_copy(rows: SparseRows, kernel: Kernel, between: Callable[[], None]) -> Block:
-    """The rows as a dense matrix; for distances off their centre, so that these do not drown in the rows' own length."""
+def dense_copy(rows: SparseRows, kernel: Kernel, between: Callable[[], None]) -> Block:
+    """The rows as a dense matrix; for distances off their centre, so that these do not drown in the rows' own length. ``between`` as in Gram."""
     dense = np.empty((rows.n_rows, rows.n_features), np.float32)
     sums = np.zeros(rows.n_features)
     for part in _strips(dense):
@@ -147,7 +147,8 @@ def _dense_copy(rows: SparseRows, kernel: Kernel, between: Callable[[], None]) -
     return dense
 
 
-def _squares(dense: Block, between: Callable[[], None]) -> Vector:
+def squares_of(dense: Block, between: Callable[[], None]) -> Vector:
+    """|x|² of each row."""
     squares = np.empty(len(dense))
     for part in _strips(dense):
         np.einsum("ij,ij->i", dense[part], dense[part], dtype=np.float64, out=squares[part])

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from core.calibration import Calibration, calibrated, calibrated_to_labels
 from core.options import AutoOptions, SvmOptions, TsvmOptions
-from core.progress import Observer, Part
-from core.result import Linear, Result
+from core.progress import Part
+from core.result import Linear, Result, Status
 from core.selection import evidence
 from core.selection.bounds import neighbours_offered
 from core.selection.choice import preferred, right
@@ -23,12 +23,14 @@ from core.selection.path import Supervised
 from core.selection.study import Study
 from core.semisup.tsvm import tsvm
 from core.supervised.svm import svm
-from core.sweeps import Steps, Sweeper
+from core.sweeps import Steps, Stopped, Sweeper
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """of the supervised model, on rows of mean square norm 1"""
 _TUNED, _ESTIMATED = 0.05, 0.85
 """share of the work that is done when λ of the supervised model is found, and when the fractions are"""
+_SCALES = 1e12
+"""of the features, this or its inverse, up to which the distances of rows as they came are within float32 with digits to spare"""
 _NAMES = {"svm": "the supervised model", "tsvm": "the transductive one", "graph": "labels spread among neighbours"}
 
 
@@ -57,42 +59,38 @@ class Candidate(NamedTuple):
 
 
 def choose(
+    sweeper: Sweeper,
     study: Study,
     classes: Sequence[str | int],
     options: AutoOptions,
     given: NDArray[np.float64] | None,
-    observer: Observer | None,
-    threads: int | None,
-    max_model_bytes: int | None,
+    between: Callable[[], None],
 ) -> Chosen | None:
     """The model that the evidence is for; None if stopped before it was known which, the best iterates if stopped after.
 
-    ``given`` are the fractions of the classes if they are known.
+    ``given`` are the fractions of the classes if they are known; ``between`` is called between parts of work that is no solver's, and may raise
+    Stopped.
 
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
     taken, with the fractions that core.selection.estimate finds. Where neighbours mean something, labels that spread among them are taken if
     those left out are likelier by them than by both. Raises Stopped, and ModelTooLarge.
     """
     n_unlabeled = study.problems[0].n_unlabeled
-    with Sweeper(study.prepared.rows, threads=threads, observer=observer, max_model_bytes=max_model_bytes) as sweeper:
-        supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _ESTIMATED))
-        if supervised is None:
+    supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _ESTIMATED))
+    if supervised is None:
+        return None
+    candidates, found = [supervised], None
+    if n_unlabeled:
+        found = estimate(sweeper, study, Part(_TUNED, _ESTIMATED), given)
+        if found is None:
             return None
-        candidates, found = [supervised], None
-        if n_unlabeled:
-            found = estimate(sweeper, study, Part(_TUNED, _ESTIMATED), given)
-            if found is None:
-                return None
-            candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, sweeper.ask)]
-        best, why, held_out = judged(study, candidates)
-        found = best.found or found
-        results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options), strict=True)), Part(_ESTIMATED, 1.0))
-    if stopped(results):
-        calibration = None
-    elif found is None:
-        calibration = calibrated_to_labels(best.held_out, study.codes, study.n_classes)
-    else:
-        calibration = calibrated(best.held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions)
+        candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, between)]
+    best, why, held_out = judged(study, candidates)
+    found = best.found or found
+    results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options), strict=True)), Part(_ESTIMATED, 1.0))
+    calibration = _calibration(study, best.held_out, results, found, between)
+    if calibration is None:
+        results = [replace(result, status=Status.CANCELLED) for result in results]
     report = {
         "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
         "tried": [_tried(study, classes, candidate) for candidate in candidates],
@@ -122,7 +120,7 @@ def tuned(sweeper: Sweeper, study: Study, part: Part) -> Candidate | None:
                 left_out = study.folds == fold
                 scores[left_out, column] = runs[ridge, column, fold].labeled[left_out]
         candidates.append(Candidate("svm", ridge, scores))
-    return max(candidates, key=lambda candidate: (likelihood(study, candidate), candidate.ridge))
+    return max(candidates, key=lambda candidate: (np.nan_to_num(likelihood(study, candidate), nan=-np.inf), candidate.ridge))
 
 
 def likelihood(study: Study, candidate: Candidate) -> float:
@@ -160,12 +158,27 @@ def judged(study: Study, candidates: Sequence[Candidate]) -> tuple[Candidate, st
 
 def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | None, between: Callable[[], None]) -> list[Candidate]:
     """Labels spread among neighbours, if that is offered for such rows: the same fractions tried, and others found."""
-    rows = study.prepared.rows
-    if study.prepared.equalised or not neighbours_offered(rows.n_rows, rows.n_features, rows.n_nonzeros):
+    rows, scale = study.prepared.rows, float(study.prepared.scales.max(initial=0.0))
+    offered = neighbours_offered(rows.n_rows, rows.n_features, rows.n_nonzeros) and not study.prepared.equalised
+    if not offered or not 1 / _SCALES < scale < _SCALES:
         return []
     graph = Graph(study, between)
     spread = concluded(study, graph.paths([refined(np.array(grid)) for grid in found.grids]), graph.predicted, given)
     return [Candidate("graph", None, spread.held_out, spread, graph)]
+
+
+def _calibration(
+    study: Study, held_out: NDArray[np.float64], results: Sequence[Result], found: Estimate | None, between: Callable[[], None]
+) -> Calibration | None:
+    """None if stopped before it was known."""
+    if stopped(results):
+        return None
+    try:
+        if found is None:
+            return calibrated_to_labels(held_out, study.codes, study.n_classes, between)
+        return calibrated(held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, between)
+    except Stopped:
+        return None
 
 
 def _solvers(study: Study, best: Candidate, options: AutoOptions) -> list[Callable[[], Steps]]:

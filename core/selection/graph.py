@@ -6,23 +6,22 @@ compared at several fractions like those of the transductive SVM: by the labels 
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
-from core.kernel.gram import resolved
+from core.kernel.function import Block, Kernel
+from core.kernel.gram import dense_copy, resolved, squares_of
 from core.kernel.requests import Keep
 from core.result import Expansion, Result, Status
-from core.rows import SparseRows
 from core.selection.bounds import LANDMARKS
 from core.selection.estimate import shares_of
 from core.selection.folds import N_FOLDS
 from core.selection.path import Path
 from core.selection.study import Study
-from core.sweeps import Pause, Steps, Stopped
+from core.semisup import dense
+from core.sweeps import Pause, Report, Steps, Stopped
 
 Vector = NDArray[np.float64]
 
@@ -32,7 +31,7 @@ _PULL, _ROUNDS = 0.9, 100
 _UNREACHED = 1e-12
 _RIDGE = 1e-2
 _BLOCK = 1 << 21
-_HEIGHT = _BLOCK // LANDMARKS
+"""distances, kernel values and beliefs that are made at once: a tenth of a second where rows are long"""
 
 
 class Graph:
@@ -41,11 +40,12 @@ class Graph:
     def __init__(self, study: Study, between: Callable[[], None]) -> None:
         """``between`` is called between parts of some million operations; what it raises ends the work."""
         self._study, self._between = study, between
-        self._dense = _dense(study.prepared.rows)
-        self._edges = _neighbours(self._dense, between)
+        self._dense = dense_copy(study.prepared.rows, Kernel("rbf"), between)
+        self._squares = squares_of(self._dense, between).astype(np.float32)
+        self._edges = _neighbours(self._dense, self._squares, between)
         self._scores = self._spread()
         self._landmarks = _landmarks(len(self._dense), len(study.codes))
-        self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows)
+        self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows, between)
 
     def paths(self, grids: Sequence[Vector]) -> list[list[Path]]:
         """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.path."""
@@ -67,30 +67,39 @@ class Graph:
             yield Keep(rows)
             targets = self._at(self._scores[N_FOLDS][:, column], fraction)[rows]
             mean = float(targets.mean())
-            weights = cho_solve(self._factor, targets - mean)
+            constant = float(((targets - mean) ** 2).sum())
+            yield Report("graph", 0, constant, constant, 0.0)
+            weights = dense.solved(self._factor, dense.solved(self._factor, targets - mean), transposed=True)
             scores = []
-            for start in range(0, len(self._dense), _HEIGHT):
-                scores.append(self._values(slice(start, start + _HEIGHT)) @ weights + mean)
+            for part in _strips(len(self._dense), len(rows)):
+                scores.append(self._values(part) @ weights + mean)
                 yield Pause()
+            found = np.concatenate(scores)
+            off = targets - found[rows]
+            # ridge · weights = off, so that ridge |w|² is weights · (targets − mean − off) ridge
+            objective = _RIDGE * float(weights @ (targets - mean - off)) + float(off @ off)
+            yield Report("graph", 1, objective, objective, 1.0)
         except Stopped:
             return result
-        found = np.concatenate(scores)
-        off = targets - found[rows]
-        # ridge · weights = off, so that ridge |w|² is weights · (targets − mean − off) ridge
-        objective = _RIDGE * float(weights @ (targets - mean - off)) + float(off @ off)
         return Result(Expansion(rows, weights, mean, self._kernel), found[n_labeled:], objective, Status.CONVERGED)
 
     @cached_property
-    def _factor(self) -> Any:
-        """Cholesky's of the landmarks' kernel matrix with the ridge."""
-        values = self._values(self._landmarks).astype(np.float64)
-        return cho_factor(values + _RIDGE * np.eye(len(values)))
+    def _factor(self) -> dense.Matrix:
+        """Cholesky's, lower, of the landmarks' kernel matrix with the ridge; raises Stopped."""
+        rows = self._landmarks
+        matrix = np.empty((len(rows), len(rows)))
+        for part in _strips(len(rows), len(rows)):
+            matrix[part] = self._values(rows[part])
+            self._between()
+        matrix[np.diag_indices_from(matrix)] += _RIDGE
+        for _ in dense.cholesky(matrix):
+            self._between()
+        return matrix
 
-    def _values(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+    def _values(self, rows: slice | NDArray[np.int64]) -> Block:
         """Kernel values of rows with the landmarks, shape (n, n_landmarks)."""
-        some, landmarks = self._dense[rows], self._dense[self._landmarks]
-        products = some @ landmarks.T
-        self._kernel.turn(products, _squares(some), _squares(landmarks))
+        products = self._dense[rows] @ self._dense[self._landmarks].T
+        self._kernel.turn(products, self._squares[rows], self._squares[self._landmarks])
         return products
 
     def _spread(self) -> NDArray[np.float64]:
@@ -105,10 +114,13 @@ class Graph:
             codes = study.codes[told]
             seeds[told, fold, codes] = 1 / np.bincount(codes, minlength=n_classes)[codes]
         start = seeds.reshape(len(seeds), -1)
-        beliefs = start
-        for _ in range(_ROUNDS):
-            beliefs = _PULL * (self._edges @ beliefs) + (1 - _PULL) * start
-            self._between()
+        beliefs = np.empty_like(start)
+        for part in _strips(start.shape[1], len(start)):
+            own = start[:, part]
+            for _ in range(_ROUNDS):
+                own = _PULL * (self._edges @ own) + (1 - _PULL) * start[:, part]
+                self._between()
+            beliefs[:, part] = own
         folds = beliefs.reshape(len(beliefs), N_FOLDS + 1, n_classes).transpose(1, 0, 2) + _UNREACHED
         own = folds[:, :, study.positives]
         return np.asarray(np.log(own) - np.log(np.maximum(folds.sum(axis=2, keepdims=True) - own, _UNREACHED)))
@@ -133,15 +145,6 @@ class Graph:
         return (float(np.count_nonzero(owners != sides[self._edges.indices])) + 1) / (self._edges.nnz + 1)
 
 
-def _dense(rows: SparseRows) -> NDArray[np.float32]:
-    """Off their centre, so that distances do not drown in the rows' own length."""
-    dense = np.zeros((rows.n_rows, rows.n_features), np.float32)
-    first, last = rows.indptr[0], rows.indptr[-1]
-    dense[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices[first:last]] = rows.values[first:last]
-    dense -= dense.mean(axis=0, dtype=np.float64).astype(np.float32)
-    return dense
-
-
 def _landmarks(n_rows: int, n_labeled: int) -> NDArray[np.int64]:
     """As many rows as a model may keep, ascending: evenly spaced labeled ones, at most half, and unlabeled ones; all if they are no more."""
     if n_rows <= LANDMARKS:
@@ -151,18 +154,20 @@ def _landmarks(n_rows: int, n_labeled: int) -> NDArray[np.int64]:
     return np.concatenate([np.linspace(first, last, count).astype(np.int64) for first, last, count in ranges])
 
 
-def _squares(dense: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(np.einsum("ij,ij->i", dense, dense), np.float32)
+def _strips(n: int, width: int) -> list[slice]:
+    """Ranges of 0 to n of which each has so many places of this width as are made at once."""
+    height = max(1, _BLOCK // width)
+    return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _neighbours(dense: NDArray[np.float32], between: Callable[[], None]) -> csr_array:
+def _neighbours(rows: Block, squares: NDArray[np.float32], between: Callable[[], None]) -> csr_array:
     """Edges of each row to its nearest ones, both ways, by ``1 / √(degree · degree)``."""
-    n_rows, squares = len(dense), _squares(dense)
-    nearest, height = np.empty((n_rows, NEIGHBOURS), np.int64), max(1, _BLOCK // n_rows)
-    for start in range(0, n_rows, height):
-        distances = squares - 2 * (dense[start : start + height] @ dense.T)
-        distances[np.arange(len(distances)), np.arange(start, start + len(distances))] = np.inf
-        nearest[start : start + height] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+    n_rows = len(rows)
+    nearest = np.empty((n_rows, NEIGHBOURS), np.int64)
+    for part in _strips(n_rows, n_rows):
+        distances = squares - 2 * (rows[part] @ rows.T)
+        distances[np.arange(len(distances)), np.arange(part.start, part.stop)] = np.inf
+        nearest[part] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
         between()
     owners = np.repeat(np.arange(n_rows), NEIGHBOURS)
     one_way = csr_array((np.ones(nearest.size), (owners, nearest.ravel())), shape=(n_rows, n_rows))

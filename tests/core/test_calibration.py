@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from core import calibration
 from core.calibration import Calibration, calibrated, calibrated_to_labels, common_factor, fit_sigmoid, raked
 from core.linear_model import LinearModel
 from core.model import Model
@@ -115,3 +116,13 @@ def test_a_model_keeps_its_calibration() -> None:
     assert found is not None
     np.testing.assert_array_equal(found, calibration.probabilities(scores))
     assert LinearModel(["a", "b"], 3, *arrays.values()).probabilities(scores) is None
+
+
+def test_raking_in_slices_is_raking_at_once_and_asks_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    likelihoods, fractions = np.exp(np.random.default_rng(0).normal(size=(500, 3))), np.array([0.6, 0.3, 0.1])
+    kept, asked = likelihoods.copy(), list[int]()
+    whole = raked(likelihoods, fractions)
+    monkeypatch.setattr(calibration, "_AT_ONCE", 300)
+    np.testing.assert_allclose(raked(likelihoods, fractions, lambda: asked.append(1)), whole)
+    assert len(asked) >= 5
+    np.testing.assert_array_equal(likelihoods, kept)

@@ -9,11 +9,13 @@ from core.evaluation.reliability import Reliability
 from core.held_out import held_out_scores
 from core.options import SvmOptions
 from core.problem import Problem
+from core.progress import TracePoint
 from core.registry import ALGORITHMS
 from core.result import Linear, Result, Status
 from core.rows import SparseRows
 from core.selection.folds import folds_of
 from core.solver import solve
+from core.watch import Stopped
 from tests.core.selection.test_auto import fit, pool
 
 OPTIONS: dict[str, dict[str, Any]] = {"ctsvm": {"tolerance": 1e-2}, "cuts3vm": {"C": 10.0}}
@@ -61,7 +63,6 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
         return [solve("svm", Problem.of(rows, np.where(told == 1, 1.0, -1.0)), options)]
 
     found = held_out_scores(rows, codes, 1, 7, one)
-    assert found is not None
     folds = folds_of(codes, 7)
     for row, fold in enumerate(folds):
         others = np.flatnonzero(folds != fold)
@@ -87,3 +88,46 @@ def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities() -> Non
     assert training.status is Status.CANCELLED
     assert training.probabilities is None
     np.testing.assert_array_equal(training.scores, fit(data, "da", options).scores)
+
+
+def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
+    data = pool(2, [0.5, 0.5], n=60)
+
+    def stop() -> None:
+        raise Stopped
+
+    def never(fold: int, rows: SparseRows, told: Any) -> list[Result]:
+        raise AssertionError
+
+    with pytest.raises(Stopped):
+        held_out_scores(data.rows, np.array([0, 0, 1, 1]), 1, 7, never, stop)
+
+
+@pytest.mark.parametrize(("name", "module"), [("svm", "core.training.calibrated_to_labels"), ("auto", "core.selection.auto.calibrated")])
+def test_a_stop_while_probabilities_are_found_keeps_the_model(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, options = pool(2, [0.5, 0.5], n=60), {} if name == "auto" else {"probabilities": True}
+    whole = fit(data, name, options)
+
+    def stop(*given: Any) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(module, stop)
+    training = fit(data, name, options)
+    assert training.status is Status.CANCELLED
+    assert training.probabilities is None
+    np.testing.assert_array_equal(training.scores, whole.scores)
+
+
+@pytest.mark.parametrize("name", ["auto", "cuts3vm"])
+def test_progress_and_time_only_grow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    told: list[TracePoint] = []
+
+    def observer(point: TracePoint, /) -> bool:
+        told.append(point)
+        return False
+
+    fit(pool(2, [0.5, 0.3, 0.2], n=60), name, {} if name == "auto" else {"probabilities": True, "C": 10.0}, observer=observer)
+    for values in ([point.fraction for point in told], [point.seconds for point in told]):
+        assert values == sorted(values)
+    assert told[-1].fraction == 1.0

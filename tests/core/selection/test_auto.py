@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.progress import TracePoint
+from core.progress import WHOLE, TracePoint
 from core.result import Status
 from core.rows import SparseRows
+from core.selection import auto
+from core.selection.study import Study
+from core.sweeps import Sweeper
 from core.training import Training, train
 from tests.core.problems import rows_of
 
@@ -228,3 +231,15 @@ def test_the_same_seed_gives_the_same_model() -> None:
     one, other = (fit(data, seed=5) for _ in range(2))
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.report == other.report
+
+
+def test_a_likelihood_that_is_no_number_is_not_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {1e-4: np.nan, 1e-3: -9.0, 1e-2: -8.0, 1e-1: np.nan}
+    monkeypatch.setattr(auto, "likelihood", lambda study, candidate: known[candidate.ridge])
+    data = pool(0, [0.5, 0.5], n=60)
+    order = np.argsort(data.codes < 0, kind="stable")
+    study = Study.of(data.rows.taken(order), data.codes[order][: int((data.codes >= 0).sum())], ["a", "b"], 0)
+    with Sweeper(study.prepared.rows) as sweeper:
+        best = auto.tuned(sweeper, study, WHOLE)
+    assert best is not None
+    assert best.ridge == 1e-2

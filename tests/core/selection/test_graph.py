@@ -7,12 +7,15 @@ import pytest
 from numpy.typing import NDArray
 
 from core.errors import ModelTooLarge
+from core.kernel.requests import Keep
+from core.linear_model import LinearModel
 from core.progress import TracePoint
 from core.result import Status
 from core.selection import graph as module
 from core.selection.bounds import neighbours_offered
 from core.selection.graph import NEIGHBOURS, Graph
 from core.selection.study import Study
+from core.sweeps import Report, Stopped
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 
@@ -86,6 +89,8 @@ def test_auto_follows_curved_classes_and_predicts_new_documents(share: float, sc
     assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.08
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
     assert training.probabilities is not None
+    assert [point.phase for point in training.trace] == ["graph", "graph"]
+    assert training.trace[1].objective < training.trace[0].objective
 
 
 def test_more_documents_than_a_model_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +119,36 @@ def test_a_stop_among_neighbours_ends_it() -> None:
     assert fit(data, observer=observer).status is Status.CANCELLED
     fractions = [point.fraction for point in told]
     assert fractions == sorted(fractions)
+
+
+def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
+    asked, heard = 0, False
+
+    def between() -> None:
+        nonlocal asked
+        asked += 1
+        if heard:
+            raise Stopped
+
+    graph = Graph(study_of(rings(0)), between)
+    solving = graph.steps(0, 0.5)
+    assert isinstance(next(solving), Keep)
+    assert isinstance(next(solving), Report)
+    before, heard = asked, True
+    with pytest.raises(StopIteration) as ending:
+        next(solving)
+    assert ending.value.value.status is Status.CANCELLED
+    assert asked == before + 1
+
+
+@pytest.mark.parametrize("scale", [1e-22, 1e22])
+def test_values_beyond_the_distances_of_a_model_are_left_to_linear_ones(scale: float) -> None:
+    data = rings(6)
+    rows = data.rows._replace(values=(data.rows.values.astype(np.float64) * scale).astype(np.float32))
+    training = fit(Pool(rows, data.codes, data.truth))
+    assert isinstance(training.model, LinearModel)
+    scores = training.model.scores(rows)[training.unlabeled]
+    np.testing.assert_allclose(scores, training.scores, atol=1e-3)
 
 
 @pytest.mark.parametrize(
