@@ -127,7 +127,16 @@ def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
     try:
         return decoded(msgspec.json.Decoder(kind).decode, text)
     except WrongJson as error:
-        raise InvalidRequest(error.field, error.detail) from None
+        raise InvalidRequest(error.field, error.detail + _choices(kind, error.field)) from None
+
+
+def _choices(kind: type[Any], field: str) -> str:
+    """What a field may be that has few values, or nothing."""
+    info = msgspec.inspect.type_info(kind)
+    assert isinstance(info, msgspec.inspect.StructType)
+    types = {each.encode_name: each.type for each in info.fields}
+    found = types.get(field)
+    return f"; it is one of {', '.join(map(str, found.values))}" if isinstance(found, msgspec.inspect.LiteralType) else ""
 
 
 @disk("write", "the upload")

@@ -106,11 +106,19 @@ def batches_of(model: Model, rows: Rows) -> Iterator[Batch]:
 
 
 def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64] | None = None) -> Iterator[Scored]:
-    """Documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,); raises InvalidRequest for those of another kind."""
+    """Documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,).
+
+    Raises InvalidRequest for those of another kind, InvalidDocuments if the model cannot score one.
+    """
     check_kind(model, documents)
     labels = np.array([*documents.classes, None], object)
     for chosen in _spans(documents.rows, positions, model):
-        yield _scored(model, _taken(documents.rows, chosen), chosen, labels[documents.codes[chosen]].tolist())
+        try:
+            scored = _scored(model, _taken(documents.rows, chosen), chosen, labels[documents.codes[chosen]].tolist())
+        except InvalidDocuments as error:
+            ids = documents.ids.at(chosen[[int(fault.document) for fault in error.faults]].tolist())
+            raise refusal([fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]) from None
+        yield scored
 
 
 def check_kind(model: Model, documents: Documents) -> None:

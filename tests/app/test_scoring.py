@@ -117,12 +117,30 @@ def test_features_never_seen_are_told_once() -> None:
     assert unseen.warnings() == ["5 of 12 values are of features that the model never saw; they count as zero"]
 
 
+def power() -> KernelModel:
+    """The tenth power of the first feature."""
+    support = SparseRows(np.array([0, 1]), np.zeros(1, np.uint32), np.ones(1, np.float32), 1)
+    return KernelModel(["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((1, 1)), np.zeros(1), Kernel("poly", degree=10))
+
+
+@pytest.mark.parametrize(("ids", "name"), [(None, "2"), (["x", "y", "z", "w"], "z")])
+def test_a_stored_document_whose_score_no_number_holds_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: list[str] | None, name: str
+) -> None:
+    monkeypatch.setattr(scoring, "_BATCH_ROWS", 2)
+    rows = SparseRows(np.arange(5), np.zeros(4, np.uint32), np.array([1.0, 1.0, 3e38, 1.0], np.float32), 1)
+    datasets = Datasets(open_store(f"file://{tmp_path}"))
+    with datasets.builder() as builder:
+        builder.add(Batch(rows, [None] * 4, ids))
+        documents = datasets.open(builder.seal().id)
+    with pytest.raises(InvalidDocuments, match=f"document {name}: values: so large"):
+        list(score_stored(power(), documents))
+
+
 @pytest.mark.parametrize(("ids", "name"), [(None, "5"), (["x", "y"], "y")])
 def test_a_document_whose_score_no_number_holds_is_named(ids: list[str] | None, name: str) -> None:
     """By its id, or by its position among all that came."""
-    support = SparseRows(np.array([0, 1]), np.zeros(1, np.uint32), np.ones(1, np.float32), 1)
-    kernel = Kernel("poly", degree=10)
-    model = KernelModel(["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((1, 1)), np.zeros(1), kernel)
+    model = power()
     four = SparseRows(np.arange(5), np.zeros(4, np.uint32), np.ones(4, np.float32), 1)
     two = SparseRows(np.arange(3), np.zeros(2, np.uint32), np.array([1.0, 3e38], np.float32), 1)
     scored = score_posted(model, [Batch(four, [None] * 4), Batch(two, [None] * 2, ids)])

@@ -211,3 +211,11 @@ def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) ->
     publish(gateway.store)
     suggest(gateway, dataset=upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(500)}), n=4)
     assert max(held) == 12
+
+
+def test_a_misspelt_strategy_is_told_which_there_are(gateway: Gateway) -> None:
+    publish(gateway.store)
+    body = {"dataset": upload(gateway, {}), "strategy": "uncertian"}
+    fault = problem_of(gateway.client.post("/v1/models/news/suggest", json=body), 422)["errors"][0]
+    assert fault["field"] == "strategy"
+    assert fault["detail"] == "Invalid enum value 'uncertian'; it is one of diverse, random, uncertain"
