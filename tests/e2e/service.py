@@ -131,6 +131,15 @@ def words_of(process: psutil.Process) -> list[str]:
         return []
 
 
+def told(process: psutil.Process) -> str:
+    """What a process runs, whose child it is, how it is and how old."""
+    try:
+        parent, status, age = process.ppid(), process.status(), time.time() - process.create_time()
+    except psutil.NoSuchProcess:
+        return "one that has just ended"
+    return f"{' '.join(words_of(process)[-2:])!r}, a child of {parent}, {status}, {age:.1f} s old"
+
+
 def until(true: Callable[[], bool], seconds: float) -> None:
     """Wait for something; fails when it takes too long."""
     deadline = time.monotonic() + seconds

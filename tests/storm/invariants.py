@@ -222,7 +222,7 @@ def it_ends_when_told(evidence: Evidence) -> Iterator[str]:
     """The whole service, in the time that it may take, and nothing of it lives on."""
     code, seconds, left = evidence.ledger.stopped
     if code != 0 or left:
-        yield f"the service ended with code {code} and left {left} processes"
+        yield f"the service ended with code {code} and left {', '.join(left) or 'nothing'}"
     if seconds > evidence.drain_seconds + 2 * ANSWER_SECONDS:
         yield f"the service took {seconds:.1f} s to end"
 

@@ -69,8 +69,8 @@ class Stopped(NamedTuple):
 
     code: int = 0
     seconds: float = 0.0
-    left: int = 0
-    """how many of its processes still lived"""
+    left: tuple[str, ...] = ()
+    """its processes that still lived: what they ran and how they were"""
 
 
 @dataclass

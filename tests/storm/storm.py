@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from random import Random
 from typing import NamedTuple
 
-from tests.e2e.service import Service
+from tests.e2e.service import Service, told
 from tests.storm.crowd import STEADY, Body, Caller, Member, Prober, bodies, probes
 from tests.storm.faults import Injector
 from tests.storm.invariants import Evidence, nothing_is_left_behind, run_again
@@ -70,7 +70,7 @@ class Storm(NamedTuple):
             _collected(evidence)
             began = time.monotonic()
             code = service.stop()
-            ledger.stopped = Stopped(code, time.monotonic() - began, len(service.left()))
+            ledger.stopped = Stopped(code, time.monotonic() - began, tuple(map(told, service.left())))
         return evidence
 
     def _settings(self) -> dict[str, str]:

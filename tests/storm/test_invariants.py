@@ -205,15 +205,15 @@ def give_up(evidence: Evidence) -> None:
 
 
 def end_badly(evidence: Evidence) -> None:
-    evidence.ledger.stopped = Stopped(1, 3.0, 0)
+    evidence.ledger.stopped = Stopped(1, 3.0)
 
 
 def leave_a_process(evidence: Evidence) -> None:
-    evidence.ledger.stopped = Stopped(0, 3.0, 1)
+    evidence.ledger.stopped = Stopped(0, 3.0, ("worker",))
 
 
 def never_end(evidence: Evidence) -> None:
-    evidence.ledger.stopped = Stopped(0, 60.0, 0)
+    evidence.ledger.stopped = Stopped(0, 60.0)
 
 
 SPOILED: dict[str, tuple[Callable[[Evidence], None], ...]] = {
