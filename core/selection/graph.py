@@ -121,14 +121,19 @@ class Graph:
                 own = _PULL * (self._edges @ own) + (1 - _PULL) * start[:, part]
                 self._between()
             beliefs[:, part] = own
-        folds = beliefs.reshape(len(beliefs), N_FOLDS + 1, n_classes).transpose(1, 0, 2) + _UNREACHED
-        own = folds[:, :, study.positives]
-        return np.asarray(np.log(own) - np.log(np.maximum(folds.sum(axis=2, keepdims=True) - own, _UNREACHED)))
+        scores = np.empty((N_FOLDS + 1, len(start), len(study.positives)))
+        for fold in range(N_FOLDS + 1):
+            each = beliefs.reshape(seeds.shape)[:, fold] + _UNREACHED
+            sums = each.sum(axis=1, keepdims=True)
+            own = each[:, study.positives]
+            scores[fold] = np.log(own) - np.log(np.maximum(sums - own, _UNREACHED))
+            self._between()
+        return scores
 
     def _path(self, column: int, fold: int, grid: Vector) -> Path:
         log_odds, path = self._scores[fold][:, column], Path(grid)
         scores = np.array([self._at(log_odds, float(fraction)) for fraction in grid])
-        path.labeled = scores[:, : len(self._study.codes)]
+        path.labeled = scores[:, : len(self._study.codes)].copy()  # alone: there are as many paths as classes and folds
         path.objectives = np.array([self._cut(each > 0) for each in scores])
         self._between()
         return path

@@ -71,6 +71,7 @@ def test_paths_have_the_fractions_asked_for_and_cut_least_between_the_classes() 
     share = several[-1].objectives / (2 * grid * (1 - grid))
     assert grid[np.argmin(share)] == 0.3
     for path in several:
+        assert path.labeled.base is None  # what it was taken from, the scores of all rows, is let go
         assert path.labeled.shape == (5, len(study.codes))
         assert (np.diff(path.labeled, axis=0) > 0).all()  # the more documents are to be positive, the higher each scores
 
