@@ -112,7 +112,8 @@ class ExplanationOut(Out):
 
     model: str
     version: int
-    kind: str = Field(examples=["linear", "kernel"])
+    family: str = Field(examples=["linear", "kernel"])
+    """of the model: linear has weights of features, kernel of training documents that it keeps"""
     classes: list[Label]
     weights: list[ClassWeights]
     """of each column of scores: of two classes the second's, of more every class's"""
@@ -143,7 +144,7 @@ def _answer(services: Services, version: Version, model: Model, body: ExplainBod
     content = {
         "model": version.name,
         "version": version.number,
-        "kind": model.weight_facts()["kind"],
+        "family": model.weight_facts()["family"],
         "classes": version.classes,
         "weights": [
             {"class": label, "bias": raising.intercept, "for": _shown(raising, named), "against": _shown(lowering, named)}

@@ -192,9 +192,9 @@ class VersionOut(Out):
     """how text became terms; null where the documents are none"""
     n_features: int
     """of the training documents; of text, its terms"""
-    facts: dict[str, str | int] = Field(examples=[{"kind": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}])
-    """of its make: ``kind`` (linear or kernel), ``bytes`` as stored, and by kind ``n_seen_features`` or ``kernel`` and ``n_support``, the training
-    documents that it keeps; of named features also ``n_names``, of text ``n_terms`` and ``n_words``"""
+    facts: dict[str, str | int] = Field(examples=[{"family": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}])
+    """of its make: ``family`` (linear or kernel), ``bytes`` of its arrays and words, and by family ``n_seen_features`` or ``kernel`` and
+    ``n_support``, the training documents that it keeps; of named features also ``n_names``, of text ``n_terms`` and ``n_words``"""
     objective: float | None
     status: str
     created_at: AwareDatetime

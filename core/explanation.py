@@ -35,7 +35,7 @@ def heaviest(found: Weights, n: int) -> tuple[Weights, Weights]:
 def _largest(found: Weights, keys: NDArray[np.float64], n: int) -> Weights:
     """The ``n`` of largest keys above 0."""
     chosen = np.flatnonzero(keys > 0)
-    if len(chosen) > n:
+    if 0 < n < len(chosen):
         least = np.partition(keys[chosen], len(chosen) - n)[len(chosen) - n]
         chosen = chosen[keys[chosen] >= least]
     chosen = chosen[np.argsort(-keys[chosen], kind="stable")][:n]

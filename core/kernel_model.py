@@ -87,7 +87,7 @@ class KernelModel(Model):
         first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
         arrays |= {"indptr": self.support.indptr - first, "indices": self.support.indices[first:last], "values": self.support.values[first:last]}
         arrays |= {} if self.positions is None else {"positions": self.positions}
-        meta = {"kind": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
+        meta = {"family": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
         return arrays, meta
 
     @classmethod
@@ -99,8 +99,8 @@ class KernelModel(Model):
         return cls(list(meta["classes"]), meta["n_features"], features, support, weights, intercepts, kernel, positions=arrays.get("positions"))
 
     def weight_facts(self) -> dict[str, str | int]:
-        """Its kind and kernel, and how many of the training documents it keeps."""
-        return {"kind": "kernel", "kernel": self.kernel.name, "n_support": self.support.n_rows}
+        """Its family and kernel, and how many of the training documents it keeps."""
+        return {"family": "kernel", "kernel": self.kernel.name, "n_support": self.support.n_rows}
 
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
         """See Model."""

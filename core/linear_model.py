@@ -82,7 +82,7 @@ class LinearModel(Model):
     def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """See Model."""
         arrays: Arrays = {"features": self.features, "coefficients": self.coefficients, "intercepts": self.intercepts}
-        return arrays, {"kind": "linear", "classes": list(self.classes), "n_features": self.n_features}
+        return arrays, {"family": "linear", "classes": list(self.classes), "n_features": self.n_features}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
@@ -90,8 +90,8 @@ class LinearModel(Model):
         return cls(list(meta["classes"]), meta["n_features"], arrays["features"], arrays["coefficients"], arrays["intercepts"])
 
     def weight_facts(self) -> dict[str, str | int]:
-        """Its kind, and how many features have a coefficient."""
-        return {"kind": "linear", "n_seen_features": len(self.features)}
+        """Its family, and how many features have a coefficient."""
+        return {"family": "linear", "n_seen_features": len(self.features)}
 
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
         """See Model."""

@@ -53,6 +53,11 @@ class Terms(NamedTuple):
         return Terms(self.items[chosen], self.values[chosen], self.weights[chosen], self.intercept)
 
 
+def _family(meta: Mapping[str, Any]) -> str:
+    """Of what was stored of a model, its family: ``linear`` or ``kernel``; models of earlier versions call it their kind."""
+    return str(meta["family"] if "family" in meta else meta["kind"])
+
+
 @dataclass(frozen=True)
 class Model(ABC):
     """Scores of documents, and the labels that they stand for.
@@ -100,11 +105,11 @@ class Model(ABC):
 
     @abstractmethod
     def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """What it predicts by, as arrays and JSON, which names the ``kind``."""
+        """What it predicts by, as arrays and JSON, which names the ``family``."""
 
     @abstractmethod
     def weight_facts(self) -> dict[str, str | int]:
-        """What there is to tell of a model of its kind."""
+        """What there is to tell of a model of its family."""
 
     @abstractmethod
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
@@ -112,8 +117,8 @@ class Model(ABC):
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> "Model":
-        """The inverse of ``to_arrays``, for a model of any kind."""
-        if meta["kind"] == "kernel":
+        """The inverse of ``to_arrays``, for a model of any family."""
+        if _family(meta) == "kernel":
             from core.kernel_model import KernelModel
 
             model: Model = KernelModel.read(arrays, meta)
@@ -133,8 +138,8 @@ class Model(ABC):
         return arrays | named, meta | calibration | {"vocabulary": vocabulary}
 
     def facts(self) -> dict[str, str | int]:
-        """What the owner of the model may like to know of its make: its ``kind``, its ``bytes`` and what else there is to tell."""
-        size = sum(array.nbytes for array in self.to_arrays()[0].values())
+        """What the owner of the model may like to know of its make: its ``family``, the ``bytes`` of its arrays and words, and what else there is."""
+        size = sum(array.nbytes for array in self.to_arrays()[0].values()) + sum(len(string.encode()) for string in self.vocabulary.strings)
         return self.weight_facts() | {"bytes": size} | self.vocabulary.facts()
 
     def scores(self, rows: SparseRows) -> NDArray[np.float64]:

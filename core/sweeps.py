@@ -102,6 +102,14 @@ class _Run:
 
 
 @dataclass(eq=False)
+class Tally:
+    """What several sweepers have done together."""
+
+    passes: float = 0.0
+    """over the nonzeros, partial ones counted by their share"""
+
+
+@dataclass(eq=False)
 class _Course:
     """How far runs side by side are together."""
 
@@ -120,7 +128,7 @@ class _Course:
 
 class Sweeper:
     """The solvers over one matrix; a context manager. ``watch`` is that of the work of which its solvers are a part; else it has
-    its own, which asks ``observer``."""
+    its own, which asks ``observer``. ``tally`` counts beside others."""
 
     def __init__(
         self,
@@ -130,10 +138,12 @@ class Sweeper:
         observer: Observer | None = None,
         max_model_bytes: int | None = None,
         watch: Watch | None = None,
+        tally: Tally | None = None,
     ) -> None:
         self._watch = Watch(observer) if watch is None else watch
         self._passes = Passes(rows, threads, self._watch)
         self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
+        self._tally = Tally() if tally is None else tally
         self._course = _Course(WHOLE, 0)
 
     def __enter__(self) -> Self:
@@ -161,6 +171,7 @@ class Sweeper:
         except Stopped as stop:
             for run in runs:
                 self._stop(run, stop)
+        self._tally.passes += sum(run.passes for run in runs)
         return [self._finished(run) for run in runs]
 
     def _round(self, runs: list[_Run]) -> None:

@@ -82,6 +82,11 @@ class TextTerms(Vocabulary):
         pairs = zip(first.tolist(), second.tolist(), strict=True)
         return [self.words[one] if two == UNKNOWN else f"{self.words[one]} {self.words[two]}" for one, two in pairs]
 
+    @property
+    def strings(self) -> Sequence[str]:
+        """The words."""
+        return self.words
+
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """See Vocabulary."""
         return {"term_keys": self.keys, "term_idf": self.idf}, {"kind": self.kind, "words": list(self.words), "ngrams": self.ngrams}

@@ -28,7 +28,7 @@ from core.selection.estimate import estimate, stopped
 from core.selection.folds import N_FOLDS
 from core.selection.study import Study, positives_of, prefixes_of
 from core.starting import Points, starting_points
-from core.sweeps import Steps, Sweeper, Vector
+from core.sweeps import Steps, Sweeper, Tally, Vector
 from core.watch import Stopped, Watch
 
 
@@ -50,7 +50,7 @@ class Training:
     warnings: list[str]
     trace: list[TracePoint]
     passes: float
-    """over the nonzeros, summed over the two-class problems; without those of estimates"""
+    """over the nonzeros, summed over all that was solved, for estimates and probabilities too"""
     report: dict[str, Any] | None = None
     """what was estimated and chosen, and on what grounds, as JSON; of auto also what was tried; None where nothing was left to find"""
 
@@ -65,6 +65,8 @@ def train(
     seed: int = 0,
     start: Model | None = None,
     observer: Observer | None = None,
+    part: Part = WHOLE,
+    began: float | None = None,
     threads: int | None = None,
     max_model_bytes: int | None = None,
 ) -> Training:
@@ -74,7 +76,8 @@ def train(
     the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` decides the random numbers of
     algorithms that draw any. Classes of which no document is labeled are left out. From ``start``, the model of
     nearly the same documents, as after some more labels, training takes a fraction of the passes; classes that it does not have start from
-    nothing. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``.
+    nothing. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``; ``part`` and ``began`` are of the work that it
+    is told of, as in core.watch.Watch.
     Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the documents that the model keeps and
     their weights will take more than ``max_model_bytes``.
     """
@@ -82,13 +85,14 @@ def train(
     present, codes = np.unique(codes[labeled], return_inverse=True)
     classes = [classes[position] for position in present]
     parsed = check_options(algorithm, options, classes, rows.n_rows)
-    order, watch = np.concatenate([labeled, unlabeled]), Watch(observer)
+    order, watch = np.concatenate([labeled, unlabeled]), Watch(observer, part, began)
+    watch.latest = watch.latest._replace(phase=algorithm)
     points: Points = [None] * len(positives_of(len(classes)))
     try:
         documents = compact(rows, order, watch)
         if start is not None:
             points = starting_points(start, find_algorithm(algorithm), rows, order, documents.features, classes, watch)
-        means = _Means(threads, max_model_bytes, watch)
+        means = _Means(threads, max_model_bytes, watch, Tally())
         given = _given_fractions(parsed, codes, classes, len(unlabeled))
         if isinstance(parsed, AutoOptions):
             found = _chosen(documents, codes, classes, parsed, given, seed, means)
@@ -100,8 +104,9 @@ def train(
     model = model_of(documents, order, rows.n_features, classes, [result.decision for result in results])
     model = model if found.calibration is None else replace(model, calibration=found.calibration)
     trace, status = _trace_of(results), reduce(Status.worse, (result.status for result in results))
-    if observer is not None and status is not Status.CANCELLED:
-        _tell_end(observer, trace, algorithm, watch)
+    if status is not Status.CANCELLED:
+        # what was told last may lie back by all that takes no time to solve
+        watch.end(trace[-1] if trace else watch.latest)
     scores = np.column_stack([result.unlabeled_scores for result in results])
     return Training(
         model=model,
@@ -111,16 +116,10 @@ def train(
         objective=sum(result.objective for result in results),
         status=status,
         warnings=_warnings(parsed, len(unlabeled), results, start is not None and all(point is None for point in points)),
-        trace=trace,
-        passes=sum(result.passes for result in results),
+        trace=[watch.of_all(point) for point in trace],
+        passes=means.tally.passes,
         report=found.report,
     )
-
-
-def _tell_end(observer: Observer, trace: list[TracePoint], algorithm: str, watch: Watch) -> None:
-    """What was told last may lie back by all that takes no time to solve."""
-    last = trace[-1] if trace else watch.latest._replace(phase=algorithm, seconds=watch.seconds)
-    observer(last._replace(fraction=1.0, seconds=watch.seconds))
 
 
 def _trace_of(results: Sequence[Result]) -> list[TracePoint]:
@@ -146,10 +145,11 @@ class _Means(NamedTuple):
     threads: int | None
     max_model_bytes: int | None
     watch: Watch
+    tally: Tally
 
     def sweeper(self, rows: SparseRows) -> Sweeper:
         """What runs solvers over these rows."""
-        return Sweeper(rows, threads=self.threads, max_model_bytes=self.max_model_bytes, watch=self.watch)
+        return Sweeper(rows, threads=self.threads, max_model_bytes=self.max_model_bytes, watch=self.watch, tally=self.tally)
 
 
 class _Found(NamedTuple):

@@ -56,6 +56,11 @@ class Vocabulary(ABC):
     def named(self, columns: NDArray[np.integer[Any]]) -> list[str] | None:
         """What these columns are called, None where they have numbers alone."""
 
+    @property
+    @abstractmethod
+    def strings(self) -> Sequence[str]:
+        """The strings of which the columns' names are made, all different; none where they have numbers alone."""
+
     @abstractmethod
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays to store as tensors, and what else to store as JSON."""
@@ -101,6 +106,11 @@ class Numbers(Vocabulary):
     def named(self, columns: NDArray[np.integer[Any]]) -> None:
         """See Vocabulary."""
         return None
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """None."""
+        return ()
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """See Vocabulary."""
@@ -149,6 +159,11 @@ class Names(Vocabulary):
     def named(self, columns: NDArray[np.integer[Any]]) -> list[str]:
         """See Vocabulary."""
         return [self.names[column] for column in columns.tolist()]
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The names."""
+        return self.names
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """See Vocabulary."""

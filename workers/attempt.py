@@ -1,5 +1,6 @@
 """One attempt at a training job, from the claim to the outcome."""
 
+import time
 import traceback
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from core.memory import remedy, training_bytes
 from core.registry import algorithm as find_algorithm
 from core.result import Status
 from core.rows import SparseRows
-from core.watch import Stopped
+from core.watch import Stopped, Watch
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
 from workers.datasets import Datasets, Documents
 from workers.errors import JobTooLarge, LiveUnavailable, NotFound, QueueUnavailable, StoreDamaged, StoreFull, Unavailable
@@ -179,9 +180,9 @@ class Attempts:
         # imported late: Numba takes a second to load, and only who trains needs it
         from core.training import train
 
-        parts, codes = self._parts, documents.codes
+        parts, codes, began = self._parts, documents.codes, time.monotonic()
         with ExitStack() as stack:
-            begun = partial(reading, parts.store, documents.rows, request.text, heart.observe, parts.max_job_bytes)
+            begun = partial(reading, parts.store, documents.rows, request.text, Watch(heart.observe, began=began), parts.max_job_bytes)
             read = self._patience.insist(lambda: stack.enter_context(begun()), lambda: heart.reason is not None)
             self._check_memory(request, read.rows, int(np.count_nonzero(codes >= 0)), len(documents.classes))
             start = None
@@ -196,7 +197,9 @@ class Attempts:
                 request.options,
                 seed=request.seed,
                 start=start,
-                observer=read.told(heart.observe),
+                observer=heart.observe,
+                part=read.rest,
+                began=began,
                 threads=parts.threads or None,
                 max_model_bytes=parts.max_model_bytes,
             )

@@ -180,11 +180,17 @@ class Version(Record):
     n_features: int
     """of the training documents; of text the number of its terms"""
     facts: dict[str, str | int] = {}
-    """of the model's make: its ``kind`` and ``bytes``, and what else there is to tell of that kind, as how many documents it keeps"""
+    """of the model's make: its ``family`` and ``bytes``, and what else there is to tell of that family, as how many documents it keeps"""
     objective: float | None
     status: Status
     created_at: AwareDatetime
     files: dict[str, File]
+
+    @field_validator("facts", mode="before")
+    @classmethod
+    def _named_as_now(cls, facts: dict[str, str | int]) -> dict[str, str | int]:
+        """Earlier versions call the family of a model its kind, which is what its documents have."""
+        return {"family" if name == "kind" else name: fact for name, fact in facts.items()}
 
 
 class Alias(Record):

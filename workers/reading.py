@@ -11,7 +11,7 @@ import numpy as np
 from core.kinds import NamedRows, Rows, TextRows, spans
 from core.model import Model
 from core.options import TextOptions
-from core.progress import WHOLE, Observer, Part
+from core.progress import WHOLE, Part
 from core.rows import SparseRows
 from core.term_fit import fit_terms
 from core.terms import TextTerms
@@ -40,10 +40,6 @@ class Reading(NamedTuple):
     warnings: Sequence[str] = ()
     """what is to be said of it"""
 
-    def told(self, observer: Observer) -> Observer:
-        """The observer, told of what is left as a part of the whole."""
-        return lambda point: observer(point._replace(fraction=self.rest.at(point.fraction)))
-
     def renumbered(self, start: Model) -> Model:
         """A model of the same kind of documents by the columns of these."""
         if start.vocabulary.kind == "vectors":
@@ -52,10 +48,10 @@ class Reading(NamedTuple):
 
 
 @contextmanager
-def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, observer: Observer, most_bytes: int) -> Iterator[Reading]:
+def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int) -> Iterator[Reading]:
     """The rows of documents while the block is entered; of text they lie in files, as those of other kinds do.
 
-    Raises core.watch.Stopped when the observer asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as finding the
+    Raises core.watch.Stopped when the observer of the whole job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as finding the
     terms takes more than ``most_bytes``.
     """
     match rows:
@@ -66,13 +62,12 @@ def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, observe
         case TextRows():
             folder = store.staging()
             try:
-                yield _of_text(folder, rows, TextOptions.parse(options or {}), observer, most_bytes)
+                yield _of_text(folder, rows, TextOptions.parse(options or {}), watch, most_bytes)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _of_text(folder: Path, texts: TextRows, options: TextOptions, observer: Observer, most_bytes: int) -> Reading:
-    watch = Watch(observer)
+def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int) -> Reading:
 
     def tell(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:

@@ -29,7 +29,7 @@ def test_a_model_of_two_classes(gateway: Gateway) -> None:
     assert explain(gateway) == {
         "model": "news",
         "version": 1,
-        "kind": "linear",
+        "family": "linear",
         "classes": ["no", "yes"],
         "weights": [{"class": "yes", "bias": 0.25, "for": [{"feature": 1, "weight": 1.0}], "against": [{"feature": 0, "weight": -1.0}]}],
         "documents": [],
@@ -92,7 +92,7 @@ def test_a_kernel_model_shows_training_documents(gateway: Gateway) -> None:
     span = slice(int(row.indptr[0]), int(row.indptr[1]))
     asked = {"id": "again", "indices": row.indices[span].tolist(), "values": row.values[span].tolist()}
     found = explain(gateway, {"documents": [asked], "n": 3})
-    assert found["kind"] == "kernel"
+    assert found["family"] == "kernel"
     for side in ("for", "against"):
         shown = found["weights"][0][side]
         assert 0 < len(shown) <= 3

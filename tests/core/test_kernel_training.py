@@ -45,7 +45,7 @@ def dense_scores(training: Training, rows: SparseRows) -> Array:
     """Scores from the stored arrays, one kernel value at a time."""
     arrays, meta = training.model.to_arrays()
     dense = dense_of(rows)[:, arrays["features"].astype(np.int64)]
-    if meta["kind"] == "linear":
+    if meta["family"] == "linear":
         return np.asarray(dense @ arrays["coefficients"] + arrays["intercepts"], np.float64)
     support = dense_of(SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(arrays["features"])))
     kernel = meta["kernel"]
@@ -69,9 +69,9 @@ def test_a_model_predicts_like_it_was_trained(algorithm: str, kernel: dict[str, 
     np.testing.assert_allclose(scores[training.unlabeled], training.scores, atol=1e-4)
     np.testing.assert_allclose(scores, dense_scores(training, rows), atol=1e-4)
     facts = training.model.facts()
-    assert facts["kind"] == meta["kind"] == ("linear" if kernel.get("kernel") == "linear" else "kernel")
+    assert facts["family"] == meta["family"] == ("linear" if kernel.get("kernel") == "linear" else "kernel")
     assert facts["bytes"] == sum(array.nbytes for array in arrays.values())
-    if facts["kind"] == "kernel":
+    if facts["family"] == "kernel":
         assert facts["n_support"] == len(arrays["weights"])
         assert np.all(np.any(arrays["weights"] != 0, axis=1)), "no row is kept that no class needs"
 

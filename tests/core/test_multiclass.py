@@ -136,3 +136,11 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
         assert ones[:2] == others[:2]
         np.testing.assert_array_equal(ones[2:5], others[2:5])
     assert one.passes == other.passes > 0
+
+
+def test_passes_of_estimates_and_of_probabilities_are_counted() -> None:
+    rows, codes, _ = clusters(1)
+    given: list[dict[str, Any]] = [{"class_fractions": "labeled"}, {"class_fractions": "labeled", "probabilities": True}, {}]
+    plain, calibrated, estimated = (train(rows, codes, ["a", "b", "c", "d"], "tsvm", options).passes for options in given)
+    assert calibrated > 2 * plain, "three more models, of two thirds of the labels each"
+    assert estimated > 5 * plain, "along a grid of fractions, and without each fold"

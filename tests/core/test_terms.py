@@ -13,11 +13,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from core import term_fit
 from core.errors import InvalidDocuments
 from core.kinds import TextRows, spans
+from core.linear_model import LinearModel
 from core.options import TextOptions
 from core.rows import SparseRows
 from core.term_fit import fit_terms
 from core.terms import TextTerms
-from core.vocabulary import Names, Vocabulary
+from core.vocabulary import NUMBERS, Names, Vocabulary
 
 ODD = [
     "ΑΣ Σ ΟΔΟΣ ΟΔΟΣ",
@@ -134,6 +135,15 @@ def test_what_is_stored_comes_back() -> None:
     for one, other in zip(terms.read(rows).rows, again.read(rows).rows, strict=True):
         np.testing.assert_array_equal(one, other)
     assert terms.facts() == again.facts() == {"n_terms": len(terms.keys), "n_words": len(terms.words)}
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "n_bytes"),
+    [(NUMBERS, 0), (Names(["größe", "b"]), 8), (TextTerms(["a", "été"], np.arange(2, dtype=np.uint64), np.ones(2), 1), 6 + 2 * 16)],
+)
+def test_the_bytes_of_a_model_are_those_of_its_arrays_and_words(vocabulary: Vocabulary, n_bytes: int) -> None:
+    model = LinearModel([0, 1], 2, np.arange(2, dtype=np.uint32), np.zeros((2, 1)), np.zeros(1), vocabulary=vocabulary)
+    assert model.facts()["bytes"] == n_bytes + 2 * (4 + 8) + 8
 
 
 def test_stopping_is_heard_and_memory_is_told() -> None:

@@ -33,12 +33,12 @@ def test_a_model_is_published_with_its_facts_and_predicts(store: Store, parts: P
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
     np.testing.assert_allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-4)
     if kernel == "linear":
-        assert version.facts == {"kind": "linear", "bytes": 21 * (4 + 8) + 8, "n_seen_features": 21}
+        assert version.facts == {"family": "linear", "bytes": 21 * (4 + 8) + 8, "n_seen_features": 21}
         return
     assert isinstance(model, KernelModel)
     assert 0 < model.support.n_rows <= (60 if algorithm == "cccp_tsvm" else 12)
     size = sum(array.nbytes for array in model.to_arrays()[0].values())
-    assert version.facts == {"kind": "kernel", "kernel": kernel, "n_support": model.support.n_rows, "bytes": size}
+    assert version.facts == {"family": "kernel", "kernel": kernel, "n_support": model.support.n_rows, "bytes": size}
 
 
 @KERNEL_FAMILY

@@ -13,13 +13,14 @@ from core.progress import TracePoint
 from core.result import Status
 from core.rows import SparseRows
 from core.vocabulary import Names
-from core.watch import Stopped
+from core.watch import Stopped, Watch
 from tests.workers.attempts import Faked, eventually, in_thread, trained
 from tests.workers.conftest import make_dataset, rows, submit
 from workers import reading as module
 from workers.attempt import Attempts, Parts
 from workers.contract import Dataset, Job, JobState, Publication
 from workers.datasets import Batch, Datasets
+from workers.heart import Heart
 from workers.jobs import Jobs
 from workers.models import Models
 from workers.reading import reading
@@ -190,21 +191,42 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
         return len(points) == stop_at
 
     stop_at = 10**9
-    with reading(store, content, TextOptions().model_dump(), observe, N_BYTES) as read:
-        told = read.told(observe)
-        told(TracePoint("mfn", 1, 0.5, 0.5, 0.0, 0.1))
-        told(TracePoint("mfn", 2, 0.5, 0.5, 1.0, 0.1))
+    began = time.monotonic() - 100
+    with reading(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES) as read:
+        rest = Watch(observe, read.rest, began)
+        rest.latest = rest.latest._replace(phase="mfn", fraction=0.5)
+        rest()
+        rest.end(rest.latest)
     fractions = [point.fraction for point in points]
     assert fractions == sorted(fractions)
-    assert fractions[-1] == 1.0
+    assert fractions[-2:] == [0.625, 1.0]
+    seconds = [point.seconds for point in points]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 100
     assert {point.phase for point in points} == {"terms", "mfn"}
     n_points = len(points)
     for stop_at in range(1, n_points - 2, 5):
         points.clear()
-        with pytest.raises(Stopped), reading(store, content, {}, observe, N_BYTES):
+        with pytest.raises(Stopped), reading(store, content, {}, Watch(observe), N_BYTES):
             pytest.fail("it was not heard")
         assert len(points) == stop_at
     assert list(store.staging().parent.glob("*/*")) == []
+
+
+def test_one_clock_from_the_reading_to_the_end(store: Store, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    points: list[TracePoint] = []
+    observe = Heart.observe
+    monkeypatch.setattr(Heart, "observe", lambda heart, point: points.append(point) or observe(heart, point))
+    job = finished(store, parts, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
+    assert points[0].phase == "terms"
+    for told in ([point.seconds for point in points], [point.fraction for point in points]):
+        assert told == sorted(told)
+    assert job.outcome is not None
+    trace = json.loads(store.read(job.outcome.files["trace"].key))
+    assert min(point["fraction"] for point in trace) >= 0.25
+    assert trace[0]["seconds"] >= max(point.seconds for point in points if point.phase == "terms")
+    assert {point.phase for point in points} >= {"terms", "tsvm"}
 
 
 def test_a_cancel_during_the_reading_ends_the_job(store: Store, parts: Parts, fake: list[Faked]) -> None:
