@@ -16,6 +16,7 @@ from app.checked import PLACE
 from app.codecs.base import BLOCK_BYTES, Bounds
 from app.codecs.dispatch import Body, body_of, check_size, is_packed, media_type_of, pieces, unpacker_of
 from app.codecs.encoding import Unpacker
+from app.codecs.mark import unmarked
 from app.codecs.text import WrongJson, decoded
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.room import Place
@@ -125,7 +126,7 @@ def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
     text = b"".join(piece for part in pieces(data) for piece in unpacker.feed(part))
     unpacker.finish()
     try:
-        return decoded(msgspec.json.Decoder(kind).decode, text)
+        return decoded(msgspec.json.Decoder(kind).decode, unmarked(text))
     except WrongJson as error:
         raise InvalidRequest(error.field, error.detail + _choices(kind, error.field)) from None
 

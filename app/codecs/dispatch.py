@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from app.codecs.base import BLOCK_BYTES, Bounds, Decoder, Spool
 from app.codecs.encoding import Gunzip, Held, Identity, Unpacker, free
 from app.codecs.json_body import JsonDecoder
+from app.codecs.mark import Unmarked
 from app.codecs.ndjson import NdjsonDecoder
 from app.codecs.npz import NpzDecoder
 from app.codecs.svmlight import SvmlightDecoder
@@ -14,9 +15,9 @@ from workers.errors import LimitExceeded
 
 _NPZ = "application/x-npz"
 _DECODERS: Mapping[str, Callable[[Bounds, Spool], Decoder]] = {
-    "application/json": lambda bounds, spool: JsonDecoder(bounds.document_bytes),
-    "application/x-ndjson": lambda bounds, spool: NdjsonDecoder(bounds.document_bytes),
-    "text/x-svmlight": lambda bounds, spool: SvmlightDecoder(bounds.document_bytes),
+    "application/json": lambda bounds, spool: Unmarked(JsonDecoder(bounds.document_bytes)),
+    "application/x-ndjson": lambda bounds, spool: Unmarked(NdjsonDecoder(bounds.document_bytes)),
+    "text/x-svmlight": lambda bounds, spool: Unmarked(SvmlightDecoder(bounds.document_bytes)),
     _NPZ: lambda bounds, spool: NpzDecoder(spool, bounds),
 }
 MEDIA_TYPES = tuple(_DECODERS)

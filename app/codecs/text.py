@@ -8,6 +8,9 @@ import msgspec
 
 T = TypeVar("T")
 
+MARK = b"\xef\xbb\xbf"
+"""the byte order mark in UTF-8"""
+
 _HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _NAMED = re.compile(r"(?:unknown|required) field `([^`]*)`")
 _CUT = "Input data was truncated"
@@ -30,6 +33,8 @@ def decoded(decode: Callable[[bytes | bytearray], T], text: bytes | bytearray) -
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         detail, _, path = str(error).partition(" - at `$")
         half = _HALF.search(text) if detail == _CUT else None
+        if text.startswith(MARK):
+            detail = "JSON is malformed: a byte order mark may stand at the beginning of a body alone"
         if half:
             detail = f"JSON is malformed: {half[0].decode()} is half of a character, and the other half does not follow"
         named = _NAMED.search(detail)

@@ -1,0 +1,50 @@
+"""The byte order mark before a text, as programs on Windows write it: passed over in UTF-8, and what tells UTF-16, which is refused by name."""
+
+from collections.abc import Iterator
+
+from app.codecs.base import Decoder
+from app.codecs.documents import refusal
+from app.codecs.text import MARK, WrongJson
+from core.errors import Fault
+from workers.datasets import Batch
+
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+_MARKS = (MARK, *_WIDE)
+
+
+def unmarked(text: bytes) -> bytes:
+    """The text without its mark; raises WrongJson for one that is not UTF-8, which either begins with another or has zeros in its first letter."""
+    if text.startswith(_WIDE) or b"\0" in text[:2]:
+        raise WrongJson("the text is in UTF-16 or UTF-32; send it in UTF-8")
+    return text.removeprefix(MARK)
+
+
+class Unmarked:
+    """A Decoder that hands the text on to another, but for its mark."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._head: bytes | None = b""
+        """what came so far, until it is known whether it is a mark"""
+
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """See Decoder."""
+        if self._head is not None:
+            self._head += data
+            if any(mark.startswith(self._head) and mark != self._head for mark in _MARKS):
+                return
+            data, self._head = self._text(self._head), None
+        yield from self._decoder.feed(data)
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder."""
+        if self._head is not None:
+            yield from self._decoder.feed(self._head)
+        yield from self._decoder.finish()
+
+    @staticmethod
+    def _text(head: bytes) -> bytes:
+        try:
+            return unmarked(head)
+        except WrongJson as error:
+            raise refusal([Fault("", "", error.detail)]) from None
