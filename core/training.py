@@ -100,9 +100,15 @@ def train(
             found = _solved(documents, codes, classes, algorithm, parsed, given, points, seed, means)
     except Stopped:
         return _nothing(rows.n_features, classes, unlabeled)
-    results = found.results
-    model = model_of(documents, order, rows.n_features, classes, [result.decision for result in results])
+    model = model_of(documents, order, rows.n_features, classes, [result.decision for result in found.results])
     model = model if found.calibration is None else replace(model, calibration=found.calibration)
+    start_ignored = start is not None and all(point is None for point in points)
+    return _training(model, unlabeled, found, _warnings(parsed, len(unlabeled), found.results, start_ignored), means)
+
+
+def _training(model: Model, unlabeled: NDArray[np.int64], found: "_Found", warnings: list[str], means: "_Means") -> Training:
+    """What is known when all is solved; the observer is told of the end."""
+    results, watch = found.results, means.watch
     trace, status = _trace_of(results), reduce(Status.worse, (result.status for result in results))
     if status is not Status.CANCELLED:
         # what was told last may lie back by all that takes no time to solve
@@ -115,7 +121,7 @@ def train(
         probabilities=model.probabilities(scores),
         objective=sum(result.objective for result in results),
         status=status,
-        warnings=_warnings(parsed, len(unlabeled), results, start is not None and all(point is None for point in points)),
+        warnings=warnings,
         trace=[watch.of_all(point) for point in trace],
         passes=means.tally.passes,
         report=found.report,

@@ -51,8 +51,8 @@ class Reading(NamedTuple):
 def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int) -> Iterator[Reading]:
     """The rows of documents while the block is entered; of text they lie in files, as those of other kinds do.
 
-    Raises core.watch.Stopped when the observer of the whole job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as finding the
-    terms takes more than ``most_bytes``.
+    Raises core.watch.Stopped when the observer of the whole job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
+    finding the terms takes more than ``most_bytes``.
     """
     match rows:
         case SparseRows():
