@@ -217,11 +217,16 @@ def test_one_clock_from_the_reading_to_the_end(store: Store, parts: Parts, monke
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     points: list[TracePoint] = []
     observe = Heart.observe
-    monkeypatch.setattr(Heart, "observe", lambda heart, point: points.append(point) or observe(heart, point))
+
+    def told(heart: Heart, point: TracePoint, /) -> bool:
+        points.append(point)
+        return observe(heart, point)
+
+    monkeypatch.setattr(Heart, "observe", told)
     job = finished(store, parts, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
     assert points[0].phase == "terms"
-    for told in ([point.seconds for point in points], [point.fraction for point in points]):
-        assert told == sorted(told)
+    for course in ([point.seconds for point in points], [point.fraction for point in points]):
+        assert course == sorted(course)
     assert job.outcome is not None
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert min(point["fraction"] for point in trace) >= 0.25
