@@ -2,13 +2,14 @@
 
 import hashlib
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
 
 from app.backlog import Share
 from app.bodies import make_dataset
+from app.codecs.text import WrongJson, decoded
 from app.errors import InvalidRequest
 from app.schemas import JobBody
 from app.services import Services
@@ -116,7 +117,7 @@ def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication |
     """The version to start from, fixed now: later versions and moved aliases do not change what a job was asked."""
     if body.start_from is None:
         return None
-    version = services.models.resolve(body.start_from)
+    version = services.models.registry.resolve(body.start_from)
     if version.kind != dataset.kind:
         raise InvalidRequest("start_from", f"the model was trained on {KINDS[version.kind]}, but the documents are {KINDS[dataset.kind]}")
     return Publication(name=version.name, version=version.number)
@@ -139,8 +140,15 @@ def _has_documents(body: JobBody) -> bool:
 
 def _fingerprint(body: JobBody) -> str:
     """Of what the request means, not of how its JSON is spaced or ordered."""
-    documents = msgspec.json.decode(body.documents) if _has_documents(body) else None
-    meaning = {"dataset": body.dataset, "documents": documents, "model": body.model, "algorithm": body.algorithm}
+    meaning = {"dataset": body.dataset, "documents": _meaning(body.documents), "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     meaning |= {} if body.text is None else {"text": body.text}
     return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()
+
+
+def _meaning(documents: msgspec.Raw) -> Any:
+    """What they say; of what will be refused, as numbers out of range are, the text itself."""
+    try:
+        return decoded(msgspec.json.decode, bytes(documents) or b"null")
+    except WrongJson:
+        return bytes(documents)

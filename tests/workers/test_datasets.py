@@ -263,7 +263,7 @@ def test_relabeling_refuses_and_keeps_nothing(store: Store, labels: dict[str, La
     assert store.children(f"datasets/{base.id}/shared") == []
 
 
-@pytest.mark.parametrize("id", ["01", "-1", "2", "²"])
+@pytest.mark.parametrize("id", ["01", "-1", "2", "²", "1" * 5000])
 def test_positions_are_written_one_way(store: Store, id: str) -> None:
     base = make_dataset(store, [Batch(rows({0: 1.0}, {1: 1.0}), ["a", None])])
     with pytest.raises(InvalidDocuments):

@@ -83,7 +83,9 @@ def _refuse_mixture(present: list[Label], labels: Mapping[str, Label | None]) ->
 def _positions(ids: Ids, labels: Mapping[str, Label | None]) -> dict[str, int]:
     """Where the documents stand; raises InvalidDocuments naming those that are unknown."""
     if ids.positional:
-        found = {id: int(id) for id in labels if id.isascii() and id.isdigit() and str(int(id)) == id and int(id) < len(ids)}
+        # of thousands of digits Python makes no number
+        longest = len(str(len(ids)))
+        found = {id: int(id) for id in labels if len(id) <= longest and id.isascii() and id.isdigit() and str(int(id)) == id and int(id) < len(ids)}
     else:
         found = {id: position for position, id in enumerate(ids) if id in labels}
     _refuse([Fault(id, "id", "there is no such document") for id in labels if id not in found])
