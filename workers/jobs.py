@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from workers import records
@@ -169,6 +170,14 @@ class Jobs:
             if before is None or id < before:
                 with suppress(NotFound):
                     yield self.get(id)
+
+    def file(self, job: Job, kind: str) -> Path | None:
+        """A local copy of what a job has left, None if it has left nothing of that kind; raises NotFound if the job was deleted meanwhile."""
+        file = job.outcome.files.get(kind) if job.outcome else None
+        try:
+            return None if file is None else self._store.local(file)
+        except KeyMissing:
+            raise NotFound("job", job.request.id) from None
 
     def delete(self, id: str) -> None:
         """Forget a job that is over, with all its files but a published model's. Raises NotFound, JobNotFinished."""

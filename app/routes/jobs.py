@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -136,10 +137,10 @@ async def follow_job(services: Has, id: str) -> StreamingResponse:
 def show_trace(services: Has, id: str) -> Trace:
     """The objective by iteration."""
     job = services.jobs.get(id)
-    if job.outcome and "trace" in job.outcome.files:
-        points = msgspec.json.decode(services.store.local(job.outcome.files["trace"]).read_bytes())
+    stored, points = services.jobs.file(job, "trace"), []
+    if stored is not None:
+        points = msgspec.json.decode(stored.read_bytes())
     else:
-        points = []
         with suppress(LiveUnavailable):
             points = services.live.trace(id)
     return Trace(job=id, points=[Point.model_validate(point) for point in points])
@@ -148,11 +149,15 @@ def show_trace(services: Has, id: str) -> Trace:
 @router.get("/{id}/labels", response_class=Response, responses={**_LINES, **refusals(404, 409, 422, 503)})
 async def download_labels(services: Has, id: str) -> FileResponse:
     """The labels that a succeeded job has given to the documents that were unlabeled, as NDJSON."""
-    job = await asyncio.to_thread(services.jobs.get, id)
-    if job.state is not JobState.SUCCEEDED or job.outcome is None:
+    return FileResponse(await asyncio.to_thread(_labels, services, id), media_type="application/x-ndjson")
+
+
+def _labels(services: Services, id: str) -> Path:
+    job = services.jobs.get(id)
+    path = services.jobs.file(job, "labels") if job.state is JobState.SUCCEEDED else None
+    if path is None:
         raise Conflict(f"job {id!r} is {job.state.value}; labels come when it has succeeded")
-    path = await asyncio.to_thread(services.store.local, job.outcome.files["labels"])
-    return FileResponse(path, media_type="application/x-ndjson")
+    return path
 
 
 def _submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Response:

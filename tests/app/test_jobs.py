@@ -17,10 +17,11 @@ from core.registry import OFFERED, Algorithm
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.workers.conftest import Valkey
 from workers.connect import connect
-from workers.contract import JobState, Outcome, Progress
+from workers.contract import File, JobState, Outcome, Progress
 from workers.jobs import Jobs
 from workers.live import Live
 from workers.queue import Queue
+from workers.storage.folder import FolderStore
 
 QUEUE = GatewaySettings().queue
 
@@ -138,12 +139,12 @@ def test_a_start_that_is_of_use_is_accepted(gateway: Gateway, dataset: str, algo
     assert answer.json()["start_from"] == {"name": "news", "version": 1}
 
 
-def test_a_start_from_no_model(gateway: Gateway, dataset: str, queue: Queue) -> None:
+@pytest.mark.parametrize("named", ["none@here", "news/1", "news/abc", "news/", "news/" + "9" * 5000, "@", ""])
+def test_a_start_from_no_model(gateway: Gateway, dataset: str, queue: Queue, named: str) -> None:
+    publish(gateway.store)
     before = gateway.kept()
-    problem = problem_of(
-        gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "algorithm": "svm", "start_from": "none@here"}), 404
-    )
-    assert "none" in problem["detail"]
+    problem = problem_of(gateway.job(dataset=dataset, start_from=named), 404)
+    assert named[:10] in problem["detail"]
     assert (gateway.kept(), queue.depth()) == (before, 0)
 
 
@@ -226,6 +227,22 @@ def test_idempotency_of_documents_keeps_one_dataset(gateway: Gateway) -> None:
     assert len(gateway.client.get("/v1/datasets").json()["datasets"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("documents", "detail"),
+    [
+        (b'[{"indices": [1], "values": [1e999], "label": "a"}]', "document 0: values: Number out of range"),
+        (b'[{"indices": [1], "label": ' + b"9" * 5000 + b"}]", "document 0: label: Integer value out of range"),
+        (b'[{"text": "\xff"}]', "document 0: 'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_a_key_does_not_change_how_documents_are_refused(gateway: Gateway, documents: bytes, detail: str) -> None:
+    for headers in ({}, {"Idempotency-Key": "k"}):
+        body = b'{"model": "news", "algorithm": "svm", "documents": ' + documents + b"}"
+        answer = gateway.client.post("/v1/jobs", content=body, headers={"Content-Type": "application/json", **headers})
+        assert problem_of(answer, 422)["detail"].startswith(detail)
+    assert gateway.kept() == []
+
+
 def test_listing_by_state_and_model(gateway: Gateway, dataset: str) -> None:
     ids = [gateway.job(dataset=dataset, model=model).json()["id"] for model in ("a", "b", "a")]
     gateway.client.post(f"/v1/jobs/{ids[0]}/cancel")
@@ -302,6 +319,19 @@ def test_a_finished_job_is_deleted_and_its_model_stays(gateway: Gateway, dataset
         problem_of(gateway.client.request(method, f"/v1/jobs/{version.job}{path}"), 404)
     assert [job["id"] for job in gateway.client.get("/v1/jobs").json()["jobs"]] == [running]
     assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
+
+
+@pytest.mark.parametrize("kind", ["labels", "trace"])
+def test_a_file_that_goes_while_it_is_asked_for(gateway: Gateway, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    version = publish(gateway.store)
+    local = FolderStore.local
+
+    def gone(store: FolderStore, file: File) -> Path:
+        Jobs(gateway.store).delete(version.job)
+        return local(store, file)
+
+    monkeypatch.setattr(FolderStore, "local", gone)
+    problem_of(gateway.client.get(f"/v1/jobs/{version.job}/{kind}"), 404)
 
 
 @pytest.mark.parametrize("path", ["", "/cancel", "/events", "/trace", "/labels"])
