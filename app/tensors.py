@@ -81,8 +81,11 @@ def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
     indices = arrays["indices"]
     if len(indices) and not (int(indices.min()) >= 0 and int(indices.max()) < MAX_FEATURES):
         raise InvalidRequest("indices", f"must lie between 0 and {MAX_FEATURES - 1}")
+    indptr = arrays["indptr"].astype(np.int64)
+    if len(indptr) and (indptr[0], indptr[-1]) != (0, len(indices)):
+        raise InvalidRequest("indptr", f"must go from 0 to {len(indices)}, the number of indices, but goes from {indptr[0]} to {indptr[-1]}")
     n_features = int(indices.max()) + 1 if len(indices) else 0
-    return SparseRows(arrays["indptr"].astype(np.int64), indices.astype(np.uint32), _narrow(arrays["data"]), n_features)
+    return SparseRows(indptr, indices.astype(np.uint32), _narrow(arrays["data"]), n_features)
 
 
 def _of_dense(matrix: NDArray[Any]) -> SparseRows:

@@ -111,6 +111,8 @@ UNUSABLE: list[tuple[list[dict[str, Any]], str]] = [
     (sparse([0, 5], [1], [1.0]), "indptr"),
     (sparse([3, 0], [1], [1.0]), "indptr"),
     (sparse([0, 1], [1], []), "values"),
+    (sparse([0, 1], [0, 1, 2], [1.0, 1.0, 1.0]), "indptr: must go from 0 to 3, the number of indices, but goes from 0 to 1"),
+    (sparse([1, 2], [0, 1], [1.0, 1.0]), "indptr: must go from 0 to 2, the number of indices, but goes from 1 to 2"),
 ]
 
 
