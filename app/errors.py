@@ -14,6 +14,8 @@ V2 = "/v2"
 """Below this path errors have the form of the Open Inference Protocol."""
 PROBLEM = "application/problem+json"
 RETRY_SECONDS = 1
+_LONGEST = 8_000
+"""characters of a text in a problem"""
 _CHALLENGE = 'Bearer realm="halfmoon"'
 
 
@@ -112,9 +114,15 @@ def rate_limit(name: str, unit: str, most: int, left: int, seconds: int | None =
 
 def problem(kind: Kind, detail: str, errors: list[dict[str, str]] | None = None, headers: Mapping[str, str] | None = None) -> Response:
     """A problem as the contract has it; ``errors`` only where single documents or fields are named."""
-    content = {"type": f"/problems/{kind.type}", "title": kind.title, "status": kind.status, "detail": detail}
-    body = msgspec.json.encode(content | ({"errors": errors[:MAX_FAULTS]} if errors else {}))
+    content = {"type": f"/problems/{kind.type}", "title": kind.title, "status": kind.status, "detail": _shortened(detail)}
+    named = [{name: _shortened(text) for name, text in each.items()} for each in (errors or [])[:MAX_FAULTS]]
+    body = msgspec.json.encode(content | ({"errors": named} if named else {}))
     return Response(body, kind.status, headers, PROBLEM)
+
+
+def _shortened(text: str) -> str:
+    """What was sent may be named as it was sent, whatever it was: an answer need not be as long."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def answer(error: HalfmoonError) -> Response:

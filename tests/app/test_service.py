@@ -107,6 +107,21 @@ def test_an_answer_without_content_has_no_type(gateway: Gateway) -> None:
     assert "content-type" not in answer.headers
 
 
+def test_a_refusal_is_no_longer_than_it_need_be(gateway: Gateway) -> None:
+    long = "x" * 1_000_000
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    for fields, status in (
+        ({"model": long}, 422),
+        ({"algorithm": long}, 422),
+        ({"options": {long: 1}}, 422),
+        ({long: 1}, 422),
+        ({"dataset": long}, 404),
+    ):
+        answer = gateway.job(**({"dataset": dataset} | fields))
+        assert problem_of(answer, status)["detail"].endswith("…")
+        assert len(answer.content) < 30_000
+
+
 def test_unknown_paths_and_methods(gateway: Gateway) -> None:
     assert problem_of(gateway.client.get("/v1/nothing"), 404)["detail"] == "nothing is at /v1/nothing"
     problem_of(gateway.client.get("/v1/datasets/"), 404)
