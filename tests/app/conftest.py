@@ -28,9 +28,12 @@ from core.linear_model import LinearModel
 from core.model import Model
 from core.result import Status
 from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
+from workers.connect import connect
 from workers.contract import JobState, Outcome, Version
 from workers.jobs import Jobs
+from workers.live import Live
 from workers.models import Models
+from workers.queue import Queue
 from workers.storage import Store, open_store
 
 __all__ = ["shared_valkey", "valkey"]
@@ -126,6 +129,27 @@ def start(tmp_path: Path, valkey: Valkey) -> Iterator[Start]:
 @pytest.fixture
 def gateway(start: Start) -> Gateway:
     return start()
+
+
+QUEUE = GatewaySettings().queue
+
+
+@pytest.fixture
+def live(valkey: Valkey) -> Iterator[Live]:
+    with connect(valkey.url, 1.0) as redis:
+        yield Live(redis, QUEUE)
+
+
+@pytest.fixture
+def queue(valkey: Valkey) -> Iterator[Queue]:
+    with connect(valkey.url, 1.0) as redis:
+        yield Queue(redis, QUEUE)
+
+
+@pytest.fixture
+def dataset(gateway: Gateway) -> str:
+    made: str = gateway.upload(TWO_CLASSES)["id"]
+    return made
 
 
 def publish(
