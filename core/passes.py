@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core import blocks, loops
+from core.lanes import WIDTH
 from core.rows import SparseRows
 from core.threads import Threads
 
@@ -104,10 +105,10 @@ class Passes:
         return self._accumulate(loops.product_rows, *request)
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """The same of several, up to blocks.WIDTH to a pass: a row and its column indices are read once for all of them."""
+        """The same of several, up to WIDTH to a pass: a row and its column indices are read once for all of them."""
         answers: list[Vector] = []
-        for first in range(0, len(requests), blocks.WIDTH):
-            together = requests[first : first + blocks.WIDTH]
+        for first in range(0, len(requests), WIDTH):
+            together = requests[first : first + WIDTH]
             answers += self._block(together) if len(together) > 1 else [self.product(together[0])]
         return answers
 
@@ -121,7 +122,7 @@ class Passes:
             + [partial(sums.fill, 0.0) for sums in space.sums]
         )
         self._over_rows(
-            self._cut(SLICE // blocks.WIDTH),
+            self._cut(SLICE // WIDTH),
             lambda start, stop, thread: blocks.product_rows(*rows[:3], start, stop, space.vectors, space.weights, space.scores, space.sums[thread]),
         )
         answers = np.empty((len(requests), length))

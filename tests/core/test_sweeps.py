@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core import watch
-from core.blocks import WIDTH
+from core.lanes import WIDTH
 from core.options import SvmOptions
 from core.result import Linear, Result, Status
 from core.rows import SparseRows
