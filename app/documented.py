@@ -6,45 +6,62 @@ import msgspec
 
 from app.codecs.base import MAX_TEXT
 from app.errors import PROBLEM
-from core.kinds import FIELDS
+from core.kinds import FIELDS, Kind
 
-_MEANINGS = {
-    401: "No key was sent, or none that is valid",
-    403: "The key is not for this",
-    404: "There is no such thing",
-    406: "The answer does not come in a form that Accept names",
-    408: "The body did not come in time",
-    409: "The present state forbids it",
-    413: "More than this installation takes",
-    415: "The body is of a type or encoding that is not read",
-    421: "Only callers on this machine may call, and the Host is no name of it",
-    422: "The request or its documents are not valid",
-    429: "Too much at a time; come again after Retry-After",
-    503: "A part of the service does not answer; try again",
-    507: "The store has no room left",
+_REFUSALS = {
+    401: ("Unauthenticated", "No key was sent, or none that is valid"),
+    403: ("Forbidden", "The key is not for this"),
+    404: ("NotFound", "There is no such thing"),
+    406: ("NotAcceptable", "The answer does not come in a form that Accept names"),
+    408: ("TooSlow", "The body did not come in time"),
+    409: ("Conflict", "The present state forbids it"),
+    413: ("TooLarge", "More than this installation takes"),
+    415: ("UnsupportedMediaType", "The body is of a type or encoding that is not read"),
+    421: ("Misdirected", "Only callers on this machine may call, and the Host is no name of it"),
+    422: ("Invalid", "The request or its documents are not valid"),
+    429: ("TooMany", "Too much at a time; come again after Retry-After"),
+    503: ("Unavailable", "A part of the service does not answer; try again"),
+    507: ("StoreFull", "The store has no room left"),
 }
+_V2_INVALID = 400
+"""What the Open Inference Protocol calls 422."""
+_TRY_AGAIN = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
 NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"}
 LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}
 LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null takes a label away.", "additionalProperties": LABEL}
-DOCUMENT: dict[str, Any] = {
-    "type": "object",
-    "description": "All documents that come together, and all that a model is asked about, are of one kind: indices, features or text.",
-    "additionalProperties": False,
-    "oneOf": [{"required": [field]} for field in FIELDS.values()],
-    "properties": {
-        "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
-        "indices": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, "description": "0-based, each once."},
-        "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
+_EVERY = {
+    "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
+    "label": {"description": "Absent or null: unlabeled.", **LABEL},
+}
+_CONTENTS: dict[Kind, dict[str, Any]] = {
+    "text": {"text": {"type": "string", "description": "Any text; a job says how it becomes terms."}},
+    "features": {
         "features": {
             "type": "object",
             "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT},
             "additionalProperties": {"type": "number"},
             "description": "Values by name, each once.",
-        },
-        "text": {"type": "string", "description": "Any text; a job says how it becomes terms."},
-        "label": {"description": "Absent or null: unlabeled.", **LABEL},
+        }
     },
+    "vectors": {
+        "indices": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, "description": "0-based, each once."},
+        "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
+    },
+}
+_NAMES: dict[Kind, str] = {"text": "TextDocument", "features": "NamedFeaturesDocument", "vectors": "VectorDocument"}
+
+
+def _document(kind: Kind) -> dict[str, Any]:
+    properties = _EVERY | _CONTENTS[kind]
+    return {"type": "object", "additionalProperties": False, "required": [FIELDS[kind]], "properties": properties}
+
+
+DOCUMENTS_BY_KIND = {_NAMES[kind]: _document(kind) for kind in _NAMES}
+"""The schema of a document of each kind, by its name."""
+DOCUMENT: dict[str, Any] = {
+    "description": "All documents that come together, and all that a model is asked about, are of one kind.",
+    "oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in _NAMES.values()],
 }
 DOCUMENTS: dict[str, Any] = {
     "type": "object",
@@ -70,7 +87,7 @@ DOCUMENT_BODY: dict[str, Any] = {
             },
             "application/x-ndjson": {
                 "schema": {"type": "string", "description": "A Document a line."},
-                "example": '{"indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}\n{"indices": [4]}\n',
+                "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", "text": "A late goal."}\n',
             },
             "text/x-svmlight": {
                 "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
@@ -90,23 +107,30 @@ DOCUMENT_BODY: dict[str, Any] = {
 }
 
 
+def _refused(status: int, form: str, schema: str) -> dict[str, Any]:
+    headers = {"headers": _TRY_AGAIN} if status in (429, 503) else {}
+    return {"description": _REFUSALS[status][1], **headers, "content": {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+
+
+REFUSED: dict[str, Any] = {name: _refused(status, PROBLEM, "ProblemOut") for status, (name, _) in _REFUSALS.items()} | {
+    f"V2{name}": _refused(status, "application/json", "InferenceError") for status, (name, _) in _REFUSALS.items()
+}
+"""Every refusal by name, first in the form of the service, then in that of the Open Inference Protocol."""
+
+
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with."""
-    return {
-        status: {"description": _MEANINGS[status], "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/ProblemOut"}}}}
-        for status in statuses
-    }
+    return {status: _reference(_REFUSALS[status]) for status in statuses}
 
 
 def v2_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The same in the form of the Open Inference Protocol, which calls 400 what is 422 elsewhere."""
-    return {
-        status: {
-            "description": _MEANINGS[422 if status == 400 else status],
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/InferenceError"}}},
-        }
-        for status in statuses
-    }
+    return {status: _reference(_REFUSALS[422 if status == _V2_INVALID else status], "V2") for status in statuses}
+
+
+def _reference(refusal: tuple[str, str], form: str = "") -> dict[str, Any]:
+    name, meaning = refusal
+    return {"$ref": f"#/components/responses/{form}{name}", "description": meaning}
 
 
 def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from app.codecs.base import MAX_FAULTS
 from core.kinds import Kind
-from workers.contract import Dataset, Job, JobState, Label, Problem, Progress, Version
+from workers.contract import Dataset, Job, JobState, Label, Progress, Version
 from workers.errors import NotFound
 from workers.models import Models
 
@@ -33,10 +33,10 @@ class Fault(Out):
 class ProblemOut(Out):
     """What went wrong (RFC 9457)."""
 
-    type: str = Field(examples=["/problems/invalid-documents"])
-    title: str = Field(examples=["The documents cannot be used"])
-    status: int = Field(examples=[422])
-    detail: str = Field(examples=["document 4999: line 5000: JSON is malformed"])
+    type: str
+    title: str
+    status: int
+    detail: str
     errors: list[Fault] = Field(default=[], max_length=MAX_FAULTS)
 
 
@@ -110,7 +110,7 @@ class JobOut(Out):
     warnings: list[str]
     report: dict[str, Any] | None
     """of a success: the class fractions used; where something was left to find, what was estimated, tried and chosen, and why"""
-    error: Problem | None
+    error: ProblemOut | None
 
     @classmethod
     def of(cls, job: Job) -> Self:
@@ -136,7 +136,7 @@ class JobOut(Out):
             objective=outcome.objective if outcome else None,
             warnings=outcome.warnings if outcome else [],
             report=outcome.report if outcome else None,
-            error=outcome.error if outcome else None,
+            error=ProblemOut.model_validate(outcome.error.model_dump()) if outcome and outcome.error else None,
         )
 
 

@@ -20,7 +20,7 @@ from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
 from app.services import Has, Services, services_of
 from app.training import submit
 from core.options import TextOptions
-from core.registry import OFFERED
+from core.registry import OFFERED, Algorithm
 from workers.contract import JobState
 from workers.errors import Conflict, LiveUnavailable
 from workers.watch import job_now
@@ -35,17 +35,27 @@ _KEY = {
     "description": "The same key with the same request gives the same job; with another, 422.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
-_EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "tsvm", "options": {"lambda": 0.001, "lambda_u": 1.0}, "seed": 0}
-_ALGORITHM = {"type": "string", "enum": list(OFFERED), "description": "; ".join(f"{each.name}: {each.title}" for each in OFFERED.values())}
+_EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "auto", "options": {"labels_drawn": "random"}, "seed": 0}
+_ALGORITHM = {
+    "type": "string",
+    "enum": list(OFFERED),
+    "default": "auto",
+    "description": "; ".join(f"{each.name}: {each.title}" for each in OFFERED.values()),
+}
+
+
+def _options(algorithm: Algorithm) -> dict[str, Any]:
+    schema = algorithm.options.model_json_schema()
+    return schema | {"description": f"Options of `{algorithm.name}`: {algorithm.title}."}
+
+
 _OPTIONS = {
-    "description": "By algorithm; all may be left out.",
-    "anyOf": [each.options.model_json_schema() | {"title": each.name} for each in OFFERED.values()],
-    "default": {},
+    "description": "By algorithm; each may be left out, and so may all.",
+    "anyOf": [_options(each) for each in OFFERED.values()],
 }
 _TERMS = {
     "description": "How text becomes terms; for documents that are text.",
     "anyOf": [{"type": "null"}, TextOptions.model_json_schema()],
-    "default": None,
 }
 _SUBMIT: dict[str, Any] = {
     **json_body(JobBody, _EXAMPLE, model=NAME, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS, text=_TERMS),

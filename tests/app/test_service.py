@@ -1,5 +1,6 @@
 """What every route shares: problems, health, metrics, documentation, the committed contract."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,12 +8,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import openapi_spec_validator
 import pytest
 import yaml
 from fastapi import FastAPI
 
+from app.examples import EXAMPLES
 from app.main import create_app
 from app.openapi import FILE, text_of
+from app.schemas import DatasetOut, JobOut, LabeledDocument, Out, Prediction, ProblemOut, VersionOut
 from app.settings import GatewaySettings
 from core.registry import OFFERED
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
@@ -67,15 +71,20 @@ def test_the_contract_names_every_call() -> None:
 
 
 def test_every_refusal_is_documented_as_a_problem() -> None:
+    shared = app().openapi()["components"]["responses"]
+    used = set()
     for path, method, operation in operations():
         for status, answer in operation["responses"].items():
             if int(status) >= 400:
-                form = "application/json" if path.startswith("/v2") else "application/problem+json"
-                assert list(answer["content"]) == [form], (path, method, status)
+                used.add(answer["$ref"].removeprefix("#/components/responses/"))
+                form, schema = ("application/json", "InferenceError") if path.startswith("/v2") else ("application/problem+json", "Problem")
+                content = shared[answer["$ref"].removeprefix("#/components/responses/")]["content"]
+                assert content == {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}, (path, method, status)
         if "requestBody" in operation:
             assert {"413", "415", "429", "408", "400" if path.startswith("/v2/") else "422"} <= set(operation["responses"]), (path, method)
     uploads = [operation for path, _, operation in operations() if path == "/v1/datasets" and "requestBody" in operation]
     assert len(uploads[0]["requestBody"]["content"]) == 4
+    assert used == set(shared)
 
 
 def test_every_reference_of_the_contract_leads_somewhere() -> None:
@@ -89,16 +98,43 @@ def test_the_contract_tells_what_a_job_may_be_asked() -> None:
     found = {operation["operationId"]: operation for _, _, operation in operations()}
     assert len(found) == len(operations())
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) for name in found)
-    schema = found["create_job"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
-    assert schema["algorithm"]["enum"] == list(OFFERED)
-    options = {each["title"]: each["properties"] for each in schema["options"]["anyOf"]}
-    assert "lambda" in options["svm"]
-    assert "max_switches" in options["tsvm"]
-    assert "cooling" in options["da"]
-    assert "epsilon" in options["cuts3vm"]
+    schemas = app().openapi()["components"]["schemas"]
+    asked = schemas["JobBody"]["properties"]
+    assert asked["algorithm"]["enum"] == list(OFFERED)
+    options = [schemas[each["$ref"].removeprefix("#/components/schemas/")] for each in asked["options"]["anyOf"]]
+    assert [each["description"].split("`")[1] for each in options] == list(OFFERED)
+    properties = {name: each["properties"] for name, each in zip(OFFERED, options, strict=True)}
+    assert "lambda" in properties["svm"]
+    assert "max_switches" in properties["tsvm"]
+    assert "cooling" in properties["da"]
+    assert "epsilon" in properties["cuts3vm"]
     for operation in found.values():
         if "requestBody" in operation:
             assert "Content-Encoding" in [each["name"] for each in operation["parameters"]]
+
+
+def test_generators_of_clients_find_a_name_for_every_object() -> None:
+    document = app().openapi()
+    openapi_spec_validator.validate(document)
+    for path, method, operation in operations():
+        content = operation.get("requestBody", {"content": {}})["content"]
+        assert "$ref" in content.get("application/json", {"schema": {"$ref"}})["schema"], (path, method)
+        assert {tag["name"] for tag in document["tags"]} >= set(operation["tags"])
+        # not a name with spaces, as FastAPI makes it
+        assert operation["summary"] != operation["operationId"].replace("_", " ").title()
+    for name, schema in document["components"]["schemas"].items():
+        for field, each in schema.get("properties", {}).items():
+            assert "title" not in each, (name, field)
+            # a default that is an object makes generators leave out the whole operation
+            assert not isinstance(each.get("default"), dict), (name, field)
+
+
+def test_the_examples_of_the_contract_are_what_is_sent() -> None:
+    answers: tuple[type[Out], ...] = (DatasetOut, JobOut, VersionOut, Prediction, LabeledDocument, ProblemOut)
+    shown = {kind.__name__.removesuffix("Out"): kind for kind in answers}
+    for name, kind in shown.items():
+        assert json.loads(kind.model_validate_json(json.dumps(EXAMPLES[name]), extra="forbid").model_dump_json()) == EXAMPLES[name]
+    assert set(EXAMPLES) == set(shown)
 
 
 def test_an_answer_without_content_has_no_type(gateway: Gateway) -> None:
