@@ -27,6 +27,7 @@ from core.calibration import Calibration
 from core.linear_model import LinearModel
 from core.model import Model
 from core.result import Status
+from tests.waiting import HANG
 from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
 from workers.connect import connect
 from workers.contract import JobState, Outcome, Version
@@ -136,13 +137,13 @@ QUEUE = GatewaySettings().queue
 
 @pytest.fixture
 def live(valkey: Valkey) -> Iterator[Live]:
-    with connect(valkey.url, 1.0) as redis:
+    with connect(valkey.url, HANG) as redis:
         yield Live(redis, QUEUE)
 
 
 @pytest.fixture
 def queue(valkey: Valkey) -> Iterator[Queue]:
-    with connect(valkey.url, 1.0) as redis:
+    with connect(valkey.url, HANG) as redis:
         yield Queue(redis, QUEUE)
 
 

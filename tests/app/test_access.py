@@ -16,7 +16,7 @@ from app.openapi import FILE
 from app.settings import GatewaySettings
 from app.supervisor import CannotStart
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
-from tests.e2e.service import until
+from tests.waiting import HANG, until
 from workers.api_keys import ApiKeys, Scope
 from workers.storage import Store, open_store
 
@@ -27,7 +27,7 @@ INFER = {"inputs": [{"name": "X", "datatype": "FP32", "shape": [1, 1], "data": [
 
 def key(gateway: Gateway, *scopes: Scope) -> str:
     _, text = ApiKeys(gateway.store).create("test", set(scopes))
-    until(lambda: gateway.client.get("/v1/models", headers={"X-API-Key": text}).status_code != 401, 5.0)
+    until(lambda: gateway.client.get("/v1/models", headers={"X-API-Key": text}).status_code != 401)
     return text
 
 
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def locked(start: Start) -> Gateway:
     gateway = start(access="keys", keys_seconds=0.05)
-    until(lambda: gateway.client.get("/v1/health/ready").status_code == 200, 5.0)
+    until(lambda: gateway.client.get("/v1/health/ready").status_code == 200)
     return gateway
 
 
@@ -118,7 +118,7 @@ def test_what_is_refused_says_which_key_is_needed(locked: Gateway) -> None:
 def test_the_line_of_a_refusal_says_whose_key_it_was(start: Start) -> None:
     gateway = start(access="keys", keys_seconds=0.05, log_requests=True)
     made, text = ApiKeys(gateway.store).create("test", {Scope.PREDICT})
-    until(lambda: status(gateway, text, "GET", "/v1/models") == 200, 5.0)
+    until(lambda: status(gateway, text, "GET", "/v1/models") == 200)
     with structlog.testing.capture_logs() as lines:
         assert status(gateway, text, "GET", "/v1/datasets") == 403
     assert [(line["status"], line["key"]) for line in lines if line["event"] == "answered"] == [(403, made.id)]
@@ -135,10 +135,10 @@ def test_a_revoked_key_ends_within_seconds_in_every_gateway(locked: Gateway, sta
     other = start(access="keys", keys_seconds=0.05)
     made, text = ApiKeys(locked.store).create("test", {Scope.TRAIN})
     for gateway in (locked, other):
-        until(lambda gateway=gateway: status(gateway, text, "GET", "/v1/datasets") == 200, 5.0)  # type: ignore[misc]
+        until(lambda gateway=gateway: status(gateway, text, "GET", "/v1/datasets") == 200)  # type: ignore[misc]
     ApiKeys(locked.store).revoke(made.id)
     for gateway in (locked, other):
-        until(lambda gateway=gateway: status(gateway, text, "GET", "/v1/datasets") == 401, 5.0)  # type: ignore[misc]
+        until(lambda gateway=gateway: status(gateway, text, "GET", "/v1/datasets") == 401)  # type: ignore[misc]
 
 
 def test_known_keys_go_on_while_the_store_is_away(locked: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_known_keys_go_on_while_the_store_is_away(locked: Gateway, monkeypatch: 
         raise StoreUnavailable("away")
 
     monkeypatch.setattr(ApiKeys, "every", away)
-    until(lambda: len(looked) > 2, 5.0)
+    until(lambda: len(looked) > 2)
     assert status(locked, text, "POST", "/v1/models/news/predict", PREDICT) == 200
 
 
@@ -207,7 +207,7 @@ serve(GatewaySettings(store_url=url, redis_url=redis, access="keys", log_level="
 def test_a_key_is_never_logged(store: Store, tmp_path: Path, repository: Path) -> None:
     _, text = ApiKeys(store).create("test", {Scope.TRAIN})
     command = [sys.executable, "-c", SERVED, f"file://{tmp_path}/store", f"unix://{tmp_path}/nowhere.sock"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=repository, timeout=60, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=repository, timeout=HANG, check=False)
     assert "request failed" in done.stderr
     assert text[40:-2] not in done.stdout + done.stderr
 

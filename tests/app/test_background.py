@@ -4,6 +4,7 @@ import threading
 import time
 
 from app.background import Rounds
+from tests.waiting import HANG
 from workers.errors import StoreUnavailable
 
 
@@ -25,7 +26,7 @@ def test_what_fails_keeps_nothing_else_from_being_done() -> None:
             enough.set()
 
     with Rounds("test", [away, broken, works], 0.01):
-        assert enough.wait(5)
+        assert enough.wait(HANG)
     assert called[:9] == ["away", "broken", "works"] * 3
 
 
@@ -33,7 +34,7 @@ def test_the_first_round_comes_soon_and_none_after_the_end() -> None:
     called = threading.Event()
     start = time.monotonic()
     with Rounds("test", [called.set], 3600):
-        assert called.wait(5)
+        assert called.wait(HANG)
         assert time.monotonic() - start < 3
     called.clear()
     assert not any(thread.name == "test" for thread in threading.enumerate())

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from app.openapi import FILE
 from app.settings import GatewaySettings
 from tests.app.conftest import publish, serving
-from tests.e2e.service import until
+from tests.waiting import until
 from tests.workers.conftest import Valkey
 from workers.api_keys import ApiKeys, Scope
 from workers.storage import open_store
@@ -36,7 +36,7 @@ def service(shared_valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> 
     with ExitStack() as stack:
         url = f"http://127.0.0.1:{stack.enter_context(serving(asked))}"
         headers = {"Authorization": f"Bearer {key}"}
-        until(lambda: httpx.get(f"{url}/v1/jobs", headers=headers).status_code == 200, 10.0)
+        until(lambda: httpx.get(f"{url}/v1/jobs", headers=headers).status_code == 200)
         yield url, headers
 
 

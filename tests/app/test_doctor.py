@@ -11,6 +11,7 @@ import pytest
 from app import doctor
 from app.cli import main
 from app.doctor import examine
+from tests.waiting import HANG
 from tests.workers.conftest import Valkey, s3_endpoint, s3_options
 from workers.api_keys import ApiKeys, Scope
 from workers.connect import connect
@@ -27,7 +28,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, valkey: Valkey) ->
         monkeypatch.delenv(name)
     monkeypatch.setenv("HALFMOON_STORE_URL", f"file://{tmp_path}/store")
     monkeypatch.setenv("HALFMOON_REDIS_URL", valkey.url)
-    with connect(valkey.url, 1.0) as redis:
+    with connect(valkey.url, HANG) as redis:
         redis.config_set("maxmemory-policy", "noeviction")
         Live(redis).worker_alive("worker", 60)
     # machines that test may be slow
@@ -65,7 +66,7 @@ def test_an_open_door_and_missing_keys(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_redis_away_or_forgetful(monkeypatch: pytest.MonkeyPatch, valkey: Valkey) -> None:
-    with connect(valkey.url, 1.0) as redis:
+    with connect(valkey.url, HANG) as redis:
         redis.config_set("maxmemory-policy", "allkeys-lru")
         Live(redis).worker_gone("worker")
     assert "set noeviction" in to_mend()["redis"]

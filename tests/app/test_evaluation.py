@@ -19,7 +19,7 @@ from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, 
 from tests.app.encodings import ENCODERS
 from tests.app.test_kinds import named_model, text_model
 from tests.app.test_slow_readers import measured
-from tests.e2e.service import until
+from tests.waiting import until
 from workers.contract import Version
 
 Documents = list[dict[str, Any]]
@@ -348,7 +348,7 @@ def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyP
     slow = Slow(monkeypatch)
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(evaluate, gateway, body)
-        until(lambda: slow.batches > 0, 10.0)
+        until(lambda: slow.batches > 0)
         answer = gateway.client.post("/v1/models/news/evaluate", json=body)
         assert problem_of(answer, 429)["type"] == "/problems/too-many"
         assert answer.headers["retry-after"]

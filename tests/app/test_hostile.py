@@ -14,7 +14,7 @@ import pytest
 
 from app import bodies, connection
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
-from tests.e2e.service import until
+from tests.waiting import HANG, until
 from workers.contract import Job
 from workers.jobs import Jobs
 
@@ -22,7 +22,7 @@ LINE = b'{"indices": [1, 2, 3]}\n'
 
 
 def dial(gateway: Gateway) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
+    return socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG)
 
 
 def head(path: str, media_type: str = NDJSON, length: int = 1 << 20) -> bytes:
@@ -69,7 +69,7 @@ def test_a_body_that_drips_is_given_up(start: Start) -> None:
         thread.join()
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert time.monotonic() - begun < 3.0
-    until(lambda: gateway.kept() == [], 5.0)
+    until(lambda: gateway.kept() == [])
 
 
 def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_slow_uploads_hold_no_thread(start: Start) -> None:
         for client in clients:
             client.close()
     folder = f"datasets/{dataset}"
-    until(lambda: all(path == folder or path.startswith(f"{folder}/") for path in gateway.kept()), 10.0)
+    until(lambda: all(path == folder or path.startswith(f"{folder}/") for path in gateway.kept()))
 
 
 def test_a_head_that_never_ends_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monke
     assert len(looks) <= 2 + 1.2 * (looks[-1] - looks[0]) / 0.25
     assert sum(thread.name.startswith("watch") for thread in threading.enumerate()) <= 2
     assert threading.active_count() <= threads + 2
-    until(lambda: gateway.client.get(f"/v1/jobs/{job}").json()["state"] == "cancelled", 5.0)
+    until(lambda: gateway.client.get(f"/v1/jobs/{job}").json()["state"] == "cancelled")
 
 
 @pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict", "/v1/jobs"])
@@ -171,7 +171,7 @@ def test_many_that_leave_leave_nothing(gateway: Gateway, path: str) -> None:
     for n in range(20):
         with dial(gateway) as client:
             client.sendall(head(path, "application/json" if path.endswith("jobs") else NDJSON) + LINE * n * 1000)
-    until(lambda: gateway.kept() == [], 10.0)
+    until(lambda: gateway.kept() == [])
     gateway.upload(TWO_CLASSES)
 
 

@@ -14,6 +14,7 @@ import pytest
 from core.options import TsvmOptions
 from core.registry import OFFERED, Algorithm
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.waiting import HANG
 from tests.workers.conftest import Valkey
 from workers.connect import connect
 from workers.contract import File, JobState, Outcome, Progress
@@ -278,7 +279,7 @@ def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: S
 def test_a_lost_queue_is_filled_again(start: Start, valkey: Valkey, queue: Queue) -> None:
     gateway = start(reconcile_seconds=0.05, lease_seconds=0.2)
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
-    with connect(valkey.url, 1.0) as redis:
+    with connect(valkey.url, HANG) as redis:
         redis.flushall()
     assert id not in queue.waiting()
     deadline = time.monotonic() + 5

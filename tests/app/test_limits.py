@@ -14,7 +14,7 @@ from app.codecs.encoding import Gunzip
 from app.errors import TooMany
 from app.room import Room
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
-from tests.e2e.service import until
+from tests.waiting import HANG, until
 from workers.api_keys import ApiKeys, Scope
 from workers.contract import Job
 from workers.datasets import Datasets
@@ -90,7 +90,7 @@ def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
     gateway = start(access="keys", keys_seconds=0.05, max_jobs_per_key=1, max_jobs=2)
     keys = [ApiKeys(gateway.store).create(name, {Scope.TRAIN})[1] for name in ("a", "b", "c")]
     heads = [{"X-API-Key": key} for key in keys]
-    until(lambda: gateway.client.get("/v1/jobs", headers=heads[2]).status_code == 200, 5.0)
+    until(lambda: gateway.client.get("/v1/jobs", headers=heads[2]).status_code == 200)
     dataset = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}, headers=heads[0]).json()["id"]
     body = {"model": "m", "algorithm": "svm", "dataset": dataset}
     assert [gateway.client.post("/v1/jobs", json=body, headers=head).status_code for head in heads for _ in range(2)] == [
@@ -152,7 +152,7 @@ def test_so_many_uploads_at_a_time(start: Start) -> None:
     def slowly() -> Iterator[bytes]:
         yield LINE
         begun.set()
-        go_on.wait(10)
+        go_on.wait(HANG)
         yield LINE
 
     def upload() -> None:
@@ -161,9 +161,9 @@ def test_so_many_uploads_at_a_time(start: Start) -> None:
     answers: list[httpx.Response] = []
     thread = threading.Thread(target=upload)
     thread.start()
-    assert begun.wait(10)
+    assert begun.wait(HANG)
     with httpx.Client(base_url=gateway.client.base_url) as other:
-        until(lambda: other.post("/v1/datasets", json={"documents": TWO_CLASSES}).status_code == 429, 5.0)
+        until(lambda: other.post("/v1/datasets", json={"documents": TWO_CLASSES}).status_code == 429)
         refused = other.post("/v1/datasets", json={"documents": TWO_CLASSES})
         assert refused.headers["ratelimit-policy"] == '"uploads";q=1;qu="concurrent-requests"'
         assert refused.headers["retry-after"] == "1"

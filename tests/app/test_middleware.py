@@ -12,6 +12,7 @@ import pytest
 import structlog.testing
 
 from tests.app.conftest import TWO_CLASSES, Gateway, Start
+from tests.waiting import HANG
 from tests.workers.conftest import Valkey
 from workers.models import Models
 
@@ -128,7 +129,7 @@ serve(GatewaySettings(store_url=url, redis_url=redis, log_format="json", log_req
 
 def test_log_lines_say_to_which_request_and_job_they_belong(valkey: Valkey, tmp_path: Path, repository: Path) -> None:
     command = [sys.executable, "-c", SERVED, f"file://{tmp_path}/store", valkey.url]
-    done = subprocess.run(command, input=json.dumps(TWO_CLASSES), capture_output=True, text=True, cwd=repository, timeout=60, check=False)
+    done = subprocess.run(command, input=json.dumps(TWO_CLASSES), capture_output=True, text=True, cwd=repository, timeout=HANG, check=False)
     lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
     job = done.stdout.split()[0]
     (accepted,) = [line for line in lines if line["event"] == "job accepted"]

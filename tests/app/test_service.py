@@ -20,6 +20,7 @@ from app.schemas import DatasetOut, JobOut, LabeledDocument, Out, Prediction, Pr
 from app.settings import GatewaySettings
 from core.registry import OFFERED
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
+from tests.waiting import HANG
 from tests.workers.conftest import Valkey
 from workers.connect import connect
 from workers.live import Live
@@ -204,7 +205,7 @@ serve(GatewaySettings(store_url=sys.argv[1], redis_url=sys.argv[2]), listening.d
 
 def test_the_log_of_a_failure_has_no_values_of_variables(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SERVED, f"file://{tmp_path}/store", f"unix://{tmp_path}/nowhere.sock"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=HANG, check=False)
     assert "RuntimeError: broken" in done.stderr
     assert "request failed" in done.stderr
     assert "what users sent" not in done.stderr
@@ -268,7 +269,7 @@ def test_metrics(start: Start) -> None:
 
 
 def test_what_an_operator_is_told_of_trainings(gateway: Gateway, valkey: Valkey) -> None:
-    with connect(valkey.url, 1.0) as redis:
+    with connect(valkey.url, HANG) as redis:
         Live(redis).ended("tsvm", "succeeded", 7.0)
     gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"])
     lines = gateway.client.get("/metrics").text.splitlines()

@@ -10,7 +10,7 @@ import pytest
 from app import connection
 from app.middleware import PIECE_BYTES
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
-from tests.e2e.service import until
+from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey
 from workers.connect import connect
 from workers.contract import Progress
@@ -65,8 +65,8 @@ def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pyte
     gateway = start()
     publish(gateway.store)
     with deaf(gateway, prediction(head=head)) as client:
-        until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES), 20.0)
-        until(lambda: measured(gateway, "halfmoon_body_bytes") == 0, 20.0)
+        until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES))
+        until(lambda: measured(gateway, "halfmoon_body_bytes") == 0)
         # what the system had taken, and no more
         assert 0 < drained(client) < 600_000
     assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [0]}]}).status_code == 200
@@ -92,12 +92,12 @@ def test_unread_answers_count_as_memory_that_is_held(start: Start) -> None:
     gateway = start(max_held_bytes=len(LINES) + (2 << 20))
     publish(gateway.store)
     with deaf(gateway, prediction()) as client:
-        until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES), 20.0)
+        until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES))
         answer = gateway.client.post("/v1/models/news/predict", content=LINES, headers={"Content-Type": "application/x-ndjson"})
         assert problem_of(answer, 429)["detail"].startswith("bodies in memory: no more than")
         drained_soon = client.recv(1)
         assert drained_soon
-    until(lambda: measured(gateway, "halfmoon_body_bytes") == 0, 10.0)
+    until(lambda: measured(gateway, "halfmoon_body_bytes") == 0)
 
 
 def test_an_answer_that_nobody_may_hold_is_not_sent(start: Start) -> None:
@@ -114,9 +114,9 @@ def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monk
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 1.0)
     gateway = start(events_seconds=0.01)
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
-    with deaf(gateway, events(job)) as client, connect(valkey.url, 1.0) as redis:
+    with deaf(gateway, events(job)) as client, connect(valkey.url, HANG) as redis:
         live, told, deadline = Live(redis), 0, time.monotonic() + 20
-        until(lambda: measured(gateway, "halfmoon_listeners") == 1, 5.0)
+        until(lambda: measured(gateway, "halfmoon_listeners") == 1)
         while measured(gateway, "halfmoon_listeners"):
             assert time.monotonic() < deadline, "the listener is still served"
             live.publish_progress(job, Progress(phase=f"{told} " + "x" * 300_000, iteration=told))
@@ -138,7 +138,7 @@ def test_so_many_connections_and_no_more(start: Start) -> None:
     gateway = start(max_connections=5)
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     gateway.client.close()
-    listeners = [socket.create_connection(("127.0.0.1", gateway.port), timeout=10) for _ in range(5)]
+    listeners = [socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) for _ in range(5)]
     try:
         for listener in listeners:
             listener.sendall(events(job))
@@ -152,14 +152,14 @@ def test_so_many_connections_and_no_more(start: Start) -> None:
         assert b'{"error":"connections: no more than 5' in asked["/v2/models/m"]
         assert all(asked[path].startswith(b"HTTP/1.1 200 ") for path in ("/v1/health/live", "/v2/health/live"))
         listeners.pop().close()
-        until(lambda: ask(gateway, "/v1/jobs").startswith(b"HTTP/1.1 200 "), 5.0)
+        until(lambda: ask(gateway, "/v1/jobs").startswith(b"HTTP/1.1 200 "))
     finally:
         for listener in listeners:
             listener.close()
 
 
 def ask(gateway: Gateway, path: str) -> bytes:
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         parts = []
         while part := client.recv(65536):

@@ -4,8 +4,7 @@ import gzip
 import io
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ import scipy.sparse
 
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, problem_of
 from tests.app.encodings import ENCODERS, as_ndjson, as_npz, dense_of, npz
+from tests.waiting import until
 from tests.workers.conftest import no_file_beyond, sparse
 
 NUMBERED: list[dict[str, Any]] = [
@@ -259,13 +259,6 @@ class peak_growth:  # noqa: N801 - reads as a word
     @property
     def bytes(self) -> int:
         return self._top - self._start
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("media_type", ENCODERS)

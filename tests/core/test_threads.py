@@ -8,6 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from core.threads import Threads
+from tests.waiting import HANG
 
 
 @pytest.fixture(params=[1, 2, 5], ids="{}-threads".format)
@@ -32,7 +33,7 @@ def test_as_many_run_at_once_as_there_are_threads() -> None:
     threads, together = Threads(3), threading.Barrier(3)
 
     def meet() -> None:
-        together.wait(10)  # a lesser number would never meet
+        together.wait(HANG)  # a lesser number would never meet
 
     try:
         threads.side_by_side([meet] * 3)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +14,8 @@ import httpx
 import numpy as np
 import psutil
 from scipy.sparse import csr_array
+
+from tests.waiting import HANG, until
 
 READY = "Halfmoon is ready: "
 
@@ -37,11 +38,11 @@ class Service:
     def __enter__(self) -> Self:
         with self._log.open("wb") as output:
             self.process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
-        until(lambda: READY in self.said() or self.process is None or self.process.poll() is not None, 90.0)
+        until(lambda: READY in self.said() or self.process is None or self.process.poll() is not None)
         assert READY in self.said(), self.said()
         self.url = self.said().split(READY)[1].split()[0]
         self.client.base_url = httpx.URL(self.url)
-        until(lambda: self.get("/v1/health/ready")["workers"] > 0, 60.0)
+        until(lambda: self.get("/v1/health/ready")["workers"] > 0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,7 +60,7 @@ class Service:
         assert self.process is not None
         self.family()
         self.process.send_signal(number)
-        return self.process.wait(60.0)
+        return self.process.wait(HANG)
 
     def family(self) -> set[psutil.Process]:
         """All living processes below the service; remembered, so that they can be looked for when it has ended."""
@@ -138,14 +139,6 @@ def told(process: psutil.Process) -> str:
     except psutil.NoSuchProcess:
         return "one that has just ended"
     return f"{' '.join(words_of(process)[-2:])!r}, a child of {parent}, {status}, {age:.1f} s old"
-
-
-def until(true: Callable[[], bool], seconds: float) -> None:
-    """Wait for something; fails when it takes too long."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"it did not come true within {seconds:g} s"
-        time.sleep(0.05)
 
 
 def large(n_documents: int = 60_000, n_features: int = 20_000, per_document: int = 60, labeled: int = 200) -> bytes:

@@ -5,14 +5,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.service import Service, until
+from tests.e2e.service import Service
+from tests.waiting import until
 
 
 def started(service: Service, body: bytes) -> str:
     """A job that runs and has told of progress; its id."""
     dataset = service.upload(body, "large")
     job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "m", "algorithm": "tsvm"})["id"]
-    until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0, 30.0)
+    until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0)
     return job
 
 
@@ -24,8 +25,8 @@ def is_published_once(service: Service, job: str) -> None:
 def test_a_killed_worker_is_replaced_and_its_job_done_again(service: Service, large_body: bytes) -> None:
     job = started(service, large_body)
     service.kill("worker")
-    until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2, 15.0)
-    done = service.wait_for(job, seconds=90.0)
+    until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2)
+    done = service.wait_for(job)
     assert (done["state"], done["attempt"]) == ("succeeded", 2)
     assert "was ended by SIGKILL; starting it again" in service.said()
     is_published_once(service, job)
@@ -37,7 +38,7 @@ def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: b
     assert below
     for process in below:
         process.kill()
-    done = service.wait_for(job, seconds=90.0)
+    done = service.wait_for(job)
     assert (done["state"], done["attempt"]) == ("succeeded", 2)
     assert worker.is_running()
     is_published_once(service, job)
@@ -46,9 +47,9 @@ def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: b
 def test_a_killed_valkey_is_started_again_on_its_file(service: Service, large_body: bytes) -> None:
     job = started(service, large_body)
     service.kill("valkey-server")
-    assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+    assert service.wait_for(job)["state"] == "succeeded"
     is_published_once(service, job)
-    until(lambda: service.client.get("/v1/health/ready").status_code == 200, 15.0)
+    until(lambda: service.client.get("/v1/health/ready").status_code == 200)
     after = service.post("/v1/jobs", {"dataset": service.get(f"/v1/jobs/{job}")["dataset"], "model": "m", "algorithm": "svm"})
     assert service.wait_for(after["id"])["model"] == {"name": "m", "version": 2}
 
@@ -57,9 +58,9 @@ def test_a_killed_gateway_comes_back_at_the_same_address(service: Service, large
     job = started(service, large_body)
     (gateway,) = service.named("api")
     gateway.kill()
-    until(lambda: [process.pid for process in service.named("api")] not in ([], [gateway.pid]), 15.0)
+    until(lambda: [process.pid for process in service.named("api")] not in ([], [gateway.pid]))
     assert service.get("/v1/health/live") == {"status": "live"}  # the connection waited in the listening socket
-    assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+    assert service.wait_for(job)["state"] == "succeeded"
     is_published_once(service, job)
 
 
@@ -71,5 +72,5 @@ def test_a_job_that_was_running_goes_on_after_a_restart(tmp_path: Path, large_bo
         with pytest.raises(httpx.HTTPError):
             service.get("/v1/health/live")
     with Service(tmp_path / "data", tmp_path / "log-2") as service:
-        assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+        assert service.wait_for(job)["state"] == "succeeded"
         is_published_once(service, job)

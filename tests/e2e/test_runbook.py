@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from tests.app.conftest import serving
-from tests.e2e.service import Service, large, until
+from tests.e2e.service import Service, large
+from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey, s3_endpoint, s3_options, shared_valkey, valkey
 from workers.api_keys import ApiKeys, Scope
 from workers.contract import Attempt
@@ -38,7 +39,7 @@ def runbook(repository: Path) -> dict[str, str]:
 
 def run(script: str, folder: Path, **variables: str) -> str:
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **variables}
-    done = subprocess.run(["sh", "-euc", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(["sh", "-euc", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -107,7 +108,7 @@ def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: 
     (tmp_path / "backup.tar").rename(folder / "backup.tar")
     run(runbook["Restore"], folder)
     with Service(folder / "data", tmp_path / "log2") as service:
-        assert service.wait_for(job, seconds=90.0)["state"] == "succeeded"
+        assert service.wait_for(job)["state"] == "succeeded"
 
 
 @contextmanager
@@ -120,7 +121,7 @@ def process(name: str, folder: Path, environment: dict[str, str]) -> Iterator[su
             yield running
         finally:
             running.terminate()
-            running.wait(60)
+            running.wait(HANG)
 
 
 def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_endpoint: str, valkey: Valkey) -> None:
@@ -138,12 +139,12 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
             patch.setenv(name, value)
         settings = [GatewaySettings(cache_dir=tmp_path / f"gateway{n}") for n in range(2)]
         urls = [f"http://127.0.0.1:{stack.enter_context(serving(each))}" for each in settings]
-        until(lambda: httpx.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2, 60.0)
+        until(lambda: httpx.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2)
         assert "MEND" not in run(script, tmp_path, HALFMOON_CACHE_DIR=str(tmp_path / "doctor"))
         dataset = httpx.post(f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}).json()["id"]
         bodies = [{"dataset": dataset, "model": f"m{n}", "algorithm": "svm"} for n in range(8)]
         jobs = [httpx.post(f"{urls[n % 2]}/v1/jobs", json=body).json()["id"] for n, body in enumerate(bodies)]
-        until(lambda: {httpx.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"}, 60.0)
+        until(lambda: {httpx.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"})
         for url in urls:
             answer = httpx.post(f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]})
             assert answer.json()["labels"] == ["left"], answer.text
@@ -158,7 +159,7 @@ def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, t
 
     rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
     asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}
-    with connect(valkey.url, 1.0) as redis:
+    with connect(valkey.url, HANG) as redis:
         Live(redis).ended("svm", "failed", 1.0)
     settings = GatewaySettings(store_url=f"file://{tmp_path}/store", redis_url=valkey.url)
     with serving(settings) as port:

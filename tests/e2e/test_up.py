@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.service import Service, until
+from tests.e2e.service import Service
+from tests.waiting import HANG, until
 
 
 def refused(*arguments: str, **settings: str) -> str:
     """What ``halfmoon`` says when it cannot start."""
     done = subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments], env={**os.environ, **settings}, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "app.cli", *arguments], env={**os.environ, **settings}, capture_output=True, text=True, timeout=HANG, check=False
     )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -36,7 +37,7 @@ def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None
 def test_nothing_outlives_a_killed_service(tmp_path: Path) -> None:
     with Service(tmp_path / "data", tmp_path / "log") as service:
         assert service.stop(signal.SIGKILL) == -signal.SIGKILL
-        until(lambda: service.left() == [], 10.0)
+        until(lambda: service.left() == [])
     with Service(tmp_path / "data", tmp_path / "log-2") as service:
         assert service.get("/v1/datasets") == {"datasets": [], "next_cursor": None}
 

@@ -33,7 +33,7 @@ def test_what_an_earlier_version_has_left_goes_on(data: Path, tmp_path: Path) ->
     before = {file: file.read_bytes() for file in (data / "store").rglob("*") if file.is_file() and "open" not in file.parts}
     with Service(data, tmp_path / "log") as service:
         assert service.wait_for(waiting)["model"] == {"name": "waiting", "version": 1}
-        done = service.wait_for(slow, seconds=90.0)
+        done = service.wait_for(slow)
         assert (done["state"], done["attempt"], done["error"]) == ("succeeded", 2, None)
         assert service.get("/v1/models/news")["aliases"] == {"live": 1}
         for reference, version in (("news@live", 1), ("news", 2), ("slow", 1)):

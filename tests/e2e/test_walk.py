@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.service import Service
+from tests.waiting import HANG
 
 PRINTED = "URL=http://127.0.0.1:8000\n"
 
@@ -23,7 +24,7 @@ def commands(repository: Path) -> list[str]:
 def test_the_walk_works_as_printed(service: Service, commands: list[str], tmp_path: Path) -> None:
     assert commands[0] == PRINTED
     script = "set -eu\n" + "echo; echo '# step'\n".join([f"URL={service.url}\n", *commands[1:]])
-    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HANG, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     _, dataset, events, results, predictions, aliased, explained, evaluated, looped = done.stdout.split("# step\n")
     assert json.loads(dataset)["n_labeled"] == 2

@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from app.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY, Command, Supervisor, ending
+from tests.waiting import until
 
 
 class Clock:
@@ -25,13 +26,6 @@ class Clock:
 
 def python(code: str, name: str = "child", signal_when_orphaned: signal.Signals = signal.SIGKILL) -> Command:
     return Command(name, [sys.executable, "-c", code], dict(os.environ), orphan_signal=signal_when_orphaned)
-
-
-def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.01)
 
 
 @pytest.fixture

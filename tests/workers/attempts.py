@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from core.linear_model import LinearModel
 from core.progress import Observer, TracePoint
 from core.result import Status
 from core.training import Training
+from tests.waiting import HANG
 from workers.attempt import Parts
 from workers.live import Live
 from workers.queue import Queue
@@ -45,24 +47,24 @@ def trained(status: Status = Status.CONVERGED) -> Training:
     return Training(model, unlabeled, np.linspace(-1, 1, len(unlabeled))[:, None], None, 0.5, status, ["a warning"], [point], 1.0)
 
 
-def work_until_stopped(observer: Observer, seconds: float = 10) -> Training:
-    """A solver that reports every 20 ms."""
-    start = time.monotonic()
-    iteration = 0
-    while time.monotonic() - start < seconds:
-        iteration += 1
-        if observer(TracePoint("mfn", iteration, 0.5, 0.5, 0.3, time.monotonic() - start)):
-            return trained(Status.CANCELLED)
-        time.sleep(0.02)
-    return trained()
+def work_until(done: Callable[[], object]) -> Faked:
+    """A solver that reports every 20 ms until it is stopped, or ``done`` says that it has converged; it fails if neither ever comes."""
+
+    def work(observer: Observer) -> Training:
+        start = time.monotonic()
+        for iteration in count(1):
+            if observer(TracePoint("mfn", iteration, 0.5, 0.5, 0.3, time.monotonic() - start)):
+                return trained(Status.CANCELLED)
+            if done():
+                return trained()
+            assert time.monotonic() - start < HANG, "it is not stopped"
+            time.sleep(0.02)
+        raise AssertionError
+
+    return work
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 5) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.01)
-    return found
+work_until_stopped = work_until(lambda: False)
 
 
 def in_thread(act: Callable[[], Any]) -> threading.Thread:

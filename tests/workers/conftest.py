@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 from core.kinds import Rows
 from core.result import Status
 from core.rows import SparseRows
+from tests.waiting import HANG
 from workers.connect import connect
 from workers.contract import Dataset, JobState, Label, Outcome, Publication
 from workers.datasets import Batch, Datasets
@@ -55,7 +56,7 @@ class Valkey:
     def start(self) -> None:
         command = [valkey_binary(), "--port", "0", "--unixsocket", str(self.socket), "--save", "", "--appendonly", "no", "--dir", str(self._folder)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        client = connect(self.url, 1.0)
+        client = connect(self.url, HANG)
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -86,14 +87,14 @@ def shared_valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
 @pytest.fixture
 def valkey(shared_valkey: Valkey) -> Valkey:
     """The server, emptied."""
-    with connect(shared_valkey.url, 1.0) as client:
+    with connect(shared_valkey.url, HANG) as client:
         client.flushall()
     return shared_valkey
 
 
 @pytest.fixture
 def redis(valkey: Valkey) -> Iterator[Redis]:
-    with connect(valkey.url, 1.0) as client:
+    with connect(valkey.url, HANG) as client:
         yield client
 
 

@@ -1,7 +1,7 @@
 """One attempt, in this process: with the real training, and with a fake one that can be made to wait, fail or be overtaken."""
 
 import json
-import time
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,8 @@ from core.linear_model import LinearModel
 from core.progress import Observer, TracePoint
 from core.result import Status
 from core.training import Training
-from tests.workers.attempts import Faked, eventually, in_thread, make_parts, trained, work_until_stopped
+from tests.waiting import HANG, until
+from tests.workers.attempts import Faked, in_thread, make_parts, trained, work_until, work_until_stopped
 from tests.workers.conftest import make_dataset, rows, sparse, submit, two_clouds
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState, Publication
@@ -79,29 +80,30 @@ def test_more_classes_and_integers(store: Store, parts: Parts) -> None:
 
 
 def test_progress_is_told_while_it_runs(store: Store, parts: Parts, fake: list[Faked]) -> None:
-    fake.append(lambda observer: work_until_stopped(observer, 0.5))
-    id = submit(store)
+    id, told = submit(store), threading.Event()
+    fake.append(work_until(told.is_set))
     thread = in_thread(lambda: Attempts(parts).run(id))
-    progress = eventually(lambda: parts.live.progress(id))
+    progress = until(lambda: parts.live.progress(id))
     assert (progress.phase, progress.fraction, progress.objective) == ("mfn", 0.3, 0.5)
-    eventually(lambda: len(parts.live.trace(id)) > 5)
+    until(lambda: len(parts.live.trace(id)) > 5)
+    told.set()
     thread.join()
     iterations = [point["iteration"] for point in parts.live.trace(id)]
     assert iterations == sorted(set(iterations))
 
 
 @pytest.mark.parametrize("told_by", ["redis", "store"])
-def test_a_cancel_is_heard(store: Store, parts: Parts, fake: list[Faked], told_by: str) -> None:
+def test_a_cancel_is_heard(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
+    """From either alone: Redis, which is asked with every beat of the heart, or the store, which is asked less often."""
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: parts.live.progress(id))
-    Jobs(store).cancel(id)
+    until(lambda: parts.live.progress(id))
     if told_by == "redis":
+        monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: False)
         parts.live.request_cancel(id)
-    start = time.monotonic()
-    thread.join(5)
-    assert time.monotonic() - start < (0.6 if told_by == "redis" else 1.6)
+    Jobs(store).cancel(id)
+    thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.CANCELLED
     assert Models(store).names() == ([], None)
 
@@ -110,18 +112,21 @@ def test_a_cancel_is_heard_without_redis(store: Store, parts: Parts, fake: list[
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: parts.live.progress(id))
+    until(lambda: parts.live.progress(id))
+    cut_off: list[int] = []
 
     def fails(*_: Any, **__: Any) -> None:
+        cut_off.append(1)
         raise NoConnection("cut off")
 
     monkeypatch.setattr(Redis, "execute_command", fails)
-    time.sleep(0.3)
+    until(lambda: len(cut_off) > 2)
+    assert Jobs(store).get(id).state is JobState.RUNNING
+    before = len(cut_off)
     Jobs(store).cancel(id)
-    start = time.monotonic()
-    thread.join(5)
-    assert time.monotonic() - start < 1.0
+    thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.CANCELLED
+    assert len(cut_off) - before <= 8, "the store is asked at every second beat, not at every tenth as while Redis answers"
 
 
 def test_what_ends_before_it_hears_the_cancel_has_succeeded(store: Store, parts: Parts, fake: list[Faked]) -> None:
@@ -253,9 +258,9 @@ def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, parts
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: len(parts.live.trace(id)) > 3)
+    until(lambda: len(parts.live.trace(id)) > 3)
     Jobs(store).cancel(id)
-    thread.join(5)
+    thread.join(HANG)
     redis.flushall()
     job = Jobs(store).get(id)
     assert job.outcome is not None
@@ -280,7 +285,7 @@ def test_progress_and_trace_of_a_failed_job_outlast_redis(store: Store, parts: P
 
 
 def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, parts: Parts, fake: list[Faked]) -> None:
-    fake.append(lambda observer: work_until_stopped(observer, 0.05))
+    fake.append(work_until(lambda: True))
     id = submit(store)
     Attempts(parts).run(id)
     progress = Jobs(store).get(id).progress

@@ -12,6 +12,7 @@ import structlog.testing
 
 from core.progress import Observer
 from core.training import Training
+from tests.waiting import HANG
 from tests.workers.attempts import Faked, in_thread, trained
 from tests.workers.conftest import make_dataset, no_file_beyond, submit, two_clouds
 from workers.attempt import Attempts, Parts
@@ -56,7 +57,7 @@ def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, parts: Part
         time.sleep(1.2)
         assert Jobs(store).get(id).state is JobState.RUNNING
         assert parts.live.held(id, 1)
-    thread.join(10)
+    thread.join(HANG)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
     assert list(store.staging().parent.glob("*/*")) == []
@@ -97,7 +98,7 @@ def test_a_cancel_is_heard_while_a_job_waits_for_room(store: Store, parts: Parts
         time.sleep(0.5)
         Jobs(store).cancel(id)
         parts.live.request_cancel(id)
-        thread.join(5)
+        thread.join(HANG)
         assert Jobs(store).get(id).state is JobState.CANCELLED
 
 
@@ -108,7 +109,7 @@ def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: S
         thread = in_thread(lambda: Attempts(parts._replace(store_seconds=60.0)).run(id))
         time.sleep(0.5)
         Jobs(store).begin(id, "another")
-        thread.join(5)
+        thread.join(HANG)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, Jobs(store).deaths(id)) == (JobState.RUNNING, 2, 1)
     assert Models(store).names() == ([], None)

@@ -11,6 +11,7 @@ import rq
 from redis import Redis
 from rq.serializers import JSONSerializer
 
+from tests.waiting import HANG, until
 from workers.contract import Progress
 from workers.errors import LiveUnavailable, QueueUnavailable
 from workers.live import Live
@@ -36,21 +37,22 @@ def test_everything_expires(redis: Redis) -> None:
     live = Live(redis)
     live.publish_progress("j", Progress(), [{"iteration": 1}])
     live.request_cancel("j")
-    live.lease("j", 1, 5)
+    live.lease("j", 1, HANG)
     for key in redis.keys("*"):
         assert redis.ttl(key) > 0, key
 
 
 def test_a_lease_is_taken_once_and_runs_out(redis: Redis) -> None:
     live = Live(redis)
-    assert live.acquire("j", 1, "a", 0.15)
-    assert not live.acquire("j", 1, "b", 0.15)
-    assert live.acquire("j", 2, "b", 0.15)
-    for _ in range(3):
-        time.sleep(0.07)
-        live.lease("j", 1, 0.15, "a")
+    assert live.acquire("j", 1, "a", HANG)
+    assert not live.acquire("j", 1, "b", HANG)
+    assert live.acquire("j", 2, "b", HANG)
+    live.lease("j", 1, 10 * HANG, "a")
+    live.lease("j", 2, 0.05, "b")
+    until(lambda: not live.held("j", 2))
     assert live.held("j", 1)
-    assert not live.held("j", 2)
+    (key,) = redis.keys("*")
+    assert redis.ttl(key) > HANG, "it was renewed for as long as was said last"
     live.release("j", 1)
     assert not live.held("j", 1)
 
@@ -70,12 +72,12 @@ def test_namespaces_are_apart(redis: Redis) -> None:
 
 def test_dead_workers_are_not_counted_for_long(redis: Redis) -> None:
     live = Live(redis, "q")
-    live.worker_alive("a", 5)
-    live.worker_alive("b", 0.1)
+    live.worker_alive("a", 2 * HANG)
+    live.worker_alive("b", HANG)
     assert live.workers() == ["b", "a"]
     assert Queue(redis, "q").workers() == 2
-    time.sleep(0.15)
-    assert live.workers() == ["a"]
+    live.worker_alive("b", 0.05)
+    until(lambda: live.workers() == ["a"])
     live.worker_gone("a")
     assert Queue(redis, "q").workers() == 0
 

@@ -10,7 +10,8 @@ from redis import Redis
 
 from core.progress import Observer
 from core.training import Training
-from tests.workers.attempts import Faked, eventually, in_thread, make_parts, trained, work_until_stopped
+from tests.waiting import HANG, until
+from tests.workers.attempts import Faked, in_thread, make_parts, trained, work_until, work_until_stopped
 from tests.workers.conftest import submit
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState, Outcome
@@ -28,9 +29,9 @@ def test_an_attempt_is_handed_back(store: Store, parts: Parts, fake: list[Faked]
     attempts = Attempts(parts)
     attempts.hand_back()
     thread = in_thread(lambda: attempts.run(id))
-    eventually(lambda: parts.live.progress(id))
+    until(lambda: parts.live.progress(id))
     attempts.hand_back()
-    thread.join(2)
+    thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.RUNNING
     assert Jobs(store).deaths(id) == 0
     assert parts.queue.waiting() == {id}
@@ -41,12 +42,13 @@ def test_an_attempt_is_handed_back(store: Store, parts: Parts, fake: list[Faked]
 
 
 def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
-    fake.append(lambda observer: work_until_stopped(observer, 0.4))
-    id = submit(store)
+    id, seen = submit(store), threading.Event()
+    fake.append(work_until(seen.is_set))
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: Jobs(store).get(id).attempt)
+    until(lambda: Jobs(store).get(id).attempt)
     Attempts(make_parts(store, redis, "other")).run(id)
     assert Jobs(store).get(id).attempt == 1
+    seen.set()
     thread.join()
     Attempts(parts).run(id)
     job = Jobs(store).get(id)
@@ -58,19 +60,19 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
     together = threading.Barrier(2)
 
     def train(observer: Observer) -> Training:
-        together.wait(5)
+        together.wait(HANG)
         return trained()
 
     fake.append(train)
     first = in_thread(lambda: Attempts(make_parts(store, redis, "w1")).run(id))
-    eventually(lambda: Jobs(store).get(id).attempt == 1)
+    until(lambda: Jobs(store).get(id).attempt == 1)
     # the first worker is stopped past its lease: another takes the job, then both go on
     original = Live.held
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Live, "held", lambda *_: False)
         second = in_thread(lambda: Attempts(make_parts(store, redis, "w2")).run(id))
-        first.join(5)
-        second.join(5)
+        first.join(HANG)
+        second.join(HANG)
     assert Live.held is original
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
@@ -85,9 +87,9 @@ def test_an_overtaken_attempt_stops(store: Store, parts: Parts, fake: list[Faked
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: parts.live.progress(id))
+    until(lambda: parts.live.progress(id))
     Jobs(store).finish(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
-    thread.join(3)
+    thread.join(HANG)
     assert not thread.is_alive()
     assert Jobs(store).get(id).state is JobState.FAILED
 
@@ -96,10 +98,10 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
     fake.append(work_until_stopped)
     id, jobs = submit(store), Jobs(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: parts.live.progress(id))
+    until(lambda: parts.live.progress(id))
     # its machine stood still for longer than the lease: another worker has begun
     assert jobs.begin(id, "other", 2)
-    thread.join(3)
+    thread.join(HANG)
     assert not thread.is_alive()
     assert jobs.get(id).state is JobState.RUNNING
     assert jobs.deaths(id) == 1, "that of the other, should it end without a result"
@@ -107,12 +109,13 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
 
 
 def test_a_lease_that_ran_out_is_taken_again(store: Store, parts: Parts, fake: list[Faked]) -> None:
-    fake.append(lambda observer: work_until_stopped(observer, 1.5))
-    id = submit(store)
+    id, again = submit(store), threading.Event()
+    fake.append(work_until(again.is_set))
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: parts.live.progress(id))
+    until(lambda: parts.live.progress(id))
     parts.live.release(id, 1)
-    eventually(lambda: parts.live.held(id, 1), parts.lease_seconds / 2)
+    until(lambda: parts.live.held(id, 1))
+    again.set()
     thread.join()
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
@@ -130,9 +133,9 @@ def test_the_heart_has_stopped_when_a_job_is_handed_back(store: Store, parts: Pa
 
     monkeypatch.setattr(Jobs, "hand_back", noted)
     thread = in_thread(lambda: attempts.run(id))
-    eventually(lambda: parts.live.progress(id))
+    until(lambda: parts.live.progress(id))
     attempts.hand_back()
-    thread.join(3)
+    thread.join(HANG)
     assert beating == [False], "else it might renew the lease that was just given back"
 
 
@@ -146,7 +149,7 @@ def test_a_child_whose_worker_died_before_it_began_leaves(store: Store, parts: P
     # a process that has died, so that it is neither this one nor its parent
     dead = subprocess.Popen(["true"])
     dead.wait()
-    fake.append(lambda observer: work_until_stopped(observer, 0.5))
+    fake.append(work_until(left.is_set))
     id, waiting = submit(store), []
 
     def noted(self: Queue, id: str, *, first: bool = False) -> None:
@@ -167,7 +170,7 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
     monkeypatch.setattr("workers.heart.os._exit", lambda code: left.set())
     dead = subprocess.Popen(["true"])
     dead.wait()
-    fake.append(lambda observer: work_until_stopped(observer, 0.5))
+    fake.append(work_until(left.is_set))
     Attempts(parts._replace(guardian=dead.pid)).run(id)
     assert left.is_set()
     job = Jobs(store).get(id)
@@ -179,6 +182,6 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
 def test_a_child_whose_worker_lives_stays(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.heart.os._exit", lambda code: pytest.fail("it has left"))
     id = submit(store)
-    fake.append(lambda observer: work_until_stopped(observer, 0.5))
+    fake.append(work_until(lambda: len(parts.live.trace(id)) > 5))
     Attempts(parts._replace(guardian=os.getppid())).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED

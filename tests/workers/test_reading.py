@@ -14,7 +14,8 @@ from core.result import Status
 from core.rows import SparseRows
 from core.vocabulary import Names
 from core.watch import Stopped, Watch
-from tests.workers.attempts import Faked, eventually, in_thread, trained
+from tests.waiting import HANG, until
+from tests.workers.attempts import Faked, in_thread, trained
 from tests.workers.conftest import make_dataset, rows, submit
 from workers import reading as module
 from workers.attempt import Attempts, Parts
@@ -240,10 +241,10 @@ def test_a_cancel_during_the_reading_ends_the_job(store: Store, parts: Parts, fa
     large = [" ".join(f"w{word}" for word in generator.integers(0, 20_000, 200).tolist()) for _ in range(10_000)]
     id = submit(store, dataset=make_dataset(store, [Batch(TextRows.of(large), ["a", "b", *[None] * (len(large) - 2)])]).id)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    eventually(lambda: (found := parts.live.progress(id)) is not None and found.phase == "terms", 20)
+    until(lambda: (found := parts.live.progress(id)) is not None and found.phase == "terms")
     begun = time.monotonic()
     Jobs(store).cancel(id)
     parts.live.request_cancel(id)
-    thread.join(20)
+    thread.join(HANG)
     assert time.monotonic() - begun < 3
     assert Jobs(store).get(id).state is JobState.CANCELLED

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from redis import Redis
 
 from core.rows import SparseRows
+from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey, make_dataset, submit
 from workers.connect import connect
 from workers.contract import Job, JobState
@@ -33,14 +34,6 @@ LEASE = 1.0
 ROOT = Path(__file__).parents[2]
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 15) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.02)
-    return found
-
-
 class Service:
     """A store, a Valkey, workers as processes, and a gateway's reconciler in a thread."""
 
@@ -48,7 +41,7 @@ class Service:
         self.url = f"file://{folder}/store"
         self.store: Store = open_store(self.url)
         self.valkey = valkey
-        self.redis: Redis = connect(valkey.url, 1.0)
+        self.redis: Redis = connect(valkey.url, HANG)
         self.jobs, self.live, self.queue = Jobs(self.store), Live(self.redis, "q"), Queue(self.redis, "q")
         self.workers: list[subprocess.Popen[bytes]] = []
         self.long = long_dataset(self.store)
@@ -67,7 +60,7 @@ class Service:
         worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, stdout=log, stderr=log)
         log.close()
         self.workers.append(worker)
-        eventually(lambda: self._count() > before, 60)
+        until(lambda: self._count() > before)
         return worker
 
     def log(self, number: int = 0) -> str:
@@ -87,7 +80,7 @@ class Service:
         return self.running(self.post(self.long, "svm", **{"lambda": 1e-6}))
 
     def running(self, id: str) -> str:
-        eventually(lambda: self.live.progress(id))
+        until(lambda: self.live.progress(id))
         return id
 
     def until(self, id: str, *states: JobState, seconds: float = 20) -> Job:
@@ -95,7 +88,7 @@ class Service:
             job = self.jobs.get(id)
             return job if job.state in states else None
 
-        job: Job = eventually(reached, seconds)
+        job: Job = until(reached, seconds)
         return job
 
     def close(self) -> None:
@@ -160,7 +153,7 @@ def test_jobs_are_run_and_the_worker_stops_when_told(service: Service) -> None:
     assert time.monotonic() - start < 10
     assert versions(service) == [1, 2, 3]
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(5) == 0
+    assert worker.wait(HANG) == 0
     assert service.queue.workers() == 0
 
 
@@ -181,8 +174,8 @@ def test_a_killed_child_costs_one_attempt(service: Service) -> None:
     id = service.post_medium()
     (child,) = children(worker)
     child.kill()
-    eventually(lambda: service.jobs.get(id).attempt == 2, 3)
-    assert service.until(id, JobState.SUCCEEDED, JobState.FAILED, seconds=40).state is JobState.SUCCEEDED
+    until(lambda: service.jobs.get(id).attempt == 2)
+    assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
     assert service.jobs.get(id).attempt == 2
     assert versions(service) == [1]
     assert worker.poll() is None
@@ -196,7 +189,7 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
         def runs(attempt: int = attempt) -> bool:
             return service.jobs.get(id).attempt == attempt and service.live.progress(id) is not None
 
-        eventually(runs)
+        until(runs)
         for child in children(worker):
             child.kill()
     outcome = service.until(id, JobState.FAILED).outcome
@@ -217,12 +210,12 @@ def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service:
     worker.kill()
     worker.wait()
     start = time.monotonic()
-    eventually(lambda: service.queue.workers() == 0, 5)
-    eventually(lambda: not child.is_running(), 5)
+    until(lambda: service.queue.workers() == 0)
+    until(lambda: not child.is_running())
     service.start_worker()
-    eventually(lambda: service.jobs.get(id).attempt == 2, 10)
+    until(lambda: service.jobs.get(id).attempt == 2)
     assert time.monotonic() - start < 10
-    assert service.until(id, JobState.SUCCEEDED, JobState.FAILED, seconds=40).state is JobState.SUCCEEDED
+    assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
     assert versions(service) == [1]
     service.until(service.post(), JobState.SUCCEEDED)
 
@@ -233,10 +226,10 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
     (child,) = children(worker)
     child.suspend()
     service.start_worker()
-    eventually(lambda: service.jobs.get(id).attempt == 2, 15)
+    until(lambda: service.jobs.get(id).attempt == 2)
     assert service.jobs.deaths(id) == 2
     child.resume()
-    eventually(lambda: not child.is_running(), 5)
+    until(lambda: not child.is_running())
     job = service.jobs.get(id)
     assert (job.state, job.attempt, service.jobs.deaths(id)) == (JobState.RUNNING, 2, 1)
     assert service.live.held(id, 2)
@@ -264,12 +257,12 @@ def test_told_to_stop_a_worker_hands_its_job_to_another(service: Service) -> Non
     first = service.start_worker()
     id = service.post_medium()
     first.send_signal(signal.SIGTERM)
-    assert first.wait(5) == 0
+    assert first.wait(HANG) == 0
     # only now: on a fast machine the job would end while a second worker starts
     service.start_worker()
-    eventually(lambda: service.jobs.get(id).attempt == 2, 5)
+    until(lambda: service.jobs.get(id).attempt == 2)
     assert service.jobs.deaths(id) == 1, "only the attempt that is running now"
-    assert service.until(id, JobState.SUCCEEDED, seconds=40).attempt == 2
+    assert service.until(id, JobState.SUCCEEDED).attempt == 2
     assert versions(service) == [1]
 
 
@@ -283,7 +276,7 @@ def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
         valkey.kill()
         time.sleep(1.5)
         valkey.start()
-        eventually(lambda: service.queue.workers() == 1)
+        until(lambda: service.queue.workers() == 1)
         service.jobs.cancel(running)
         service.until(running, JobState.CANCELLED)
         short = service.post()
@@ -295,7 +288,7 @@ def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
         service.until(idle, JobState.SUCCEEDED)
         assert service.workers[0].poll() is None
         service.workers[0].send_signal(signal.SIGTERM)
-        assert service.workers[0].wait(5) == 0
+        assert service.workers[0].wait(HANG) == 0
     finally:
         service.close()
         valkey.kill()
@@ -311,5 +304,5 @@ def test_a_worker_without_redis_waits_and_stops_when_told(tmp_path: Path) -> Non
         if b"Redis does not answer" in line:
             break
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(5) == 0
+    assert worker.wait(HANG) == 0
     worker.stderr.close()
