@@ -84,11 +84,14 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
     """Every compiled loop that Python calls is counted; slices are small, and the observer is asked whenever it might be."""
     for found in pkgutil.walk_packages(core.__path__, "core."):
         import_module(found.name)
-    made, counted = Meter(), dict[Any, Any]()
-    for module in [module for name, module in sys.modules.items() if name.startswith("core.")]:
+    made, modules = Meter(), [module for name, module in sys.modules.items() if name.startswith("core.")]
+    loops = {value for module in modules for value in vars(module).values() if hasattr(value, "py_func")}
+    # those that others call are part of these, and compiled with them
+    inner = {name for loop in loops for name in loop.py_func.__code__.co_names}
+    counted = {loop: made.over(loop) for loop in loops if loop.py_func.__name__ not in inner}
+    for module in modules:
         for name, value in list(vars(module).items()):
-            if hasattr(value, "py_func"):
-                counted.setdefault(value, made.over(value))
+            if hasattr(value, "py_func") and value in counted:
                 monkeypatch.setattr(module, name, counted[value])
     for where, name in (
         (passes, "SLICE"),
