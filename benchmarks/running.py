@@ -27,13 +27,13 @@ class Service:
     """One gateway and one worker on a store of their own."""
 
     def __init__(self, process: psutil.Popen, url: str, data: Path) -> None:
-        self._process = process
+        self.process = process
         self.url = url
         self.data = data
 
     @property
     def gateway(self) -> psutil.Process:
-        return next(child for child in self._process.children() if "api" in child.cmdline())
+        return next(child for child in self.process.children() if "api" in child.cmdline())
 
     def upload(self, body: bytes) -> str:
         """Id of the dataset of an npz body."""
@@ -115,7 +115,8 @@ def anonymous(process: psutil.Process) -> int:
 def peak_memory(process: psutil.Process) -> int:
     """The most that it held since ``forget_peak`` (Linux)."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())
-    assert found is not None
+    if found is None:  # it has ended, and nobody has asked yet how
+        raise psutil.NoSuchProcess(process.pid)
     return int(found[1]) * 1024
 
 

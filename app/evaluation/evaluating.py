@@ -15,6 +15,7 @@ from app.codecs.documents import refusal
 from app.errors import InvalidRequest
 from app.evaluation.measuring import Measurer
 from app.evaluation.page import page_of
+from app.evaluation.saved import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.evaluation.trained import chosen, trained_on, warnings
 from app.predicting import documents_in, version_and_model
@@ -38,17 +39,34 @@ class _Asked(NamedTuple):
     held_out: bool = False
 
 
+class _Form(NamedTuple):
+    """Of an answer."""
+
+    media_type: str
+    plot: str | None
+    """of the evaluation, which alone is wanted"""
+
+
 async def evaluate(request: Request, services: Services, reference: str) -> Response:
     """How good the version is that ``reference`` stands for now, on the labeled documents of the body or of a dataset.
 
     Raises NotAcceptable, NotFound, Forbidden, InvalidDocuments, InvalidRequest, LimitExceeded, TooMany, StoreUnavailable, UnsupportedMediaType.
     """
-    form = preferred(request, (JSON, HTML))
+    form = _form(request)
     asked = await _read(request, services)
     version, model = await version_and_model(services, reference)
     if asked.dataset is None:
         return await while_waited_for(request, services.predicting, _answer, services, version, model, asked, form)
     return await apart(request, services, _answer, services, version, model, asked, form)
+
+
+def _form(request: Request) -> _Form:
+    """In which form the answer is wanted: a plot has one; raises NotAcceptable, InvalidRequest."""
+    plot = request.query_params.get("plot")
+    media_type = preferred(request, (JSON, HTML, SVG) if plot is None else (SVG,))
+    if media_type == SVG:
+        check_plot(plot)
+    return _Form(media_type, plot)
 
 
 async def _read(request: Request, services: Services) -> _Asked:
@@ -69,7 +87,7 @@ async def _read(request: Request, services: Services) -> _Asked:
     return _Asked(documents_in(pieces(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
 
 
-def _answer(services: Services, version: Version, model: Model, asked: _Asked, form: str) -> Response:
+def _answer(services: Services, version: Version, model: Model, asked: _Asked, form: _Form) -> Response:
     with spool(services.store) as file:
         measurer = Measurer(model, file, services.settings.max_ranked_scores)
         if asked.dataset is None:
@@ -77,7 +95,9 @@ def _answer(services: Services, version: Version, model: Model, asked: _Asked, f
             evaluation = _measured(measurer, score_posted(model, batches)).evaluation(version, None, None, [])
         else:
             evaluation = _on_dataset(services, version, model, asked, measurer)
-    if form == HTML:
+    if form.plot is not None:
+        return plot_of(evaluation, form.plot)
+    if form.media_type == HTML:
         return page_of(evaluation)
     return Response(evaluation.model_dump_json(), media_type=JSON)
 

@@ -8,7 +8,8 @@ from importlib.resources import files
 from starlette.responses import HTMLResponse
 
 from app.evaluation.markup import Markup, element, joined
-from app.evaluation.plots import CURVES, curves, reliability
+from app.evaluation.plots import Drawing, curves, reliability
+from app.evaluation.saved import PLOTS, save_link, style, with_curves
 from app.evaluation.schemas import ClassFigures, Evaluation
 
 _LARGEST_MATRIX = 30
@@ -71,8 +72,9 @@ def _classes(evaluation: Evaluation) -> Markup:
 
 
 def _confusion(evaluation: Evaluation) -> Markup:
+    title = joined("Confusion", save_link(evaluation, "confusion", PLOTS["confusion"](evaluation)))
     if len(evaluation.classes) > _LARGEST_MATRIX:
-        return _most_confused(evaluation)
+        return _most_confused(evaluation, title)
     given = [code for code, each in enumerate(evaluation.classes) if each.known]
     columns = (element("th", _label(evaluation.classes[code]), scope="col") for code in given)
     top = element("tr", element("th", "has \\ was given", scope="col"), *columns)
@@ -81,10 +83,10 @@ def _confusion(evaluation: Evaluation) -> Markup:
         cells = (element("td", f"{counts[code]:,}", class_=f"heat heat{_shade(counts[code], each.documents)}") for code in given)
         rows.append(element("tr", element("th", _label(each), scope="row"), *cells))
     told = "A row a label that documents have, a column one that they were given; the stronger the colour, the larger the share of its row."
-    return _section("Confusion", element("p", told, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))
+    return _section(title, element("p", told, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))
 
 
-def _most_confused(evaluation: Evaluation) -> Markup:
+def _most_confused(evaluation: Evaluation, title: Markup) -> Markup:
     """The pairs of labels that are confused most often, where there are too many labels for a table of all."""
     pairs = [
         (count, has, was)
@@ -99,21 +101,25 @@ def _most_confused(evaluation: Evaluation) -> Markup:
         for count, has, was in pairs[:_MOST_CONFUSED]
     ]
     told = "The pairs of labels that are confused most often; the JSON form has all."
-    return _section("Confusion", element("p", told, class_="note"), element("table", head, element("tbody", *rows)))
+    return _section(title, element("p", told, class_="note"), element("table", head, element("tbody", *rows)))
 
 
 def _plots(evaluation: Evaluation) -> Markup:
-    shown = sorted((each for each in evaluation.classes if each.curve), key=lambda each: -each.documents)[:CURVES]
+    shown = with_curves(evaluation)
     parts = []
     if shown:
-        legend = (element("li", element("i", class_=f"key key{place}"), " ", _label(each)) for place, each in enumerate(shown))
         of = "each label" if len(shown) == len(evaluation.classes) else f"the {len(shown)} labels with the most documents"
         told = f"Of {of}, by score; a line crosses the dashed one at its break-even."
-        parts.append(_section("Precision and recall", element("p", told, class_="note"), curves(shown), element("ul", *legend, class_="legend")))
+        parts.append(_plot(evaluation, "precision_recall", "Precision and recall", told, curves(shown)))
     if evaluation.calibration:
         told = "Documents by the probability of their likeliest label: the bars should end at the dashed line."
-        parts.append(_section("Reliability", element("p", told, class_="note"), reliability(evaluation.calibration)))
+        parts.append(_plot(evaluation, "reliability", "Reliability", told, reliability(evaluation.calibration)))
     return element("div", *parts, class_="plots")
+
+
+def _plot(evaluation: Evaluation, name: str, title: str, told: str, drawing: Drawing) -> Markup:
+    heading = joined(title, save_link(evaluation, name, drawing))
+    return _section(heading, element("p", told, class_="note"), drawing.svg())
 
 
 def _section(title: str, *content: Markup) -> Markup:
@@ -141,7 +147,7 @@ def _meta() -> Markup:
 
 @cache
 def _style() -> str:
-    return files("app.evaluation").joinpath("page.css").read_text(encoding="utf-8")
+    return style() + files("app.evaluation").joinpath("page.css").read_text(encoding="utf-8")
 
 
 @cache

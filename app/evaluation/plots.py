@@ -1,4 +1,4 @@
-"""The plots of an evaluation as SVG. Colours are those of the page: no plot has a style of its own."""
+"""The plots of an evaluation as SVG. Colours are given by class alone: see plots.css."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,6 +12,29 @@ _COUNTS = 70
 """height of the bars that tell how many documents there are"""
 CURVES = 8
 """lines that can be told apart"""
+_FONT, _LINE = 11, 18
+"""size of letters, and height of a line of a legend"""
+_SHOWN = 24
+"""characters of a label"""
+_NAMES, _CELLS, _LARGEST_CELL = 150, 560, 44
+"""room for the labels beside a matrix, most for its cells, side of one"""
+_SMALLEST_COUNTED = 22
+"""side of a cell that has room for a number"""
+
+
+class Drawing(NamedTuple):
+    """A plot."""
+
+    title: str
+    width: float
+    height: float
+    content: Markup
+
+    def svg(self, *before: Markup) -> Markup:
+        """As an element; ``before`` comes before its content."""
+        box = f"0 0 {self.width:g} {self.height:g}"
+        named: dict[str, str | float] = {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "viewBox": box, "font_size": _FONT}
+        return element("svg", element("title", self.title), *before, self.content, width=self.width, height=self.height, **named)
 
 
 class _Square(NamedTuple):
@@ -56,7 +79,7 @@ class _Square(NamedTuple):
         return joined(*parts)
 
 
-def reliability(figures: CalibrationFigures) -> Markup:
+def reliability(figures: CalibrationFigures) -> Drawing:
     """Accuracy by confidence, as bars beside the diagonal where they should end, and below how many documents each stands for."""
     plane = _Square()
     filled = [each for each in figures.bins if each.documents]
@@ -72,23 +95,73 @@ def reliability(figures: CalibrationFigures) -> Markup:
         counts.append(element("rect", told, class_="count", **shape))
     counts.append(element("text", f"documents by confidence; the highest bar is {most}", x=plane.x(0.5), y=base + 16, text_anchor="middle"))
     parts = [plane.axes("confidence", "accuracy"), *bars, plane.path([(0, 0), (1, 1)], "ideal"), *marks, *counts]
-    return _drawing("Reliability: accuracy by confidence", base + 24, *parts)
+    return _under_axes("Reliability: accuracy by confidence", base + 24, *parts)
 
 
-def curves(classes: Sequence[ClassFigures]) -> Markup:
-    """Precision by recall of at most CURVES classes, whose names are left to a legend beside the plot."""
+def curves(classes: Sequence[ClassFigures]) -> Drawing:
+    """Precision by recall of at most CURVES classes, and below which line is whose."""
     plane = _Square()
-    lines = []
+    lines, base = [], _TOP + _SIDE + _BELOW
     for place, each in enumerate(classes[:CURVES]):
         points = each.curve or []
-        lines.append(plane.path([(0.0, points[0][1]), *points] if points else [], f"curve curve{place}"))
-    return _drawing("Precision by recall", _TOP + _SIDE + _BELOW, plane.axes("recall", "precision"), plane.path([(0, 0), (1, 1)], "ideal"), *lines)
+        y = base + place * _LINE + 10
+        lines += [
+            plane.path([(0.0, points[0][1]), *points] if points else [], f"curve curve{place}"),
+            element("line", x1=_LEFT, x2=_LEFT + 20, y1=y - 4, y2=y - 4, class_=f"key curve{place}"),
+            _label(each, x=_LEFT + 28, y=y),
+        ]
+    height = base + len(classes[:CURVES]) * _LINE
+    return _under_axes("Precision by recall", height, plane.axes("recall", "precision"), plane.path([(0, 0), (1, 1)], "ideal"), *lines)
+
+
+def confusion(classes: Sequence[ClassFigures], counts: Sequence[Sequence[int]]) -> Drawing:
+    """Documents by the label that they have, a row each, and the one that they were given, a column each of those that the model knows.
+
+    ``counts`` are of all pairs of these classes. The stronger the colour, the larger the share of the row.
+    """
+    given = [code for code, each in enumerate(classes) if each.known]
+    cell = min(_LARGEST_CELL, _CELLS / len(classes))
+    left, top = _NAMES + 24.0, _NAMES + 24.0
+    width, height = cell * len(given), cell * len(classes)
+    parts = [
+        element("text", "was given", x=left + width / 2, y=14, text_anchor="middle"),
+        element("text", "has", x=14, y=top + height / 2, text_anchor="middle", transform=f"rotate(-90 14 {top + height / 2:g})"),
+    ]
+    for column, code in enumerate(given):
+        x = left + (column + 0.5) * cell + 4
+        parts.append(_label(classes[code], x=x, y=top - 6, transform=f"rotate(-90 {x:g} {top - 6:g})"))
+    for row, each in enumerate(classes):
+        y = top + row * cell
+        parts.append(_label(each, x=left - 6, y=y + cell / 2 + 4, text_anchor="end"))
+        parts += [_cell(left + column * cell, y, cell, counts[row][code], each.documents) for column, code in enumerate(given)]
+    return Drawing(
+        "Confusion: documents by the label that they have and the one that they were given", left + width + 16, top + height + 12, joined(*parts)
+    )
+
+
+def _cell(x: float, y: float, side: float, count: int, whole: int) -> Markup:
+    box = element("rect", element("title", f"{count} of {whole} documents"), x=x, y=y, width=side, height=side, class_="box")
+    if not count:
+        return box
+    heat = element("rect", x=x, y=y, width=side, height=side, class_="shade", fill_opacity=0.06 + 0.6 * count / whole)
+    if side < _SMALLEST_COUNTED:
+        return joined(heat, box)
+    size = min(12.0, 1.6 * side / len(f"{count:,}"))
+    number = element("text", f"{count:,}", x=x + side / 2, y=y + side / 2 + 4, text_anchor="middle", class_="counted", font_size=size)
+    return joined(heat, box, number)
 
 
 def _told(each: ReliabilityBin) -> str:
     return f"{each.documents} documents: confidence {each.confidence:.3f}, accuracy {each.accuracy:.3f}"
 
 
-def _drawing(title: str, height: float, *parts: Markup) -> Markup:
-    width = _LEFT + _SIDE + 16
-    return element("svg", element("title", title), *parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width} {height:g}", role="img")
+def _label(each: ClassFigures, **attributes: str | float) -> Markup:
+    """The name of a class, cut where it is long."""
+    name = str(each.label)
+    shown = name if len(name) <= _SHOWN else f"{name[: _SHOWN - 1]}…"
+    return element("text", element("title", name), shown, **attributes)
+
+
+def _under_axes(title: str, height: float, *parts: Markup) -> Drawing:
+    """A drawing as wide as a plane with its axes."""
+    return Drawing(title, _LEFT + _SIDE + 16, height, joined(*parts))

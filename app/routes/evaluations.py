@@ -8,6 +8,7 @@ from starlette.responses import Response
 from app.checked import PlainRoute
 from app.documented import DOCUMENT_BODY, DOCUMENTS, json_body, path_parameter, refusals
 from app.evaluation.evaluating import HTML, JSON, evaluate
+from app.evaluation.saved import PLOTS, SVG
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.routes.numbers import NUMBER, version_reference
 from app.services import services_of
@@ -20,12 +21,21 @@ _ACCEPT = {
     "name": "Accept",
     "in": "header",
     "required": False,
-    "description": f"{JSON}, or {HTML} for a page with plots.",
-    "schema": {"type": "string", "enum": [JSON, HTML, "*/*"]},
+    "description": f"{JSON}, {HTML} for a page with plots, or with `plot` {SVG}.",
+    "schema": {"type": "string", "enum": [JSON, HTML, SVG, "*/*"]},
+}
+_PLOT = {
+    "name": "plot",
+    "in": "query",
+    "required": False,
+    "description": f"Answer with this plot alone, as {SVG}: confusion (of the 30 labels with the most documents, where there are more), "
+    "precision_recall (of the 8), or reliability (of models with probabilities).",
+    "schema": {"type": "string", "enum": list(PLOTS)},
 }
 _PAGE = {"schema": {"type": "string"}, "example": "<!doctype html>…"}
+_DRAWING = {"schema": {"type": "string"}, "example": "<svg …>…</svg>"}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"model": Evaluation, "description": "The figures, or a page of them", "content": {HTML: _PAGE}},
+    200: {"model": Evaluation, "description": "The figures, a page of them, or a plot", "content": {HTML: _PAGE, SVG: _DRAWING}},
     **refusals(404, 406, 408, 413, 415, 422, 429, 503, 507),
 }
 _HELD_OUT = {
@@ -39,7 +49,7 @@ _ASKED = json_body(EvaluateBody, {"dataset": "ds-…"}, documents=DOCUMENTS["pro
 def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
     content = DOCUMENT_BODY["requestBody"]["content"] | _ASKED["requestBody"]["content"]
     body = {"required": True, "content": content, "description": "A dataset (needs the scope train), or labeled documents (needs the scope predict)."}
-    return {"requestBody": body, "parameters": [*parameters, _ACCEPT, *DOCUMENT_BODY["parameters"]]}
+    return {"requestBody": body, "parameters": [*parameters, _PLOT, _ACCEPT, *DOCUMENT_BODY["parameters"]]}
 
 
 @router.post("/{name}/evaluate", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
