@@ -4,7 +4,9 @@ What takes long is a generator that pauses every ``_WORK`` multiplications or mo
 is one in Fortran's order, so that whole arrays are not copied.
 """
 
+import math
 from collections.abc import Callable, Generator
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from scipy.linalg import blas, lapack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+T = TypeVar("T")
 
 _WORK = 2e9
 """multiplications between two pauses: about a tenth of a second on one current core"""
@@ -20,7 +23,13 @@ _PANEL = 1024
 _TOUCH = 100
 """multiplications in the time of which a number is read and written, in memory that may be new"""
 _POWERS = 20
-_BACK_OFF = 0.97
+_BLOCK = 256
+"""rows of a triangular factor that are multiplied at once: the zeros beside fewer rows are fewer"""
+_LANCZOS = (8, 60)
+"""fewest and most steps of the method of Lanczos: what it finds first need not be the end of the spectrum"""
+_SURE = 0.02
+"""how well the least eigenvalue is known when the method of Lanczos ends: to this, or to this share of itself if it is beyond 1"""
+_RETREAT = 0.8
 _SHORTEST = 1e-7
 
 
@@ -52,15 +61,6 @@ def cholesky(matrix: Matrix) -> Generator[None, None, Matrix]:
     return matrix
 
 
-def is_definite(matrix: Matrix) -> Generator[None, None, bool]:
-    """Whether a symmetric matrix, which is overwritten, is positive definite."""
-    try:
-        yield from cholesky(matrix)
-    except Indefinite:
-        return False
-    return True
-
-
 def solved(factor: Matrix, right: Vector, *, transposed: bool = False) -> Vector:
     """``L⁻¹ right``, or ``L⁻ᵀ right``."""
     if not len(factor):
@@ -83,13 +83,18 @@ def inverse(factor: Matrix) -> Generator[None, None, Matrix]:
     return whole
 
 
+def divide(rows: Matrix, factor: Matrix) -> Generator[None, None, None]:
+    """Replace ``rows`` = C of shape (n, u) by ``C L⁻ᵀ``."""
+    for part in slices(len(rows), len(factor) ** 2 / 2) if len(factor) else []:
+        rows[part] = blas.dtrsm(1.0, factor.T, rows[part].T, lower=0, trans_a=1).T
+        yield
+
+
 def add_images(factor: Matrix, columns: Matrix, total: Matrix) -> Generator[None, None, None]:
     """Replace ``columns`` = C of shape (n, u) by ``B = C L⁻ᵀ`` and add ``B Bᵀ`` to ``total``."""
     if not len(factor):
         return
-    for part in slices(len(columns), len(factor) ** 2 / 2):
-        columns[part] = blas.dtrsm(1.0, factor.T, columns[part].T, lower=0, trans_a=1).T
-        yield
+    yield from divide(columns, factor)
     for part in slices(len(columns), columns.size):
         total[part, : part.stop] += columns[part] @ columns[: part.stop].T
         total[: part.start, part] = total[part, : part.start].T
@@ -101,6 +106,24 @@ def product(left: Matrix, right: Matrix) -> Generator[None, None, Matrix]:
     answer = np.empty((len(left), right.shape[1]))
     for part in slices(len(left), right.size):
         np.matmul(left[part], right, out=answer[part])
+        yield
+    return answer
+
+
+def lower_product(factor: Matrix, right: Matrix) -> Generator[None, None, Matrix]:
+    """``L @ right``."""
+    answer = np.empty((len(factor), right.shape[1]))
+    for part in slices(len(factor), max(right.size, _WORK / _BLOCK)):
+        np.matmul(factor[part, : part.stop], right[: part.stop], out=answer[part])
+        yield
+    return answer
+
+
+def upper_product(factor: Matrix, right: Matrix) -> Generator[None, None, Matrix]:
+    """``Lᵀ @ right``."""
+    answer = np.empty((len(factor), right.shape[1]))
+    for part in slices(len(factor), max(right.size, _WORK / _BLOCK)):
+        np.matmul(factor[part.start :, part].T, right[part.start :], out=answer[part])
         yield
     return answer
 
@@ -132,17 +155,43 @@ def largest_eigenvalue(matrix: Matrix) -> Generator[None, None, float]:
     return value
 
 
+def least_eigenvalue(image: Callable[[Vector], Vector], inverse_image: Callable[[Vector], Vector], n: int) -> Generator[None, None, float]:
+    """The least λ with ``A q = λ B q``, by ``image`` of symmetric A and ``inverse_image`` of positive definite B, or a little below it.
+
+    The method of Lanczos, with the bound of its residual taken off (as Toh 2002 for the step lengths of interior points).
+    """
+    z = np.cos(np.arange(n, dtype=float)) + 2.0
+    q, last = inverse_image(z), np.zeros(n)
+    diagonal: list[float] = []
+    beside: list[float] = []
+    size = math.sqrt(float(z @ q))
+    while True:
+        z, q = z / size, q / size
+        following = image(q)
+        diagonal.append(float(q @ following))
+        following -= diagonal[-1] * z + (size * last if beside else 0.0)
+        last, z, q = z, following, inverse_image(following)
+        size = math.sqrt(max(0.0, float(z @ q)))
+        yield
+        if size == 0 or len(diagonal) >= min(n, _LANCZOS[0]):
+            values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, -1))
+            unsure = size * abs(float(vectors[-1, 0]))
+            if unsure <= _SURE * max(1.0, abs(float(values[0]))) or len(diagonal) == min(n, _LANCZOS[1]):
+                return float(values[0]) - unsure
+        beside.append(size)
+
+
 def reach(values: Vector, move: Vector) -> float:
     """How far values that are not negative can go along ``move`` before one of them is."""
     falling = move < 0
     return float(np.min(-values[falling] / move[falling])) if falling.any() else np.inf
 
 
-def longest(limit: float, inside: Callable[[float], Generator[None, None, bool]], shrink: float) -> Generator[None, None, float]:
-    """The whole step, or nearly the longest one below ``limit`` that stays inside; raises Indefinite if there is none."""
-    length = min(1.0, 0.999 * limit)
+def retreat(length: float, attempt: Callable[[float], Generator[None, None, T]]) -> Generator[None, None, tuple[float, T]]:
+    """The first length that an attempt does not find Indefinite, and what it made there; raises Indefinite if there is none."""
     while length > _SHORTEST:
-        if (yield from inside(length)):
-            return length if length == 1.0 else _BACK_OFF * length
-        length *= shrink
+        try:
+            return length, (yield from attempt(length))
+        except Indefinite:
+            length *= _RETREAT
     raise Indefinite

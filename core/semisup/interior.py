@@ -12,6 +12,7 @@ from core.semisup.relaxation import Relaxation
 _FEASIBLE = 1e-8
 _CENTRE = 0.1
 _FIRST = 2.0
+_LEAST_CENTRING = 1e-4
 
 
 class Point(NamedTuple):
@@ -23,6 +24,8 @@ class Point(NamedTuple):
     """of Relaxation.factor at x"""
     X: Matrix
     """shape (n + 1, n + 1)"""
+    root: Matrix
+    """Cholesky factor of X"""
     s: Vector
     """slack of ``⟨A, X⟩ ≥ r − ξ``, pairs with x; 0 for τ, which has none"""
     xi: Vector
@@ -51,6 +54,17 @@ class _Move(NamedTuple):
     X: Matrix
     s: Vector
     xi: Vector
+
+
+class _Correction(NamedTuple):
+    """What a direction leaves out: the products of its changes."""
+
+    lower: Vector
+    """``Δs Δx``"""
+    upper: Vector
+    """``−Δξ Δx``"""
+    carried: Matrix
+    """``R⁻¹ ΔX ΔS S⁻¹`` with ``X = R Rᵀ``"""
 
 
 class Interior:
@@ -97,7 +111,8 @@ class Interior:
         s = np.where(self._signed, mu / np.where(self._signed, x, 1.0), 0.0)
         xi = np.where(self._capped, np.maximum(mu / self._room(x), s + self.right - values), 0.0)
         slack = values + xi - self.right
-        self.point = Point(x, factor, X, np.where(self._signed & (slack > _CENTRE * s), slack, s), xi)
+        root = yield from cholesky(X.copy())
+        self.point = Point(x, factor, X, root, np.where(self._signed & (slack > _CENTRE * s), slack, s), xi)
 
     def _first_multipliers(self) -> Generator[None, None, tuple[Vector, Matrix]]:
         """γ in the middle of what is allowed: the largest eigenvalue of ``√γ G √γ`` is 1 − 1/u, or less for caps; and its factor."""
@@ -136,20 +151,41 @@ class Interior:
 
     def step(self, complementarity: float) -> Generator[None, None, float]:
         """A predictor and a corrector; returns the shorter of the two steps taken. Raises Indefinite."""
-        point, mu = self.point, complementarity / self.n_pairs
+        mu = complementarity / self.n_pairs
         newton = self._newton()
         yield
         newton = yield from cholesky(newton)
         guess = yield from self._direction(newton, 0.0, None)
-        primal, dual = (yield from self._primal_step(guess, 0.7)), (yield from self._dual_step(guess, 0.7))
-        left = self._complementarity_after(guess, primal, dual)
-        centring = min(1.0, max(1e-4, left / complementarity)) ** 2
-        move = yield from self._direction(newton, centring * mu, guess)
-        primal, dual = (yield from self._primal_step(move, 0.9)), (yield from self._dual_step(move, 0.9))
-        x = point.x + dual * move.x
-        factor = yield from self.problem.factor(x)
-        self._P = yield from self._inverse_of_S(x, factor)
-        self.point = Point(x, factor, point.X + primal * move.X, point.s + primal * move.s, point.xi + primal * move.xi)
+        primal, dual = yield from self._reach(guess)
+        left = self._complementarity_after(guess, min(1.0, primal), min(1.0, dual)) / complementarity
+        shorter = min(1.0, primal, dual)
+        centring = min(1.0, max(_LEAST_CENTRING, max(0.0, left) ** max(1.0, 3.0 * shorter**2)))
+        move = yield from self._direction(newton, centring * mu, (yield from self._correction(guess)))
+        del guess, newton
+        primal, dual = yield from self._reach(move)
+        share = 0.9 + 0.09 * min(1.0, primal, dual)
+        return (yield from self._go(move, min(1.0, share * primal), min(1.0, share * dual)))
+
+    def _go(self, move: _Move, primal: float, dual: float) -> Generator[None, None, float]:
+        """Steps of these lengths, or of shorter ones if rounding asks for them; returns the shorter of both."""
+        point = self.point
+
+        def primal_end(length: float) -> Generator[None, None, tuple[Matrix, Matrix]]:
+            X = np.empty_like(point.X)
+            for part in dense.strips(X):
+                np.multiply(move.X[part], length, out=X[part])
+                X[part] += point.X[part]
+                yield
+            return X, (yield from cholesky(X.copy()))
+
+        def dual_end(length: float) -> Generator[None, None, tuple[Vector, Matrix, Matrix]]:
+            x = point.x + length * move.x
+            factor = yield from self.problem.factor(x)
+            return x, factor, (yield from self._inverse_of_S(x, factor))
+
+        primal, (X, root) = yield from dense.retreat(primal, primal_end)
+        dual, (x, factor, self._P) = yield from dense.retreat(dual, dual_end)
+        self.point = Point(x, factor, X, root, point.s + primal * move.s, point.xi + primal * move.xi)
         return min(primal, dual)
 
     def _room(self, x: Vector) -> Vector:
@@ -201,26 +237,27 @@ class Interior:
         N.reshape(-1)[:: len(N) + 1] += np.where(self._signed, point.s / np.where(self._signed, point.x, 1.0), 0.0) + point.xi / self._room(point.x)
         return N
 
-    def _direction(self, newton: Matrix, target: float, guess: _Move | None) -> Generator[None, None, _Move]:
-        """Towards complementarity ``target``; with ``guess``, corrected for what the predictor leaves out."""
+    def _direction(self, newton: Matrix, target: float, correction: _Correction | None) -> Generator[None, None, _Move]:
+        """Towards complementarity ``target``, corrected for what the predictor leaves out.
+
+        ``ΔX = target S⁻¹ − X − sym(X ΔS S⁻¹)``. Between the small eigenvalues of X and the large ones of S⁻¹ the last term is a difference of numbers
+        that are larger by orders of magnitude, unless X is taken as ``R Rᵀ`` and its left factor is multiplied last.
+        """
         point, problem, P = self.point, self.problem, self._P
         positive, room = np.where(self._signed, point.x, 1.0), self._room(point.x)
         lower, upper = np.where(self._signed, target, 0.0), np.where(self._capped, target, 0.0)
         right = self.right - target * problem.values(P)
-        carried: Matrix | None = None
-        if guess is not None:
-            lower, upper = lower - guess.s * guess.x, upper + guess.xi * guess.x
-            carried = self._times_slack(guess.X, guess.x)
-            yield
-            right += self._symmetric_values(carried)
+        if correction is not None:
+            lower, upper = lower - correction.lower, upper - correction.upper
+            right += self._values_from_root(correction.carried)
             yield
         right += lower / positive - upper / room
         dx = solved(newton, solved(newton, right), transposed=True)
-        Y = self._times_slack(point.X, dx)
-        if carried is not None:
-            Y += carried
+        T = yield from dense.upper_product(point.root, self._slack_image(dx))
+        if correction is not None:
+            T += correction.carried
         yield
-        T = yield from dense.product(Y, P)
+        T = yield from dense.lower_product(point.root, T)
         dX = np.empty_like(P)
         for part in dense.strips(P):
             np.multiply(P[part], target, out=dX[part])
@@ -230,21 +267,27 @@ class Interior:
         ds = lower / positive - point.s - np.where(self._signed, point.s / positive, 0.0) * dx
         return _Move(dx, dX, ds, np.asarray(upper / room - point.xi + point.xi / room * dx))
 
-    def _times_slack(self, matrix: Matrix, dx: Vector) -> Matrix:
-        """``matrix @ ΔS``, which is diagonal but for the last row and column."""
-        n, inside = self.problem.n, self.problem.unlabeled
-        half = -0.5 * self.problem.pull(dx)
-        product: Matrix = matrix[:, n:] * np.append(half, 0.0)
-        product[:, inside] -= matrix[:, inside] * dx[inside]
-        product[:, n] = matrix[:, :n] @ half + matrix[:, n] * dx[-1]
-        return product
+    def _correction(self, guess: _Move) -> Generator[None, None, _Correction]:
+        """Of a predictor, whose X is used up."""
+        yield from dense.divide(guess.X, self.point.root)
+        carried = yield from dense.product(guess.X.T, self._slack_image(guess.x))
+        return _Correction(guess.s * guess.x, -guess.xi * guess.x, carried)
 
-    def _symmetric_values(self, Y: Matrix) -> Vector:
-        """``⟨A_k, sym(Y S⁻¹)⟩``."""
-        problem, P, n = self.problem, self._P, self.problem.n
-        values = np.empty(problem.n_multipliers)
-        values[problem.linear] = problem.columns(0.5 * (Y @ P[n] + P @ Y[n])[None])[0]
-        values[problem.unlabeled] = np.einsum("ij,ij->i", Y[problem.unlabeled], P[problem.unlabeled])
+    def _slack_image(self, dx: Vector) -> Matrix:
+        """``ΔS S⁻¹``; ΔS is diagonal but for its last row and column."""
+        n, inside, P = self.problem.n, self.problem.unlabeled, self._P
+        half = -0.5 * self.problem.pull(dx)
+        image: Matrix = np.outer(np.append(half, dx[-1]), P[n])
+        image[inside] -= dx[inside, None] * P[inside]
+        image[n] += half @ P[:n]
+        return image
+
+    def _values_from_root(self, carried: Matrix) -> Vector:
+        """``⟨A_k, sym(R carried)⟩``."""
+        problem, R, n = self.problem, self.point.root, self.problem.n
+        inside, values = problem.unlabeled, np.empty(problem.n_multipliers)
+        values[problem.linear] = problem.columns(0.5 * (R[n] @ carried + R @ carried[:, n])[None])[0]
+        values[inside] = np.einsum("ij,ji->i", R[inside], carried[:, inside])
         return values
 
     def _trace(self, X: Matrix, x: Vector) -> float:
@@ -260,28 +303,26 @@ class Interior:
         pairs = (point.s + primal * move.s) @ x + (point.xi + primal * move.xi) @ self._room(x)
         return self._trace(point.X, x) + primal * self._trace(move.X, x) + float(pairs)
 
-    def _primal_step(self, move: _Move, shrink: float) -> Generator[None, None, float]:
-        longest = min(dense.reach(self.point.s, move.s), dense.reach(self.point.xi, move.xi))
+    def _reach(self, move: _Move) -> Generator[None, None, tuple[float, float]]:
+        """How far X, s and ξ, and how far the multipliers and S, can go along ``move``; nearly."""
+        point, n, inside, P = self.point, self.problem.n, self.problem.unlabeled, self._P
+        half = -0.5 * self.problem.pull(move.x)
 
-        def inside(length: float) -> Generator[None, None, bool]:
-            there = np.empty_like(move.X)
-            for part in dense.strips(there):
-                np.multiply(move.X[part], length, out=there[part])
-                there[part] += self.point.X[part]
-                yield
-            return (yield from dense.is_definite(there))
+        def slack_change(q: Vector) -> Vector:
+            image: Vector = np.append(half * q[n], half @ q[:n] + move.x[-1] * q[n])
+            image[inside] -= move.x[inside] * q[inside]
+            return image
 
-        return (yield from dense.longest(longest, inside, shrink))
+        def unrooted(z: Vector) -> Vector:
+            return solved(point.root, solved(point.root, z), transposed=True)
 
-    def _dual_step(self, move: _Move, shrink: float) -> Generator[None, None, float]:
-        x, problem = self.point.x, self.problem
-        longest = min(dense.reach(x[:-1], move.x[:-1]), dense.reach(self._room(x)[self._capped], -move.x[self._capped]))
+        least = yield from dense.least_eigenvalue(lambda q: np.asarray(move.X @ q), unrooted, n + 1)
+        primal = min(_until(least), dense.reach(point.s, move.s), dense.reach(point.xi, move.xi))
+        least = yield from dense.least_eigenvalue(slack_change, lambda z: np.asarray(P @ z), n + 1)
+        room = dense.reach(self._room(point.x)[self._capped], -move.x[self._capped])
+        return primal, min(_until(least), dense.reach(point.x[:-1], move.x[:-1]), room)
 
-        def inside(length: float) -> Generator[None, None, bool]:
-            there = x + length * move.x
-            try:
-                return bool(problem.price(there, (yield from problem.factor(there))).value < there[-1])
-            except Indefinite:
-                return False
 
-        return (yield from dense.longest(longest, inside, shrink))
+def _until(least: float) -> float:
+    """How far a positive definite matrix can go along a change that has this least eigenvalue beside it."""
+    return -1.0 / least if least < 0 else np.inf
