@@ -15,14 +15,16 @@ from pathlib import Path
 from types import FrameType
 
 from app import valkey
-from app.supervisor import CannotStart, Command, Supervisor
+from app.running import Command
+from app.supervisor import CannotStart, Supervisor
 
 ROUND = 0.1
 """seconds between two looks at the children"""
 SLOWEST_START = 60.0
 """seconds until the service must be ready for the first time (a first start compiles the kernels)"""
-PATIENCE = 10.0
-"""seconds that the parts have to end in, beside those in which a worker may finish its job"""
+PATIENCE = 15.0
+"""seconds that the parts have to end in, beside those in which a worker may finish its job: more than the ten after which a gateway leaves its
+clients and a worker its job"""
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,20 @@ def up(plan: Plan) -> int:
         cleanup.enter_context(stop.listening())
         cleanup.callback(_stop_all, supervisor, plan.drain_seconds + PATIENCE, stop)
         _start_valkey(plan, folder / "valkey.sock", lock, supervisor, stop)
-        _start_rest(plan, folder / "valkey.sock", door, supervisor)
+        settings = _told_children(plan, folder / "valkey.sock")
+        _start_gateway(plan, settings, door, supervisor)
+        from app.nursery import warm_up, workers  # takes a second, in which the gateway starts
+
         url = _url(door)
         _until_ready(url, supervisor, stop)
         if not stop.asked:
             print(f"Halfmoon is ready: {url}", flush=True)
+        for _ in warm_up():
+            if stop.asked:
+                break
+            supervisor.tend()
+        for work in workers(plan.workers, settings, [lock, door.fileno()]):
+            supervisor.start(work)
         while not stop.asked:
             supervisor.tend()
             time.sleep(ROUND)
@@ -135,17 +146,19 @@ def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, sto
         time.sleep(0.02)
 
 
-def _start_rest(plan: Plan, path: Path, door: socket.socket, supervisor: Supervisor) -> None:
-    environment = {
-        **plan.environment,
-        "HALFMOON_REDIS_URL": plan.redis_url or valkey.url(path),
-        "HALFMOON_STORE_URL": plan.store_url or (plan.data / "store").as_uri(),
-        "HALFMOON_CACHE_DIR": str(plan.data / "cache"),
+def _told_children(plan: Plan, path: Path) -> dict[str, str]:
+    """The settings that the plan decides."""
+    return {
+        "redis_url": plan.redis_url or valkey.url(path),
+        "store_url": plan.store_url or (plan.data / "store").as_uri(),
+        "cache_dir": str(plan.data / "cache"),
     }
-    program = [sys.executable, "-m", "app.cli"]
-    supervisor.start(Command("gateway", [*program, "api", "--descriptor", str(door.fileno())], environment, inherited=(door.fileno(),)))
-    for number in range(1, plan.workers + 1):
-        supervisor.start(Command(f"worker-{number}", [*program, "worker"], environment))
+
+
+def _start_gateway(plan: Plan, settings: Mapping[str, str], door: socket.socket, supervisor: Supervisor) -> None:
+    environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
+    arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(door.fileno())]
+    supervisor.start(Command("gateway", arguments, environment, inherited=(door.fileno(),)))
 
 
 def _until_ready(url: str, supervisor: Supervisor, stop: Stop) -> None:

@@ -1,50 +1,33 @@
 """Keeps child processes running: starts them, starts them again when they die, stops them all, and leaves none behind."""
 
-import ctypes
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
+from app.running import Process, Runnable
 from core.errors import HalfmoonError
 
 FIRST_DELAY = 0.25
 """seconds before a child that died is started again; doubles with every death in a row"""
 LONGEST_DELAY = 2.0
-"""seconds; no backoff waits longer: with what a worker takes to start, a job whose worker has died is to run again within ten"""
+"""seconds; no backoff waits longer: a job whose worker has died is to run again within ten"""
 STEADY = 10.0
 """seconds a child must live for its earlier deaths to be forgotten"""
-
-PR_SET_PDEATHSIG = 1
 
 
 class CannotStart(HalfmoonError):
     """The service cannot be started as asked; the text says what to mend."""
 
 
-@dataclass(frozen=True)
-class Command:
-    """What to run, and how to end it."""
-
-    name: str
-    arguments: Sequence[str]
-    environment: Mapping[str, str]
-    inherited: Sequence[int] = ()
-    """file descriptors that the child keeps open"""
-    orphan_signal: signal.Signals = signal.SIGKILL
-    """what the child gets when this process dies without stopping it (Linux)"""
-
-
 @dataclass
 class Child:
-    """A command, its process if it lives, and how often it died in a row."""
+    """What is kept running, its process if it lives, and how often it died in a row."""
 
-    command: Command
-    process: subprocess.Popen[bytes] | None = None
+    runnable: Runnable
+    process: Process | None = None
+    before: int | None = None
+    """the process that was last known to be dead"""
     started: float = 0.0
     deaths: int = 0
     due: float = field(default=0.0)
@@ -57,16 +40,16 @@ class Child:
 
 
 class Supervisor:
-    """Runs commands until told to stop. Use it from the main thread: Linux ties the life of a child to the thread that started it."""
+    """Keeps things running until told to stop. Use it from the main thread: Linux ties the life of a child to the thread that started it."""
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._say = say
         self._clock = clock
         self._children: dict[str, Child] = {}
 
-    def start(self, command: Command) -> None:
-        """Start a command that is from now on kept running."""
-        child = self._children.setdefault(command.name, Child(command))
+    def start(self, runnable: Runnable) -> None:
+        """Start what is from now on kept running."""
+        child = self._children.setdefault(runnable.name, Child(runnable))
         self._spawn(child)
 
     def pid(self, name: str) -> int | None:
@@ -104,35 +87,18 @@ class Supervisor:
         return list(self._children)
 
     def _spawn(self, child: Child) -> None:
-        command = child.command
         child.started = self._clock()
-        child.process = subprocess.Popen(
-            command.arguments,
-            env=dict(command.environment),
-            stdin=subprocess.DEVNULL,
-            pass_fds=command.inherited,
-            start_new_session=True,  # Ctrl-C in a terminal reaches this process alone, which then stops the others in order
-            preexec_fn=partial(die_with_parent, os.getpid(), command.orphan_signal),
-        )
+        child.process = child.runnable.start(child.before)
 
     def _bury(self, child: Child) -> None:
         assert child.process is not None
         child.deaths = 1 if self._clock() - child.started > STEADY else child.deaths + 1
         delay = min(FIRST_DELAY * 2 ** (child.deaths - 1), LONGEST_DELAY)
         child.due = self._clock() + delay
-        self._say(f"{child.command.name} {ending(child.process.returncode)}; starting it again in {delay:g} s")
-        child.process = None
+        self._say(f"{child.runnable.name} {ending(child.process.wait())}; starting it again in {delay:g} s")
+        child.before, child.process = child.process.pid, None
 
 
 def ending(code: int) -> str:
     """How a process ended, in words, from its return code."""
     return f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-
-
-def die_with_parent(parent: int, number: int) -> None:
-    """Have this process get signal ``number`` when ``parent`` dies (Linux; elsewhere nothing). Call it in the child, right after the fork."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the call above
-        os.kill(os.getpid(), number)

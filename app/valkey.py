@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import redis
 
-from app.supervisor import CannotStart, Command
+from app.running import Command
+from app.supervisor import CannotStart
 
 LONGEST_SOCKET_PATH = 100
 """bytes; the system's own limit for a unix socket is 104 to 108"""

@@ -1,6 +1,6 @@
 """From labeled and unlabeled documents to a model: columns, one-vs-rest, results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from core.model import Model
 from core.options import AutoOptions, BalancedOptions, Options, SolverOptions
 from core.problem import Problem
 from core.progress import WHOLE, Observer, Part, TracePoint
-from core.registry import OFFERED
+from core.registry import AUTO, OFFERED
 from core.registry import algorithm as find_algorithm
 from core.requests import check_options, fractions_wish
 from core.result import Result, Status
@@ -303,11 +303,20 @@ def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result], sta
     return warnings
 
 
-def warm_up() -> None:
-    """Compile all that training runs, or load it from the cache, so that no job waits for it; call it before forking."""
+def warming() -> Iterator[None]:
+    """Compile all that training runs, or load it from the cache, so that no job waits for it, in steps; to be done before forking."""
     for n_features in (2, 16):  # dense rows, then sparse ones
         indices = np.arange(16, dtype=np.uint32) % np.uint32(n_features)
         rows = SparseRows(np.arange(17, dtype=np.int64), indices, np.ones(16, np.float32), n_features)
-        for name in OFFERED:
-            train(rows, np.array([0, 1, *[-1] * 14], np.int32), [0, 1], name, {}, threads=1)
-            train(rows, np.array([0, 1, 2, *[-1] * 13], np.int32), [0, 1, 2], name, {}, threads=1)
+        for offered in OFFERED.values():
+            # an estimate is many solves: one is enough, which auto makes
+            options = {"positive_fraction": "labeled"} if offered is not AUTO and issubclass(offered.options, BalancedOptions) else {}
+            for codes in ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13]):
+                train(rows, np.array(codes, np.int32), range(max(codes) + 1), offered.name, options, threads=1)
+                yield
+
+
+def warm_up() -> None:
+    """All of ``warming`` at once."""
+    for _ in warming():
+        pass

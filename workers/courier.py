@@ -14,16 +14,19 @@ import rq
 import structlog
 from redis import Redis
 from redis.exceptions import RedisError
+from rq import Queue
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from workers.contract import Death
+from workers.process import be_named, die_with_parent
 
 _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
 _MAINTENANCE_SECONDS = 60
 _LONGEST_WAIT_SECONDS = 2.0
-_STUBBORN_SECONDS = 10.0
+STUBBORN_SECONDS = 10.0
+"""that a job which was asked to come back has to do so, before it is killed"""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -45,6 +48,7 @@ class Courier(rq.Worker):
             work_horse_killed_handler=lambda job, pid, status, usage: killed(job.args[0], _death(status, usage)),
         )
         self._drain_seconds = drain_seconds
+        self._own_pid = os.getpid()
 
     def run(self) -> bool:
         """Work until told to stop, then true; false if Redis was lost, and a new courier is needed."""
@@ -54,6 +58,12 @@ class Courier(rq.Worker):
             _log.warning("Redis is lost", error=str(error))
         return self.stopping
 
+    def main_work_horse(self, job: Job, queue: Queue) -> None:
+        """The life of the child: it ends with this worker, so that no stray process computes."""
+        die_with_parent(self._own_pid)
+        be_named("halfmoon-job")
+        super().main_work_horse(job, queue)
+
     def request_stop(self, signum: Any, frame: Any) -> None:
         """Told to stop: idle at once; with a job, when it has ended or, after a while, when it has been handed back."""
         self.stopping = True
@@ -62,7 +72,7 @@ class Courier(rq.Worker):
     def handle_warm_shutdown_request(self) -> None:
         """Begin to count the time that the running job is given."""
         _log.info("told to stop", worker=self.name, drain_seconds=self._drain_seconds)
-        for seconds, what in ((self._drain_seconds, signal.SIGTERM), (self._drain_seconds + _STUBBORN_SECONDS, signal.SIGKILL)):
+        for seconds, what in ((self._drain_seconds, signal.SIGTERM), (self._drain_seconds + STUBBORN_SECONDS, signal.SIGKILL)):
             timer = threading.Timer(seconds, self._signal_horse, (what,))
             timer.daemon = True
             timer.start()

@@ -299,6 +299,14 @@ class Jobs:
             except NotFound:
                 yield id, None
 
+    def run_by(self, worker: str) -> Iterator[tuple[str, int]]:
+        """The attempts that are under way, as far as is known, by a worker whose name begins with ``worker``: their jobs and numbers."""
+        for id in self.unfinished_ids():
+            number = self.last_attempt(id)
+            attempt = records.find(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
+            if attempt and attempt.worker.startswith(worker) and not self._store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
+                yield id, number
+
     def unfinished(self) -> Iterator[Job]:
         """The jobs that are not over (or not yet published), oldest first."""
         return (job for _, job in self.opened() if job is not None and not job.state.final)

@@ -30,16 +30,22 @@ _LONGEST_WAIT_SECONDS = 5.0
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def run_worker(settings: Settings) -> int:
-    """Work until SIGTERM or SIGINT; the exit code. Redis may come late, go and return meanwhile."""
+def run_worker(settings: Settings, *, warmed: bool = False, heir_of: int | None = None) -> int:
+    """Work until SIGTERM or SIGINT; the exit code. Redis may come late, go and return meanwhile.
+
+    ``warmed``: the kernels are loaded. ``heir_of``: the process id of a worker of this machine that has died, whose job is to have its next chance.
+    """
     configure_logging(settings.log_format, settings.log_level)
-    name = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    name = _name(os.getpid(), secrets.token_hex(4))
     parts = _parts(settings, name)
     parts.store.sweep()
-    _warm_up()
+    if not warmed:
+        _warm_up()
     working.set(parts)
     stop = threading.Event()
     with _Pulse(parts.live, name, settings.lease_seconds):
+        if heir_of is not None:
+            _inherit(settings, parts, _name(heir_of, ""))
         _log.info("worker is ready", worker=name, queue=settings.queue)
         _work(settings, parts, stop)
     _log.info("worker has stopped", worker=name)
@@ -76,10 +82,24 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, lambda *_: stop.set())
 
 
+def _name(process: int, mark: str) -> str:
+    return f"{socket.gethostname()}.{process}.{mark}"
+
+
+def _inherit(settings: Settings, parts: Parts, dead: str) -> None:
+    """A worker whose name begins with ``dead`` was killed, and its child with it: as ``_recover``, of the job that it ran."""
+    jobs = Jobs(parts.store)
+    try:
+        for job_id, attempt in jobs.run_by(dead):
+            _log.info("the job of a dead worker gets its next chance", job=job_id, attempt=attempt)
+            _reconciler(settings, parts).next_chance(job_id, attempt)
+    except HalfmoonError as error:
+        _log.warning("a dead worker's job waits for a gateway to enqueue it again", worker=dead, error=str(error))
+
+
 def _recover(settings: Settings, parts: Parts, job_id: str, death: Death) -> None:
     """The child that ran a job was killed: give the job its next chance at once instead of when its lease has run out."""
-    jobs = Jobs(parts.store)
-    reconciler = Reconciler(jobs, parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
+    jobs, reconciler = Jobs(parts.store), _reconciler(settings, parts)
     try:
         job = jobs.get(job_id)
         if job.attempt:
@@ -88,6 +108,10 @@ def _recover(settings: Settings, parts: Parts, job_id: str, death: Death) -> Non
         parts.store.sweep()
     except HalfmoonError as error:
         _log.warning("a killed job waits for a gateway to enqueue it again", job=job_id, error=str(error))
+
+
+def _reconciler(settings: Settings, parts: Parts) -> Reconciler:
+    return Reconciler(Jobs(parts.store), parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
 
 
 def _parts(settings: Settings, name: str) -> Parts:

@@ -73,20 +73,20 @@ class Service:
         """Those of the family ever seen that still live."""
         return [process for process in self._seen if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
-    def parts(self, word: str) -> list[psutil.Process]:
-        """The service's own children whose command line has this word."""
+    def parts(self, role: str) -> list[psutil.Process]:
+        """The service's own children that are gateway, worker or Valkey."""
         assert self.process is not None
         self.family()
-        return [child for child in psutil.Process(self.process.pid).children() if any(word in part for part in words_of(child))]
+        return [child for child in psutil.Process(self.process.pid).children() if role_of(child) == role]
 
-    def named(self, word: str) -> list[psutil.Process]:
-        """The service's own children whose command line has this word, each with its children after it."""
-        return [process for child in self.parts(word) for process in (child, *child.children(recursive=True))]
+    def named(self, role: str) -> list[psutil.Process]:
+        """As ``parts``, each with its children after it."""
+        return [process for child in self.parts(role) for process in (child, *child.children(recursive=True))]
 
-    def kill(self, word: str) -> None:
+    def kill(self, role: str) -> None:
         """SIGKILL to a part and to what it has started."""
-        found = self.named(word)
-        assert found, f"no part has {word!r} in its command line"
+        found = self.named(role)
+        assert found, f"there is no {role}"
         for process in found:
             process.kill()
 
@@ -132,13 +132,24 @@ def words_of(process: psutil.Process) -> list[str]:
         return []
 
 
+def role_of(process: psutil.Process) -> str:
+    """Which part of the service a process is."""
+    words = words_of(process)
+    if "api" in words:
+        return "api"
+    try:
+        return {"halfmoon-worker": "worker", "valkey-server": "valkey-server"}.get(process.name(), "")
+    except psutil.NoSuchProcess:
+        return ""
+
+
 def told(process: psutil.Process) -> str:
     """What a process runs, whose child it is, how it is and how old."""
     try:
         parent, status, age = process.ppid(), process.status(), time.time() - process.create_time()
     except psutil.NoSuchProcess:
         return "one that has just ended"
-    return f"{' '.join(words_of(process)[-2:])!r}, a child of {parent}, {status}, {age:.1f} s old"
+    return f"{process.name()}, {' '.join(words_of(process)[-2:])!r}, a child of {parent}, {status}, {age:.1f} s old"
 
 
 def large(n_documents: int = 60_000, n_features: int = 20_000, per_document: int = 60, labeled: int = 200) -> bytes:

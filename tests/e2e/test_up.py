@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from app import embedded, serve
 from tests.e2e.service import Service
 from tests.waiting import HANG, until
+from workers.courier import STUBBORN_SECONDS
 
 
 def refused(*arguments: str, **settings: str) -> str:
@@ -34,12 +36,23 @@ def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
-def test_nothing_outlives_a_killed_service(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", tmp_path / "log") as service:
+def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) -> None:
+    """Not even a child of a worker that can do nothing any more to end itself."""
+    with Service(tmp_path / "data", tmp_path / "log", workers=2) as service:
+        dataset = service.upload(large_body, "large")["id"]
+        service.wait_for(service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "tsvm"})["id"], "running")
+        until(lambda: len(service.named("worker")) == 3)
+        (busy,) = [process for process in service.named("worker") if process.name() == "halfmoon-job"]
+        busy.suspend()
         assert service.stop(signal.SIGKILL) == -signal.SIGKILL
         until(lambda: service.left() == [])
     with Service(tmp_path / "data", tmp_path / "log-2") as service:
-        assert service.get("/v1/datasets") == {"datasets": [], "next_cursor": None}
+        assert [dataset["name"] for dataset in service.get("/v1/datasets")["datasets"]] == ["large"]
+
+
+def test_who_waits_for_another_waits_for_longer() -> None:
+    """Were they equal, a worker would be killed at the moment in which it ends its stubborn child."""
+    assert max(serve.PATIENCE, STUBBORN_SECONDS) + 5 <= embedded.PATIENCE
 
 
 def test_a_data_folder_has_one_service(service: Service, tmp_path: Path) -> None:

@@ -6,12 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
-from app.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY, Command, Supervisor, ending
+from app.running import Command, Work
+from app.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY, Supervisor, ending
 from tests.waiting import until
+
+forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+"""Python 3.12 warns of forks of a process with threads, as that of the tests may have"""
 
 
 class Clock:
@@ -115,7 +120,8 @@ def test_a_hurry_ends_the_patience(said: list[str], tmp_path: os.PathLike[str]) 
 def test_a_child_dies_with_a_killed_parent() -> None:
     code = """if True:
         import os, sys, time
-        from app.supervisor import Command, Supervisor
+        from app.running import Command
+        from app.supervisor import Supervisor
 
         supervisor = Supervisor(print)
         supervisor.start(Command("child", [sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ)))
@@ -128,6 +134,76 @@ def test_a_child_dies_with_a_killed_parent() -> None:
         assert psutil.pid_exists(pid)
         parent.kill()
     until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
+@forks
+def test_a_fork_takes_what_is_loaded_is_told_whom_it_replaces_and_hears_signals(
+    supervisor: Supervisor, clock: Clock, said: list[str], tmp_path: Path
+) -> None:
+    loaded = ["before the fork"]
+    told = tmp_path / "told"
+    told.touch()
+
+    def work(before: int | None) -> int:
+        with told.open("a") as file:
+            file.write(f"{os.getpid()} {before} {loaded}\n")
+        signal.pause()
+        return 0
+
+    def lines() -> list[str]:
+        return told.read_text().splitlines()
+
+    supervisor.start(Work("worker-7", work))
+    first = supervisor.pid("worker-7")
+    assert first is not None
+    until(lambda: len(lines()) == 1)
+    assert psutil.Process(first).name() == "halfmoon-worker" or sys.platform != "linux"
+    os.kill(first, signal.SIGKILL)
+    until(lambda: supervisor.dead() == ["worker-7"])
+    supervisor.tend()
+    assert said == [f"worker-7 was ended by SIGKILL; starting it again in {FIRST_DELAY:g} s"]
+    clock.now += FIRST_DELAY
+    supervisor.tend()
+    until(lambda: len(lines()) == 2)
+    second = supervisor.pid("worker-7")
+    assert lines() == [f"{first} None {loaded}", f"{second} {first} {loaded}"]
+    supervisor.stop(["worker-7"], 10.0)
+    assert second is not None
+    assert not psutil.pid_exists(second)
+
+
+@forks
+def test_a_signal_that_comes_while_a_fork_is_born_is_not_lost(supervisor: Supervisor) -> None:
+    """It must not be taken by the handler that the child has of its parent."""
+    heard: list[int] = []
+
+    def pausing(before: int | None) -> int:
+        signal.pause()
+        return 0
+
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append(os.getpid()))
+    try:
+        supervisor.start(Work("worker-1", pausing))
+        pid = supervisor.pid("worker-1")
+        assert pid is not None
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: supervisor.dead() == ["worker-1"])
+        supervisor.tend()
+        assert heard == []
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@forks
+def test_a_fork_that_fails_says_why(supervisor: Supervisor, said: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    def work(before: int | None) -> int:
+        raise ValueError("no store")
+
+    supervisor.start(Work("worker-1", work))
+    until(lambda: supervisor.dead() == ["worker-1"])
+    supervisor.tend()
+    assert said[0].startswith("worker-1 ended with code 1;")
+    assert "ValueError: no store" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("code", "words"), [(0, "ended with code 0"), (7, "ended with code 7"), (-9, "was ended by SIGKILL")])
