@@ -200,7 +200,9 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
     found = re.search(told, outcome.error.detail)
     assert found
     assert 50 < int(found[1]) < 5000
-    assert service.live.endings()[service.jobs.get(id).request.algorithm, "failed"].within["+Inf"] == 1
+    algorithm = service.jobs.get(id).request.algorithm
+    # it is counted after it is recorded
+    assert eventually(lambda: service.live.endings().get((algorithm, "failed"))).within["+Inf"] == 1
 
 
 def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service: Service) -> None:
