@@ -202,7 +202,7 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
     assert 50 < int(found[1]) < 5000
     algorithm = service.jobs.get(id).request.algorithm
     # it is counted after it is recorded
-    assert eventually(lambda: service.live.endings().get((algorithm, "failed"))).within["+Inf"] == 1
+    assert until(lambda: service.live.endings().get((algorithm, "failed"))).within["+Inf"] == 1
 
 
 def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service: Service) -> None:
