@@ -9,11 +9,13 @@ def conjugate_step(solution: Vector, residual: Vector, direction: Vector, image:
     """One step of conjugate gradients on ``λI + A``, in place.
 
     ``image`` is A · ``direction``, λ = ``ridge``, ``norm`` = |residual|² before the step; all vectors of one shape. Returns
-    the length of the step along ``direction`` and |residual|² after it.
+    the length of the step along ``direction`` and |residual|² after it; where rounding has left no curvature there, nothing is changed, and it is 0.
     """
     curvature = 0.0
     for j in range(len(direction)):
         curvature += direction[j] * (image[j] + ridge * direction[j])
+    if not curvature > 0.0:
+        return 0.0, norm
     rate = norm / curvature
     left = 0.0
     for j in range(len(direction)):

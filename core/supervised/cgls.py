@@ -27,7 +27,8 @@ def conjugate_gradients(
     """Solve ``(λI + XᵀHX) s = b`` from s = 0 until the residual is ``relative_residual`` of b.
 
     Objective: ``½ sᵀ(λI + XᵀHX)s − bᵀs``, with H = diag(``curvatures``) of shape (n_rows,), b = ``target``, λ = ``ridge``.
-    Given: H ≥ 0, λ > 0; the result is a descent direction of the objective that b is the negative gradient of, however early it stops.
+    Given: H ≥ 0, λ > 0; the result is a descent direction of the objective that b is the negative gradient of, however early it stops: no iterations
+    are made only if that has nothing but rounding for a curvature.
     Source: Table 2 (CGLS) of Sindhwani & Keerthi 2006, for the step instead of the solution, so that seeding with the last solution is its
     starting at 0; both products with X are one pass (Product), and Xs falls out of it.
     """
@@ -40,6 +41,8 @@ def conjugate_gradients(
     while iterations < max_iterations and norm > goal and norm > 0:
         image = yield Product(direction, curvatures, moved)
         rate, norm = conjugate_step(solution, residual, direction, image, ridge, norm)
+        if not rate:
+            break
         add_scaled(scores, rate, moved)
         iterations += 1
     explained(target, residual, solution, ridge)

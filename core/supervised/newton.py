@@ -111,6 +111,8 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
             break
         forcing = min(0.1, max(0.5 * goal / size, size / start * 0.1))
         step = yield from conjugate_gradients(curvatures, descent, ridge, forcing, most)
+        if not step.iterations:
+            return Ending(objective, Status.NUMERICAL_ERROR, iteration)
         if (dormant := (curvatures == 0) & charged).any():
             yield Scores(step.coefficients, (~dormant).astype(np.float64), step.scores)
         yield from _advance(iterate, step, curvatures, costs, ridge)

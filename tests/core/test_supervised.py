@@ -17,8 +17,8 @@ from core.solver import solve
 from core.supervised.cgls import Step, conjugate_gradients
 from core.supervised.line_search import exact_step
 from core.supervised.newton import Ending, Iterate, StoppingRule, adopt, minimise
-from core.sweeps import Report, Request, Sweeper
-from tests.core.problems import Array, Small, as_steps, dense_of, normal, random_rows, small, weights_of, with_bias
+from core.sweeps import Product, Report, Request, Sweeper
+from tests.core.problems import Array, Small, as_steps, dense_of, normal, random_rows, rows_of, small, weights_of, with_bias
 from tests.reference import mfn
 from tests.reference.transductive import labeled_costs
 
@@ -168,6 +168,30 @@ def test_conjugate_gradients_stop_at_the_residual_asked_for() -> None:
     step, X, H, b = newton_step(2, 0.2, 1000)
     assert 1 <= step.iterations < 8
     assert np.linalg.norm(b - 0.01 * step.coefficients - X.T @ (H * (X @ step.coefficients))) <= 0.2 * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("exponent", [19, 25, 30])
+def test_values_whose_squares_leave_no_digit_to_the_regulariser_fail_no_solve(exponent: int) -> None:
+    rng, huge = np.random.default_rng(0), 10.0**exponent
+    for _ in range(40):
+        rows = rows_of(rng.standard_normal(rng.integers(2, 10, 2)) * huge)
+        result = solve("svm", Problem.of(rows, np.array([1.0, -1.0])), SvmOptions(max_iterations=10))
+        assert result.status in (Status.ITERATION_LIMIT, Status.CONVERGED)
+        assert np.isfinite(weights_of(result)).all()
+
+
+@pytest.mark.parametrize("image", [-0.5, -1.0, np.nan])
+def test_a_direction_without_curvature_ends_a_solve(image: float) -> None:
+    iterate, costs = Iterate.zero(2, 1), Costs(np.ones(2), np.zeros(2))
+    iterate.slopes[:], iterate.pull[:] = -1.0, [1.0, 2.0]
+    solving = minimise(iterate, costs, 0.5, StoppingRule(1e-9), Report("mfn", 0, 0.0, None, 0.0))
+    assert isinstance(next(solving), Report)
+    product = solving.send(None)
+    assert isinstance(product, Product)
+    with pytest.raises(StopIteration) as end:
+        solving.send(image * product.vector)
+    assert end.value.value == Ending(1.0, Status.NUMERICAL_ERROR, 0)
+    assert not iterate.coefficients.any()
 
 
 @pytest.mark.parametrize("seed", range(40))
