@@ -22,6 +22,7 @@ from app.services import Services
 from core.explanation import Explanation, explained, heaviest
 from core.kernel_model import KernelModel
 from core.model import Model, Weights
+from core.one_vs_rest import column_of, positives_of
 from workers.contract import Label, Version
 from workers.datasets import Batch
 from workers.errors import NotFound
@@ -135,7 +136,7 @@ def _answer(services: Services, version: Version, model: Model, body: ExplainBod
     """Nothing is shown of an item before all are known, so that the ids of training documents are looked for once."""
     if body.class_ is not None and body.class_ not in version.classes:
         raise InvalidRequest("class", "the model has no such class")
-    columns = version.classes[1:] if len(version.classes) == 2 else version.classes
+    columns = [version.classes[code] for code in positives_of(len(version.classes))]
     weights = [heaviest(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = Unseen()
     documents = list(_documents(services, version, model, body, unseen))
@@ -167,7 +168,7 @@ def _documents(
         unseen.count(scored)
         for place, code in enumerate(model.labels_of(scored.scores).tolist()):
             wanted = code if body.class_ is None else version.classes.index(body.class_)
-            column = 0 if scored.scores.shape[1] == 1 else wanted
+            column = column_of(wanted, model.n_columns)
             id = batch.ids[place] if batch.ids else None
             row = scored.rows.between(place, place + 1)
             yield id or str(scored.positions[place]), version.classes[code], column, explained(model, row, column, body.n)

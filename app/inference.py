@@ -62,9 +62,8 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:
     """What goes into a model and what comes out; a dimension of -1 is of any length."""
-    n_columns = 1 if len(version.classes) == 2 else len(version.classes)
-    outputs = [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, n_columns])]
-    if model.probabilities(np.zeros((1, n_columns))) is not None:
+    outputs = [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, model.n_columns])]
+    if model.probabilities(np.zeros((1, model.n_columns))) is not None:
         outputs.append(("probabilities", "FP64", [-1, len(version.classes)]))
     return {
         "name": version.name,

@@ -148,8 +148,7 @@ def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequ
 
 def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:
     """Consecutive parts of ``positions`` whose rows and scores are little memory; a single row may be as long as it likes."""
-    n_columns = 1 if len(model.classes) == 2 else len(model.classes)
-    most = max(1, min(_BATCH_ROWS, _BATCH_SCORES // n_columns))
+    most = max(1, min(_BATCH_ROWS, _BATCH_SCORES // model.n_columns))
     n_chosen = rows.n_rows if positions is None else len(positions)
     for block in range(0, n_chosen, most):
         end = min(block + most, n_chosen)

@@ -16,6 +16,7 @@ from app.schemas import LabeledDocument, Out
 from app.scoring import Unseen, apart, rows_at, score_stored
 from app.services import Services
 from core.model import Model
+from core.one_vs_rest import column_of
 from core.querying import POOL, Contest, LeastSure, comparable, contest, representatives
 from workers.contract import Label, Version
 from workers.datasets import Documents
@@ -134,7 +135,7 @@ def _suggestions(version: Version, model: Model, documents: Documents, chosen: P
             found[position] = {
                 "id": ids[len(found)],
                 "label": version.classes[label],
-                "score": float(scored.scores[place, label if scored.scores.shape[1] > 1 else 0]),
+                "score": float(scored.scores[place, column_of(label, model.n_columns)]),
                 "probability": None if probabilities is None else float(probabilities[place, label]),
                 "rival": version.classes[rival],
                 "margin": float(margins[place]),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.logistic import logistic
 from core.loops import compiled
 from core.options import BalancedOptions
 from core.problem import Problem
@@ -12,7 +13,6 @@ from core.sweeps import Vector
 
 _ROOT_ERROR = 1e-10
 _MAX_STEPS = 500
-_LARGEST_POWER = 700.0
 
 
 def positive_fraction(problem: Problem, options: BalancedOptions) -> float:
@@ -37,14 +37,6 @@ class Beliefs(NamedTuple):
     multiplier: float
 
 
-def _logistic(gains: Vector, multiplier: float, temperature: float) -> Vector:
-    """p of Eqn. 15. NumPy's vectorised exponential is several times as fast as a compiled loop."""
-    powers = np.minimum((gains - multiplier) / temperature, _LARGEST_POWER)
-    np.exp(powers, out=powers)
-    powers += 1.0
-    return np.reciprocal(powers, out=powers)
-
-
 @compiled
 def label_gains(scores: Vector, gains: Vector) -> None:
     """``g = max(0, 1 − o)² − max(0, 1 + o)²``: what believing in +1 costs more than believing in −1, in units of λ'."""
@@ -67,7 +59,7 @@ def balanced_beliefs(gains: Vector, weights: Vector, fraction: float, temperatur
     low, high = float(gains.min()) + temperature * odds, float(gains.max()) + temperature * odds
     multiplier = (low + high) / 2 if start is None or not low < start < high else start
     for _ in range(_MAX_STEPS):
-        positive = _logistic(gains, multiplier, temperature)
+        positive = logistic((gains - multiplier) / temperature)
         mean = float(weights @ positive)
         if abs(mean - fraction) <= _ROOT_ERROR or high - low <= _ROOT_ERROR * temperature:
             break

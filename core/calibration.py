@@ -13,6 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.logistic import logistic
+from core.one_vs_rest import n_classes_of, positives_of
+
 Vector = NDArray[np.float64]
 Between = Callable[[], None]
 """Called between slices of work; what it raises ends the work."""
@@ -64,9 +67,8 @@ def calibrated(
     (n_classes,). If no row is left out or to be scored, the classes stay as even as the sigmoids have them.
     """
     known = np.isfinite(held_out).all(axis=1)
-    n_classes = 2 if held_out.shape[1] == 1 else held_out.shape[1]
-    positives = [1] if n_classes == 2 else range(n_classes)
-    fits = [fit_sigmoid(held_out[known, column], codes[known] == positive) for column, positive in enumerate(positives)]
+    n_classes = n_classes_of(held_out.shape[1])
+    fits = [fit_sigmoid(held_out[known, column], codes[known] == positive) for column, positive in enumerate(positives_of(n_classes))]
     slopes, offsets = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
     if n_classes > 2 and known.any():
         factor = common_factor(slopes * held_out[known] + offsets, codes[known])
@@ -106,7 +108,7 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
         return float(weights @ (np.logaddexp(0, margins) - targets * margins) + 0.5 * precision @ (point - prior) ** 2)
 
     for _ in range(_NEWTON_STEPS):
-        beliefs = _sigmoid(design @ point)
+        beliefs = logistic(-(design @ point))
         gradient = design.T @ (weights * (beliefs - targets)) + precision * (point - prior)
         if float(np.abs(gradient).max()) < 1e-9:
             break
@@ -169,10 +171,6 @@ def _likelihoods(slopes: Vector, offsets: Vector, scores: NDArray[np.float64]) -
         margins = np.column_stack([np.zeros(len(margins)), margins])
     margins -= margins.max(axis=1, keepdims=True, initial=-np.inf)
     return np.asarray(np.exp(margins, out=margins))
-
-
-def _sigmoid(margins: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margins)))
 
 
 def _normalised(likelihoods: NDArray[np.float64], odds: Vector) -> NDArray[np.float64]:

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.columns import gathered
-from core.result import Result
+from core.result import Result, stopped
 from core.rows import SparseRows
-from core.selection.estimate import stopped
 from core.selection.folds import N_FOLDS, folds_of
 from core.watch import Stopped
 

@@ -1,6 +1,7 @@
 """How much memory a training takes, at most, as far as can be told before it begins. The numbers are measured ones, rounded up."""
 
 from core.kernel_options import KernelOptions, RampOptions
+from core.one_vs_rest import n_problems
 from core.options import AutoOptions, BalancedOptions, Cuts3vmOptions, Options, SolverOptions
 from core.problem import SIDE_BY_SIDE
 from core.relaxation_options import CtsvmOptions
@@ -19,7 +20,6 @@ _INVERTED, _SCORED = 8, 16
 
 def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzeros: int, n_features: int, n_classes: int) -> int:
     """Bytes beyond those of an idle worker: the copy of the rows, the vectors of the problems solved at a time, their results, kernel values."""
-    n_problems = 1 if n_classes == 2 else n_classes
     # on scaled values, all folds and fractions together; auto also compares where no fraction is left to find
     compared = isinstance(options, AutoOptions) or (isinstance(options, BalancedOptions) and options.estimated)
     seen = min(n_features, n_nonzeros)
@@ -30,10 +30,10 @@ def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzero
         rows += _REORDERED * n_nonzeros
     if isinstance(options, AutoOptions) and neighbours_offered(n_documents, seen, n_nonzeros):
         rows += neighbours_bytes(n_documents, seen, n_classes)
-    together = min(n_problems, SIDE_BY_SIDE)
+    together = min(n_problems(n_classes), SIDE_BY_SIDE)
     problems = (SIDE_BY_SIDE if compared else together) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     own = together * _own_bytes(options, n_documents, n_nonzeros, seen)
-    results = 16 * n_problems * (n_documents + seen)
+    results = 16 * n_problems(n_classes) * (n_documents + seen)
     matrices = options.matrix_bytes(n_documents, n_classes) if isinstance(options, CtsvmOptions) else 0
     return _BASE + rows + problems + own + results + _cached(options, n_documents, n_labeled) + matrices
 

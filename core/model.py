@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.calibration import Calibration
+from core.one_vs_rest import labels_of, n_problems
 from core.rows import SparseRows
 from core.vocabulary import NUMBERS, Vocabulary
 
@@ -150,11 +151,14 @@ class Model(ABC):
         """How many nonzeros of the rows are of features that training never saw."""
         return self.scores_and_unseen(rows)[1]
 
+    @property
+    def n_columns(self) -> int:
+        """Columns of scores."""
+        return n_problems(len(self.classes))
+
     def labels_of(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """shape (n_rows,): positions in ``classes``."""
-        if scores.shape[1] == 1:
-            return (scores[:, 0] > 0).astype(np.intp)
-        return np.asarray(np.argmax(scores, axis=1), np.intp)
+        return labels_of(scores)
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """shape (n_rows, n_classes), or None for a model that was not calibrated."""

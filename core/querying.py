@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.one_vs_rest import labels_of
 from core.rows import SparseRows
 
 POOL = 3
@@ -36,11 +37,10 @@ class Contest(NamedTuple):
 
 def contest(values: NDArray[np.float64]) -> Contest:
     """Of ``values`` of shape (n_rows, n_classes), of which the larger is the likelier; or of one column, positive for the second of two classes."""
+    first = labels_of(values)
     if values.shape[1] == 1:
-        first = (values[:, 0] > 0).astype(np.intp)
         return Contest(first, 1 - first, np.abs(values[:, 0]))
     everyone, others = np.arange(len(values)), values.copy()
-    first = np.argmax(values, axis=1)
     others[everyone, first] = -np.inf
     second = np.argmax(others, axis=1)
     return Contest(first, second, values[everyone, first] - values[everyone, second])

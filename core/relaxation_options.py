@@ -6,6 +6,7 @@ from pydantic import Field
 
 from core.errors import InvalidOption
 from core.kernel_options import KernelChoice
+from core.one_vs_rest import n_problems
 from core.options import BalancedOptions, Weight
 from core.problem import SIDE_BY_SIDE
 
@@ -42,7 +43,7 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
 
     def matrix_bytes(self, n_documents: int, n_classes: int) -> int:
         """Bytes of the dense matrices of documents × documents that are held at a time; the kernel's own is shared by the classes."""
-        together = 1 if n_classes == 2 else min(n_classes, SIDE_BY_SIDE)
+        together = min(n_problems(n_classes), SIDE_BY_SIDE)
         return n_documents**2 * (8 * _MATRICES * together + 4)
 
     def check_size(self, n_documents: int, n_classes: int) -> None:

@@ -1,5 +1,6 @@
 """What every solver returns."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -60,3 +61,8 @@ class Result:
     trace: tuple[TracePoint, ...] = ()
     passes: float = 0.0
     """passes over the nonzeros that the solution took, partial ones counted by their share"""
+
+
+def stopped(results: Iterable[Result]) -> bool:
+    """Whether the observer asked one of them to stop."""
+    return any(result.status is Status.CANCELLED for result in results)

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from core.linear_model import LinearModel
 from core.model import Model
+from core.one_vs_rest import positives_of
 from core.registry import Algorithm
 from core.rows import SparseRows
-from core.selection.study import positives_of
 
 _WORK = 1 << 22
 """multiplications between two moments for the observer, at most: some 20 ms"""
@@ -44,7 +44,7 @@ def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: ND
     points: Points = [None if column is None else np.empty(rows.n_rows) for column in columns]
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    n_columns = len(positives_of(len(start.classes)))
+    n_columns = start.n_columns
     for first, last in rows.slices(max(1, _WORK // n_columns), max(1, start.row_work // n_columns)):
         scores = start.scores(rows.between(first, last))
         for point, column in zip(points, columns, strict=True):

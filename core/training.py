@@ -15,18 +15,19 @@ from core.held_out import held_out_scores
 from core.kernel_options import KernelChoice
 from core.linear_model import LinearModel
 from core.model import Model
+from core.one_vs_rest import n_problems, positives_of, prefixes_of
 from core.options import AutoOptions, BalancedOptions, Options, SolverOptions
 from core.problem import Problem
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import AUTO, OFFERED
 from core.registry import algorithm as find_algorithm
 from core.requests import check_options, fractions_wish
-from core.result import Result, Status
+from core.result import Result, Status, stopped
 from core.rows import SparseRows
 from core.selection.auto import choose
-from core.selection.estimate import estimate, stopped
+from core.selection.estimate import estimate
 from core.selection.folds import N_FOLDS
-from core.selection.study import Study, positives_of, prefixes_of
+from core.selection.study import Study
 from core.starting import Points, starting_points
 from core.sweeps import Steps, Sweeper, Tally, Vector
 from core.watch import Stopped, Watch
@@ -87,7 +88,7 @@ def train(
     parsed = check_options(algorithm, options, classes, rows.n_rows)
     order, watch = np.concatenate([labeled, unlabeled]), Watch(observer, part, began)
     watch.latest = watch.latest._replace(phase=algorithm)
-    points: Points = [None] * len(positives_of(len(classes)))
+    points: Points = [None] * n_problems(len(classes))
     try:
         documents = compact(rows, order, watch)
         if start is not None:
@@ -263,7 +264,7 @@ def _estimation(options: Options) -> float:
 
 def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[np.int64]) -> Training:
     """What there is when training is stopped before it has begun: coefficients of no feature."""
-    n_columns = len(positives_of(len(classes)))
+    n_columns = n_problems(len(classes))
     model = LinearModel(list(classes), n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
     return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
 

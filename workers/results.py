@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
+from core.one_vs_rest import own_scores
 from core.result import Status
 from workers.contract import File
 from workers.datasets import Documents
@@ -70,7 +71,7 @@ def _write_labels(path: Path, training: "Training", documents: Documents) -> Non
         for start in range(0, len(positions), _ROWS):
             part = slice(start, start + _ROWS)
             chosen = places[part]
-            best = scores[part, 0] if scores.shape[1] == 1 else scores[part][range(len(chosen)), chosen]
+            best = own_scores(scores[part], chosen)
             sure = None if training.probabilities is None else training.probabilities[part][range(len(chosen)), chosen].tolist()
             for row, (position, place) in enumerate(zip(positions[part].tolist(), chosen.tolist(), strict=True)):
                 for _ in range(position - passed):

@@ -15,6 +15,7 @@ from app.waiting import check_waited_for
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation import Agreement, Confusion, Ranking, Reliability, ranked
 from core.model import Model
+from core.one_vs_rest import column_of
 from workers.contract import Label, Version
 
 _CURVES, _CURVE_POINTS = 20, 100
@@ -33,7 +34,7 @@ class Measurer:
         self._confusion = Confusion(len(model.classes))
         self._reliability = None if model.calibration is None else Reliability()
         self._truth: list[NDArray[np.int32]] = []
-        self._scores = KeptScores(file, 1 if len(model.classes) == 2 else len(model.classes), most)
+        self._scores = KeptScores(file, model.n_columns, most)
         self._unseen = Unseen()
         self._documents = 0
 
@@ -93,7 +94,7 @@ class Measurer:
         found = {}
         for code in np.flatnonzero(support).tolist():
             check_waited_for()
-            column = np.array(scores[:, code] if scores.shape[1] > 1 else scores[:, 0])
+            column = np.array(scores[:, column_of(code, scores.shape[1])])
             # of two classes the scores are for the second
             ranking = ranked(-column if scores.shape[1] == 1 and code == 0 else column, truth == code)
             if ranking is not None:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from core.calibration import Calibration, calibrated, calibrated_to_labels
 from core.options import AutoOptions, SvmOptions, TsvmOptions
 from core.progress import Part
-from core.result import Linear, Result, Status
+from core.result import Linear, Result, Status, stopped
 from core.selection import evidence
 from core.selection.bounds import neighbours_offered
 from core.selection.choice import preferred, right
-from core.selection.estimate import LAMBDA, Estimate, concluded, estimate, stopped
+from core.selection.estimate import LAMBDA, Estimate, concluded, estimate
 from core.selection.folds import N_FOLDS
 from core.selection.fractions import refined
 from core.selection.graph import NEIGHBOURS, Graph

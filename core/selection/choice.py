@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.one_vs_rest import labels_of
+
 
 def preferred(likelihoods: Sequence[float]) -> int:
     """The position of the largest log-likelihood of labels that no model was told, in nats: the supervised model's first, the transductive one's,
@@ -16,6 +18,4 @@ def preferred(likelihoods: Sequence[float]) -> int:
 
 def right(scores: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Whether scores of shape (n, n_columns) give each row its class."""
-    if scores.shape[1] == 1:
-        return np.asarray((scores[:, 0] > 0) == (codes == 1))
-    return np.asarray(np.argmax(scores, axis=1) == codes)
+    return np.asarray(labels_of(scores) == codes)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
+from core.one_vs_rest import labels_of, n_classes_of, positives_of
 from core.options import SvmOptions, TsvmOptions
 from core.problem import Problem
 from core.progress import Part
-from core.result import Result, Status
+from core.result import stopped
 from core.selection import evidence
 from core.selection.folds import N_FOLDS
 from core.selection.fractions import Belief, belief_of, centre_of, grid_around, on_simplex
@@ -45,8 +46,8 @@ class Estimate:
 
     def told(self, classes: Sequence[str | int]) -> dict[str, Any]:
         """For a job's report."""
-        positives = classes[1:] if len(classes) == 2 else classes
-        named = {str(label): grounds for label, grounds in zip(positives, self.grounds, strict=True)} if self.grounds else None
+        positives = [str(classes[code]) for code in positives_of(len(classes))]
+        named = dict(zip(positives, self.grounds, strict=True)) if self.grounds else None
         return {
             "class_fractions": {str(label): float(share) for label, share in zip(classes, self.fractions, strict=True)},
             "estimate": named and {"label_counts_used": self.counts_used, "classes": named},
@@ -110,20 +111,15 @@ def _solved(sweeper: Sweeper, study: Study, part: Part, grids: Sequence[Vector])
     return None if stopped(sweeper.run(steps, part)) else paths
 
 
-def stopped(results: Sequence[Result]) -> bool:
-    """Whether the observer asked to stop."""
-    return any(result.status is Status.CANCELLED for result in results)
-
-
 def _ground(problem: Problem, predicted: float, belief: Belief) -> dict[str, float]:
     return {"labeled": problem.labeled_fraction(), "predicted": predicted, "mean": belief.mean, "deviation": float(np.sqrt(belief.variance))}
 
 
 def shares_of(scores: NDArray[np.float64]) -> list[float]:
     """The share of rows, scored with shape (n_rows, n_problems), that goes to the class of each two-class problem."""
-    if scores.shape[1] == 1:
-        return [float(np.mean(scores > 0))]
-    return [float(share) for share in np.bincount(np.argmax(scores, axis=1), minlength=scores.shape[1]) / len(scores)]
+    n_classes = n_classes_of(scores.shape[1])
+    shares = np.bincount(labels_of(scores), minlength=n_classes) / len(scores)
+    return [float(share) for share in shares[positives_of(n_classes)]]
 
 
 def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float) -> Vector:

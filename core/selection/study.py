@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
 from core.options import Drawn
 from core.problem import Problem
 from core.rows import SparseRows
@@ -52,7 +53,7 @@ class Study:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return max(2, len(self.problems))
+        return n_classes_of(len(self.problems))
 
     @property
     def positives(self) -> list[int]:
@@ -73,13 +74,3 @@ class Study:
     def left_out(self) -> NDArray[np.bool_]:
         """The labeled rows that some fold leaves out."""
         return np.asarray(self.folds >= 0)
-
-
-def positives_of(n_classes: int) -> list[int]:
-    """The class that is positive in each two-class problem."""
-    return [1] if n_classes == 2 else list(range(n_classes))
-
-
-def prefixes_of(classes: Sequence[str | int]) -> list[str]:
-    """What the phases of each two-class problem begin with."""
-    return [""] if len(classes) == 2 else [f"class={label}/" for label in classes]

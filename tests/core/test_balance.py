@@ -10,6 +10,7 @@ from scipy.stats import entropy as scipy_entropy
 
 from core import balance
 from core.balance import balanced_beliefs, divergence, entropy, label_gains
+from core.logistic import logistic
 from tests.core.problems import Array
 from tests.reference import annealing as reference
 
@@ -54,13 +55,12 @@ def test_any_guess_of_the_multiplier_ends_at_the_same_beliefs(start: float | Non
 def test_it_is_newton_that_finds_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bisection to the same accuracy takes 33 steps at the least."""
     calls = []
-    inner = balance._logistic
 
-    def counted(gains: Array, multiplier: float, temperature: float) -> Array:
-        calls.append(multiplier)
-        return inner(gains, multiplier, temperature)
+    def counted(powers: Array) -> Array:
+        calls.append(len(powers))
+        return logistic(powers)
 
-    monkeypatch.setattr(balance, "_logistic", counted)
+    monkeypatch.setattr(balance, "logistic", counted)
     for seed in range(30):
         gains, weights = draw(seed, 300)
         balanced_beliefs(gains, weights, 0.35, 0.05 * float(np.abs(gains).max()))
