@@ -213,7 +213,7 @@ def test_a_key_is_never_logged(store: Store, tmp_path: Path, repository: Path) -
 
 
 def scopes_of(path: str, method: str) -> list[str]:
-    """As the README has them, told apart by the path and not by what the application goes by."""
+    """As docs/running.md has them, told apart by the path and not by what the application goes by."""
     if path == "/metrics" or path.endswith("/evaluate"):
         return ["admin", "predict", "train"]
     if path.startswith("/v2/models") or path.endswith(("/predict", "/explain")):

@@ -115,13 +115,24 @@ def test_a_dense_matrix_of_many_slices(gateway: Gateway, order: Literal["C", "F"
     assert made[0]["sha256"] == made[1]["sha256"]
 
 
-def test_the_dense_example_of_the_readme(gateway: Gateway, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    section = (repository / "README.md").read_text().split("## Dense vectors")[1].split("\n## ")[0]
+@pytest.mark.parametrize(
+    ("heading", "file", "media_type", "figures"),
+    [
+        ("Dense vectors", "dense.npz", "application/x-npz", (4, 8, 32)),
+        ("Sparse vectors", "sparse.npz", "application/x-npz", (4, 100, 40)),
+        ("From a table", "from-table.ndjson", NDJSON, (4, None, None)),
+    ],
+)
+def test_the_examples_of_the_page_on_documents(
+    gateway: Gateway, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heading: str, file: str, media_type: str, figures: Any
+) -> None:
+    section = (repository / "docs/documents.md").read_text().split(f"### {heading}\n")[1].split("\n#")[0]
     monkeypatch.chdir(tmp_path)
+    Path("news.csv").write_text('text,label\n"A goal, late",sport\nA vote,politics\n"Two\nlines",\nÜber alles,\n', encoding="utf-8")
     exec(section.split("```python\n")[1].split("```")[0], {})
-    answer = gateway.client.post("/v1/datasets", content=Path("dense.npz").read_bytes(), headers={"content-type": "application/x-npz"})
-    assert answer.json()["classes"] == {"politics": 1, "sport": 1}
-    assert (answer.json()["n_documents"], answer.json()["n_features"], answer.json()["n_nonzeros"]) == (4, 8, 32)
+    answer = gateway.client.post("/v1/datasets", content=Path(file).read_bytes(), headers={"content-type": media_type}).json()
+    assert answer["classes"] == {"politics": 1, "sport": 1}
+    assert (answer["n_documents"], answer["n_features"], answer["n_nonzeros"]) == figures
 
 
 def test_svmlight_as_people_write_it(gateway: Gateway) -> None:

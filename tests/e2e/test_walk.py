@@ -1,50 +1,73 @@
-"""The walk in the README works as it is printed."""
+"""The walks in the README and on the page for Python work as they are printed, and print what they say."""
 
 import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.e2e.service import Service
 from tests.waiting import HANG
 
-PRINTED = "URL=http://127.0.0.1:8000\n"
+PRINTED = "URL=http://127.0.0.1:8000/v1\n"
 
 
 @pytest.fixture
-def commands(repository: Path) -> list[str]:
-    section = (repository / "README.md").read_text().split("## A walk with curl")[1].split("\n## ")[0]
-    return re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+def walk(repository: Path) -> str:
+    return (repository / "README.md").read_text().split("## A walk with curl")[1].split("\n## ")[0]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def rounded(value: Any) -> Any:
+    """As the README prints numbers."""
+    if isinstance(value, float):
+        return round(value, 2)
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list) else value
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the walk needs curl")
-def test_the_walk_works_as_printed(service: Service, commands: list[str], tmp_path: Path) -> None:
-    assert commands[0] == PRINTED
-    script = "set -eu\n" + "echo; echo '# step'\n".join([f"URL={service.url}\n", *commands[1:]])
+def test_the_walk_works_as_printed(service: Service, walk: str, tmp_path: Path) -> None:
+    commands = blocks(walk, "sh")
+    assert commands[0].startswith(PRINTED)
+    script = "set -eu\n" + "echo; echo '# step'\n".join([commands[0].replace(PRINTED, f"URL={service.url}/v1\n"), *commands[1:]])
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HANG, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    _, dataset, events, results, predictions, aliased, explained, evaluated, looped = done.stdout.split("# step\n")
+    _, dataset, trained, found, predicted, explained, evaluated, looped, aliased = done.stdout.split("# step\n")
     assert json.loads(dataset)["n_labeled"] == 2
-    assert '"state":"succeeded"' in events
-    assert '"chosen":{' in events
-    assert {line["id"]: line["label"] for line in map(json.loads, results.splitlines()[:4])} == {
-        "d3": "sport",
-        "d4": "politics",
-        "d5": "sport",
-        "d6": "politics",
-    }
-    assert json.loads(predictions)["labels"] == ["sport", "politics"]
-    assert '"alias":"live"' in aliased
-    assert '"labels":["sport"]' in aliased
+    assert '"state":"succeeded"' in trained
+    assert '"chosen":{' in trained
+    told_labels, told_prediction = blocks(walk, "json")
+    assert [rounded(json.loads(line)) for line in found.split()] == [json.loads(line) for line in told_labels.splitlines()]
+    assert rounded(json.loads(predicted)) == json.loads(told_prediction)
     assert [weights["class"] for weights in json.loads(explained)["weights"]] == ["sport"]
     assert {"cup", "vote"} <= {term["name"] for term in json.loads(explained)["documents"][0]["contributions"]}
     assert json.loads(evaluated)["accuracy"] == 1
-    suggested, relabeled, job = map(json.loads, looped.replace("}{", "}\n{").splitlines())
+    suggested, relabeled, job = map(json.loads, looped.splitlines()[:3])
     assert {document["id"] for document in suggested["suggestions"]} < {"d3", "d4", "d5", "d6"}
     assert (suggested["n_unlabeled"], relabeled["n_labeled"], job["start_from"]) == (4, 4, {"name": "news", "version": 1})
+    alias, by_alias = map(json.loads, aliased.splitlines()[:2])
+    assert (alias, by_alias["version"], by_alias["labels"]) == ({"name": "news", "alias": "live", "version": 1}, 1, ["sport"])
     page = (tmp_path / "evaluation.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "2 of the 2 labeled documents were trained on" in page
+
+
+def test_the_walk_in_python_works_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
+    printed = "".join(blocks((repository / "docs/python.md").read_text(), "python"))
+    assert "http://127.0.0.1:8000" in printed
+    script = printed.replace("http://127.0.0.1:8000", service.url) + "print(json.dumps([labels, answer, vectors]))\n"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HANG, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    labels, prediction, vectors = json.loads(done.stdout.splitlines()[-1])
+    assert {key: label for key, (label, _) in labels.items()} == {"d3": "sport", "d4": "politics", "d5": "sport", "d6": "politics"}
+    assert prediction["labels"] == ["sport"]
+    assert (vectors["n_documents"], vectors["n_labeled"], vectors["n_features"]) == (6, 2, 2**18)
