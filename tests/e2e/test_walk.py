@@ -56,6 +56,7 @@ def test_the_walk_works_as_printed(service: Service, walk: str, tmp_path: Path) 
     assert (suggested["n_unlabeled"], relabeled["n_labeled"], job["start_from"]) == (4, 4, {"name": "news", "version": 1})
     alias, by_alias = map(json.loads, aliased.splitlines()[:2])
     assert (alias, by_alias["version"], by_alias["labels"]) == ({"name": "news", "alias": "live", "version": 1}, 1, ["sport"])
+    assert (tmp_path / "confusion.svg").read_text().startswith("<svg")
     page = (tmp_path / "evaluation.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "2 of the 2 labeled documents were trained on" in page
