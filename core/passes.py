@@ -37,9 +37,10 @@ class Scores(NamedTuple):
 
 
 class Adjoint(NamedTuple):
-    """Wanted and answered: ``Xᵀ weights``."""
+    """Wanted: ``sums += Xᵀ weights``; answered with None."""
 
     weights: Vector
+    sums: Vector
 
 
 class Cut(NamedTuple):
@@ -88,13 +89,21 @@ class Passes:
         """End the threads."""
         self._threads.close()
 
-    def scores(self, request: Scores) -> None:
-        """``X p`` on some rows."""
-        self._over_rows(self._slices, lambda start, stop, _: loops.score_rows(*self._rows[:3], start, stop, *request))
+    def scores(self, request: Scores, alone: bool = False) -> None:
+        """``X p`` on some rows; ``alone``: by the calling thread, while others are at something else."""
+        if alone:
+            self._one_thread(loops.score_rows, *request)
+        else:
+            self._over_rows(self._slices, lambda start, stop, _: loops.score_rows(*self._rows[:3], start, stop, *request))
 
-    def adjoint(self, request: Adjoint) -> Vector:
-        """``Xᵀ weights``."""
-        return self._accumulate(loops.adjoint_rows, *request)
+    def adjoint(self, request: Adjoint, alone: bool = False) -> None:
+        """``sums += Xᵀ weights``; ``alone`` as of scores."""
+        weights, sums = request
+        # clearing and adding up what threads have summed would cost more than to read few rows
+        if alone or np.count_nonzero(weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows:
+            self._one_thread(loops.adjoint_rows, weights, sums)
+        else:
+            sums += self._accumulate(loops.adjoint_rows, weights)
 
     def cut(self, request: Cut) -> Vector:
         """Scores, and the sum of the rows that fall short of the margin."""
@@ -131,6 +140,12 @@ class Passes:
             + [partial(blocks.unpack_scores, space.scores, space.weights, *part, scores) for part in self._parts(rows.n_rows)]
         )
         return list(answers)
+
+    def _one_thread(self, loop: Any, *arguments: Vector) -> None:
+        """All rows by the calling thread."""
+        for bounds in self._slices:
+            loop(*self._rows[:3], bounds[0], bounds[-1], *arguments)
+            self._between()
 
     def _parts(self, length: int) -> list[tuple[int, int]]:
         """A range in as many parts as there are threads."""

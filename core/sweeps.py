@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -145,6 +146,7 @@ class Sweeper:
         self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
         self._tally = Tally() if tally is None else tally
         self._course = _Course(WHOLE, 0)
+        self._telling = Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -186,25 +188,36 @@ class Sweeper:
             self._resume(others, [self._answer(run) for run in others])
 
     def _resume(self, runs: list[_Run], answers: list[Any]) -> None:
-        """Let solvers go on to their next requests, as many at once as there are threads."""
-        works = [partial(run.resume, answer) for run, answer in zip(runs, answers, strict=True)]
-        for first in range(0, len(works), self._passes.n_threads):
-            self._passes.side_by_side(works[first : first + self._passes.n_threads])
+        """Let solvers go on, as many at once as there are threads: several until each wants what takes all threads."""
+        if len(runs) > 1:
+            works = [partial(self._go_on, run, answer) for run, answer in zip(runs, answers, strict=True)]
+            self._passes.side_by_side(works, self._watch)
+        else:
+            for run, answer in zip(runs, answers, strict=True):
+                run.resume(answer)
             self._watch()
 
-    def _answer(self, run: _Run) -> Any:
+    def _go_on(self, run: _Run, answer: Any) -> None:
+        """Let one solver go on by the calling thread, which also does for it what one thread can do."""
+        run.resume(answer)
+        while isinstance(run.request, Adjoint | Scores | Report | Pause) and not self._watch.stopped:
+            run.resume(self._answer(run, alone=True))
+            self._watch()
+
+    def _answer(self, run: _Run, alone: bool = False) -> Any:
+        """What a solver wants; ``alone``: by the calling thread, while others are at something else."""
         match run.request:
             case Report():
                 self._tell(run, run.request)
             case Adjoint(weights):
                 run.passes += _share(weights) / 2
-                return self._passes.adjoint(run.request)
+                self._passes.adjoint(run.request, alone)
             case Cut():
                 run.passes += 1
                 return self._passes.cut(run.request)
             case Scores(_, skipped):
                 run.passes += (1 - _share(skipped)) / 2
-                self._passes.scores(run.request)
+                self._passes.scores(run.request, alone)
             case KernelRange() | KernelSubset() | KernelRows() | KernelSums() | Keep():
                 return self._kernels.answer(run.request, run.prefix)
         return None
@@ -226,10 +239,11 @@ class Sweeper:
         return Result(**{**vars(run.result), "trace": tuple(run.trace), "passes": run.passes})
 
     def _tell(self, run: _Run, report: Report) -> None:
-        run.fraction = max(run.fraction, report.fraction)  # a solver's guess of how far it is may fall; what is told does not
         objective = report.stage_objective if report.objective is None else report.objective
-        self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, self._course.fraction, self._watch.seconds)
-        run.trace.append(self._watch.latest)
+        with self._telling:  # or a thread would tell what another has overtaken
+            run.fraction = max(run.fraction, report.fraction)  # a solver's guess of how far it is may fall; what is told does not
+            self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, self._course.fraction, self._watch.seconds)
+            run.trace.append(self._watch.latest)
 
 
 def _share(weights: Vector) -> float:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from core.result import Status
 from core.semisup.hyperplane import Hyperplanes, Point
 from core.semisup.planes import Planes, Solution
@@ -91,7 +93,8 @@ class Cutting:
             else:
                 point = yield from self._hyperplanes.scored(solution.coefficients)
                 if not planes.moved(point.sides):
-                    pull, settled = (yield Adjoint(self._hyperplanes.weights * point.sides * point.short)), True
+                    pull, settled = np.zeros_like(point.vector), True
+                    yield Adjoint(self._hyperplanes.weights * point.sides * point.short, pull)
             if point.objective < self.best.objective:
                 self.best = point
             yield report._replace(iteration=turn, stage_objective=solution.value, objective=self.best.objective)

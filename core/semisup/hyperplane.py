@@ -45,7 +45,8 @@ class Hyperplanes:
 
     def locate(self) -> Generator[Request, Any, None]:
         """Find the centre."""
-        sums = yield Adjoint(self._averaged)
+        sums = np.zeros(len(self.centre) + 1)
+        yield Adjoint(self._averaged, sums)
         self.centre = sums[:-1]
 
     def nothing(self) -> Point:

@@ -74,7 +74,9 @@ class Planes:
         for k, members in enumerate(self._members):
             weights[rows] = changes * among.those(members)
             if weights[rows].any():
-                self._shift(k, (yield Adjoint(weights)))
+                sums = np.zeros(len(self._centre) + 1)
+                yield Adjoint(weights, sums)
+                self._shift(k, sums)
         self._sides = sides
 
     def solve(self) -> Generator[Request, Any, Solution]:

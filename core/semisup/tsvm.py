@@ -84,7 +84,8 @@ class _Search:
         if self._weight:
             slopes = self.iterate.slopes.copy()
             slopes[self.problem.n_labeled :] = 0.0
-            labeled = yield Adjoint(slopes)
+            labeled = np.zeros_like(self.iterate.pull)
+            yield Adjoint(slopes, labeled)
             self.iterate.pull = labeled + (self.iterate.pull - labeled) * (weight / self._weight)
             self.iterate.slopes[self.problem.n_labeled :] *= weight / self._weight
         self._weight = weight

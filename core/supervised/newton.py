@@ -73,7 +73,7 @@ def adopt(iterate: Iterate, costs: Costs) -> Generator[Request, Any, None]:
     loss_terms(iterate.scores, *costs, slopes, np.empty_like(slopes))
     changes = slopes - iterate.slopes
     if changes.any():
-        iterate.pull += yield Adjoint(changes)
+        yield Adjoint(changes, iterate.pull)
         iterate.slopes = slopes
 
 
@@ -135,4 +135,4 @@ def _advance(iterate: Iterate, step: Step, curvatures: Vector, costs: Costs, rid
     add_scaled(iterate.pull, length, step.pull)
     jumps = np.empty_like(curvatures)
     if changed_slopes(iterate.scores, curvatures, *costs, step.scores, length, iterate.slopes, jumps):
-        iterate.pull += yield Adjoint(jumps)
+        yield Adjoint(jumps, iterate.pull)

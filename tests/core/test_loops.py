@@ -108,7 +108,6 @@ def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
         assert made.n_threads == threads, "too small for threads: the test would not test them"
         for _ in range(2):  # accumulators start anew
             np.testing.assert_allclose(made.product(Product(vector, weights, fused)), X.T @ (weights * scores), rtol=1e-11, atol=1e-12)
-            np.testing.assert_allclose(made.adjoint(Adjoint(weights)), X.T @ weights, rtol=1e-11, atol=1e-12)
         made.scores(Scores(vector, skipped, plain))
     np.testing.assert_allclose(fused, np.where(weights > 0, scores, 0), rtol=1e-12)
     np.testing.assert_allclose(plain, np.where(skipped == 0, scores, 0), rtol=1e-12)
@@ -131,13 +130,30 @@ def test_products_together_are_the_products_alone(threads: int, count: int) -> N
 
 
 @pytest.mark.usefixtures("slices")
+@pytest.mark.parametrize("share", [0.05, 0.6], ids=["few", "many"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_sums_and_scores_are_the_same_by_one_thread(monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float) -> None:
+    """Sums are added to what was there; scores are written where they are not skipped."""
+    rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
+    X, rng = with_bias(dense_of(rows)), np.random.default_rng(8)
+    adjoint = Adjoint(normal(rng, 57) * (rng.random(57) < share), np.full(10, 2.0))
+    scores = Scores(normal(rng, 10), (rng.random(57) < share).astype(float), np.full(57, -9.0))
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        monkeypatch.setattr(passes, "_SERIAL", 100)  # nonzeros: between the two shares
+        made.adjoint(adjoint, alone)
+        made.scores(scores, alone)
+    np.testing.assert_allclose(adjoint.sums, 2 + X.T @ adjoint.weights, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(scores.scores, np.where(scores.skipped == 0, X @ scores.vector, -9.0), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.usefixtures("slices")
 @pytest.mark.parametrize("lengths", [[0] * 9, [0, 0, 500, 0, 1, 2], [1], [300, 1, 1, 1]], ids=str)
 def test_every_row_is_in_exactly_one_chunk(lengths: list[int], threads: int) -> None:
     indptr: NDArray[np.int64] = np.cumsum([5, *lengths])
     rows = SparseRows(indptr, np.zeros(indptr[-1], np.uint32), np.ones(indptr[-1], np.float32), 1)
-    scores, counts = np.zeros(len(lengths)), np.ones(len(lengths))
+    scores, counts, adjoint = np.zeros(len(lengths)), np.ones(len(lengths)), np.zeros(2)
     with closing(Passes(rows, threads, lambda: None)) as made:
-        adjoint = made.adjoint(Adjoint(counts))
+        made.adjoint(Adjoint(counts, adjoint))
         made.scores(Scores(np.array([1.0, 0.5]), np.zeros(len(lengths)), scores))
     np.testing.assert_array_equal(adjoint, [sum(lengths), len(lengths)])
     np.testing.assert_array_equal(scores, np.array(lengths) + 0.5)
@@ -174,4 +190,4 @@ def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole:
     with closing(Passes(whole, 2, lambda: None)) as made:
         main = made._partial
         with pytest.raises(ZeroDivisionError):
-            made.adjoint(Adjoint(np.ones(30)))
+            made.adjoint(Adjoint(np.ones(30), np.zeros(whole.n_features + 1)))
