@@ -1,8 +1,10 @@
 """How much memory a training takes, at most, as far as can be told before it begins. The numbers are measured ones, rounded up."""
 
+from typing import NamedTuple
+
 from core.kernel_options import KernelOptions, RampOptions
 from core.one_vs_rest import n_problems
-from core.options import AutoOptions, BalancedOptions, Cuts3vmOptions, Options, SolverOptions
+from core.options import AutoOptions, BalancedOptions, Cuts3vmOptions, Options, SolverOptions, TextOptions
 from core.problem import SIDE_BY_SIDE
 from core.relaxation_options import CtsvmOptions
 from core.selection.bounds import neighbours_bytes, neighbours_offered
@@ -16,6 +18,38 @@ _PLANES = 64
 """of one two-class problem of cuts3vm: more than half as many, of which the arrays are doubled as they grow"""
 _INVERTED, _SCORED = 8, 16
 """a nonzero: the rows by their columns, of all solvers; the rows that one solver scores, twice"""
+
+
+class _Language(NamedTuple):
+    """What texts have, at most, of collections from 40 kB to 90 MB in English and by Zipf's law; what differs grows by a power (Heaps, 1978)."""
+
+    held: float
+    """bytes held while the terms are found, by bytes of text to the ``power``"""
+    power: float
+    nonzeros: float
+    """by bytes of text"""
+
+
+_LANGUAGES = {1: _Language(2400, 0.6, 0.16), 2: _Language(480, 0.75, 0.26)}
+"""by words of a term"""
+
+
+class Size(NamedTuple):
+    """Of documents that are to be trained on, as far as it is known."""
+
+    n_rows: int
+    n_nonzeros: int
+    n_features: int
+    reading: int = 0
+    """bytes that it takes to make rows of them"""
+
+
+def expected_of_text(n_rows: int, n_bytes: int, options: TextOptions) -> Size:
+    """Of texts of so many bytes in all, before their terms are known: of a language as others are. What is of another is found out in time."""
+    language = _LANGUAGES[options.ngrams]
+    n_nonzeros = int(language.nonzeros * n_bytes)
+    n_terms = min(options.max_terms, n_nonzeros // options.min_documents)
+    return Size(n_rows, n_nonzeros, n_terms, _BASE + int(language.held * n_bytes**language.power))
 
 
 def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzeros: int, n_features: int, n_classes: int) -> int:

@@ -12,10 +12,10 @@ import numpy as np
 import structlog
 
 from core.errors import HalfmoonError
-from core.memory import remedy, training_bytes
+from core.memory import Size, remedy, training_bytes
+from core.options import TextOptions
 from core.registry import algorithm as find_algorithm
 from core.result import Status
-from core.rows import SparseRows
 from core.watch import Stopped, Watch
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
 from workers.datasets import Datasets, Documents
@@ -27,7 +27,7 @@ from workers.models import Models
 from workers.patience import Patience
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.queue import Queue
-from workers.reading import reading
+from workers.reading import reading, size_of, text_remedy
 from workers.reconcile import Reconciler
 from workers.results import store_results, usable
 from workers.storage import Store
@@ -183,8 +183,10 @@ class Attempts:
         parts, codes, began = self._parts, documents.codes, time.monotonic()
         with ExitStack() as stack:
             begun = partial(reading, parts.store, documents.rows, request.text, Watch(heart.observe, began=began), parts.max_job_bytes)
+            check = partial(self._check_memory, request, int(np.count_nonzero(codes >= 0)), len(documents.classes))
+            check(size_of(documents.rows, request.text))
             read = self._patience.insist(lambda: stack.enter_context(begun()), lambda: heart.reason is not None)
-            self._check_memory(request, read.rows, int(np.count_nonzero(codes >= 0)), len(documents.classes))
+            check(size_of(read.rows, None))
             start = None
             if request.start is not None:
                 models = Models(parts.store)
@@ -206,12 +208,14 @@ class Attempts:
         model = replace(training.model, vocabulary=read.vocabulary)
         return replace(training, model=model, warnings=[*read.warnings, *training.warnings])
 
-    def _check_memory(self, request: JobRequest, rows: SparseRows, n_labeled: int, n_classes: int) -> None:
+    def _check_memory(self, request: JobRequest, n_labeled: int, n_classes: int, size: Size) -> None:
         """Raises JobTooLarge for what the kernel would kill halfway."""
-        options = find_algorithm(request.algorithm).options.parse(request.options)
-        needed = training_bytes(options, rows.n_rows, n_labeled, rows.n_nonzeros, rows.n_features, n_classes)
-        if needed > self._parts.max_job_bytes:
-            raise JobTooLarge(needed, self._parts.max_job_bytes, remedy(options, rows.n_rows, n_labeled))
+        options, most = find_algorithm(request.algorithm).options.parse(request.options), self._parts.max_job_bytes
+        if size.reading > most:
+            raise JobTooLarge(size.reading, most, text_remedy(TextOptions.parse(request.text or {}).ngrams))
+        needed = training_bytes(options, size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes)
+        if needed > most:
+            raise JobTooLarge(needed, most, remedy(options, size.n_rows, n_labeled))
 
     def _end(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heart: Heart) -> None:
         """Record how the attempt ends, when the store lets it."""

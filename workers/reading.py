@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.kinds import NamedRows, Rows, TextRows, spans
+from core.memory import Size, expected_of_text
 from core.model import Model
 from core.options import TextOptions
 from core.progress import WHOLE, Part
@@ -26,7 +27,22 @@ _TEXT = Part(0.0, 0.25)
 """of a job is the reading of its text"""
 _SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 20
 _BASE_BYTES = 64 << 20
-_REMEDY = "set text.ngrams to 1, which takes a fraction, or train on fewer documents"
+
+
+def size_of(rows: Rows, options: Mapping[str, int] | None) -> Size:
+    """Of documents before they are read."""
+    match rows:
+        case SparseRows():
+            return Size(rows.n_rows, rows.n_nonzeros, rows.n_features)
+        case NamedRows():
+            return size_of(rows.rows, None)
+        case TextRows():
+            return expected_of_text(rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {}))
+
+
+def text_remedy(ngrams: int) -> str:
+    """What makes the reading of text need less, as the end of a sentence."""
+    return f"{'set text.ngrams to 1, which takes a fraction, or ' if ngrams > 1 else ''}train on fewer documents"
 
 
 class Reading(NamedTuple):
@@ -71,7 +87,7 @@ def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, 
 
     def tell(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
-            raise JobTooLarge(_BASE_BYTES + held, most_bytes, _REMEDY)
+            raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
         watch.latest = watch.latest._replace(phase="terms", fraction=part.at(done))
         watch()
 

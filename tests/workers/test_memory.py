@@ -1,16 +1,22 @@
 """A training that would need more memory than there is does not begin."""
 
+import tracemalloc
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 
 from core.kernel_options import CccpOptions, KernelOptions, RampOptions
-from core.memory import remedy, training_bytes
-from core.options import AnnealingOptions, AutoOptions, Options, SvmOptions, TsvmOptions
+from core.kinds import TextRows
+from core.memory import expected_of_text, remedy, training_bytes
+from core.options import AnnealingOptions, AutoOptions, Options, SvmOptions, TextOptions, TsvmOptions
 from core.relaxation_options import CtsvmOptions
-from tests.workers.conftest import submit
+from core.term_fit import fit_terms
+from tests.workers.conftest import make_dataset, submit
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState
+from workers.datasets import Batch
 from workers.jobs import Jobs
 from workers.memory import usable_memory
 from workers.storage import Store
@@ -86,3 +92,57 @@ def test_what_a_container_is_bounded_to(tmp_path: Path) -> None:
     assert usable_memory(tmp_path) == machine
     (tmp_path / "memory.max").write_text(f"{64 * MIB}\n")
     assert usable_memory(tmp_path) == 64 * MIB
+
+
+@pytest.mark.parametrize(
+    ("name", "ngrams", "n_bytes", "measured", "n_nonzeros"),
+    [
+        ("20 newsgroups", 1, 35_900_000, 34, 2_854_647),
+        ("20 newsgroups", 2, 35_900_000, 94, 6_466_812),
+        ("a tenth of them", 2, 4_100_000, 21, 533_804),
+        ("30,000 reviews", 2, 38_900_000, 82, 9_159_874),
+        ("sentences", 1, 1_200_000, 4, 171_045),
+        ("text messages", 2, 450_000, 3, 112_820),
+        ("by Zipf's law", 1, 87_300_000, 61, 12_436_315),
+        ("by Zipf's law", 2, 87_300_000, 393, 17_410_451),
+        ("a tenth of them", 1, 8_700_000, 33, 1_164_907),
+        ("a tenth of them", 2, 8_700_000, 72, 1_622_173),
+    ],
+)
+def test_what_is_expected_of_text_is_above_what_was_measured(name: str, ngrams: Literal[1, 2], n_bytes: int, measured: int, n_nonzeros: int) -> None:
+    size = expected_of_text(1000, n_bytes, TextOptions(ngrams=ngrams))
+    assert measured <= size.reading / MIB <= 3 * measured + 64 + 16
+    assert n_nonzeros <= size.n_nonzeros <= 2.1 * n_nonzeros
+
+
+@pytest.mark.parametrize("ngrams", [1, 2])
+def test_finding_terms_takes_what_was_expected(ngrams: Literal[1, 2]) -> None:
+    words = [f"w{number}" for number in np.random.default_rng(0).zipf(1.3, 60_000).clip(max=10**6).tolist()]
+    texts = TextRows.of([" ".join(words[start : start + 100]) for start in range(0, len(words), 100)])
+    expected, held = expected_of_text(texts.n_rows, texts.data.nbytes, TextOptions(ngrams=ngrams)).reading, 0
+
+    def between(done: float, bytes_held: int) -> None:
+        nonlocal held
+        held = max(held, bytes_held)
+
+    fit_terms(texts, TextOptions(ngrams=1), lambda done, held: None)  # what is loaded with the first is not counted
+    tracemalloc.start()
+    fit_terms(texts, TextOptions(ngrams=ngrams), between)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held <= peak <= expected
+
+
+@pytest.mark.parametrize(("most", "told"), [(66, "set text.ngrams to 1"), (80, "train on fewer documents")])
+def test_a_job_on_text_that_is_too_large_fails_before_its_terms_are_looked_for(
+    parts: Parts, store: Store, monkeypatch: pytest.MonkeyPatch, most: int, told: str
+) -> None:
+    monkeypatch.setattr("workers.reading.fit_terms", lambda *_, **__: pytest.fail("it has begun"))
+    dataset = make_dataset(store, [Batch(TextRows.of(["some words of a text " * 100] * 1000), ["a", "b", *[None] * 998])])
+    id = submit(store, dataset=dataset.id, algorithm="auto", text={})
+    Attempts(parts._replace(max_job_bytes=most * MIB)).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.error.status, outcome.error.type) == (413, "/problems/job-too-large")
+    assert told in outcome.error.detail

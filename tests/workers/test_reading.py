@@ -24,7 +24,7 @@ from workers.datasets import Batch, Datasets
 from workers.heart import Heart
 from workers.jobs import Jobs
 from workers.models import Models
-from workers.reading import reading
+from workers.reading import reading, size_of
 from workers.storage import Store
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
@@ -170,10 +170,11 @@ def test_texts_without_terms_are_told(store: Store, parts: Parts, options: dict[
 
 
 def test_terms_that_take_too_much_memory_end_the_job(store: Store, parts: Parts) -> None:
-    words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(100)]
-    dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 98])])
-    id = submit(store, dataset=dataset.id)
-    Attempts(parts._replace(max_job_bytes=65 * 2**20)).run(id)
+    words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(200)]
+    dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 198])])
+    most = size_of(TextRows.of(words), {}).reading + 2**19  # words that all differ are more than is expected
+    id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
+    Attempts(parts._replace(max_job_bytes=most)).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
