@@ -12,7 +12,7 @@ from core.options import TextOptions
 from core.terms import TextTerms, key_of, occurrences, tokens_of, words_in
 from core.vocabulary import UNKNOWN, string_bytes
 
-_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 20
+_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
 """of texts counted at once: some hundred milliseconds"""
 _MERGED = 1 << 20
 _COUNT_BYTES = 12
@@ -26,18 +26,22 @@ def fit_terms(texts: TextRows, options: TextOptions, between: Between) -> TextTe
 
     Raises InvalidDocuments if there is none.
     """
-    numbers = _Numbers()
-    counts = _Counts(lambda: between(done, numbers.nbytes + counts.nbytes))
     done, n_bytes = 0.0, max(1, int(texts.indptr[-1] - texts.indptr[0]))
+
+    def tell() -> None:
+        between(done, numbers.nbytes + counts.nbytes)
+
+    numbers, counts = _Numbers(), _Counts(tell)
     for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
         counts.add(_frequencies(*occurrences(tokens_of(texts.between(start, stop), numbers), options.ngrams)))
         done = float(texts.indptr[stop] - texts.indptr[0]) / n_bytes
-        between(done, numbers.nbytes + counts.nbytes)
+        tell()
     keys, frequencies = counts.total()
     often = frequencies >= options.min_documents
     if not often.any():
         raise _nothing(len(keys), texts.n_rows, options)
-    return _chosen(list(numbers), keys[often], frequencies[often], texts.n_rows, options)
+    tell()
+    return _chosen(list(numbers), keys[often], frequencies[often], texts.n_rows, options, tell)
 
 
 def _nothing(n_terms: int, n_rows: int, options: TextOptions) -> InvalidDocuments:
@@ -136,24 +140,34 @@ def _merged(one: _Frequencies, other: _Frequencies) -> _Frequencies:
     return _Frequencies(np.insert(one.keys, fresh, other.keys[~known]), np.insert(rows, fresh, other.rows[~known]))
 
 
-def _chosen(words: list[str], keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions) -> TextTerms:
+def _chosen(
+    words: list[str], keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions, tell: Callable[[], None]
+) -> TextTerms:
     """The terms in their order, given by numbers of words in the order in which these first came."""
-    used, keys = _renumbered(words, keys)
+    used, keys = _renumbered(words, keys, tell)
     order = np.argsort(keys)
     keys, frequencies = keys[order], frequencies[order]
+    tell()
     if len(keys) > options.max_terms:
         kept = np.sort(np.argsort(-frequencies, kind="stable")[: options.max_terms])
         frequencies = frequencies[kept]
-        used, keys = _renumbered(used, keys[kept])
+        tell()
+        used, keys = _renumbered(used, keys[kept], tell)
     return TextTerms(used, keys, np.log((1.0 + n_rows) / (1.0 + frequencies)) + 1.0, options.ngrams)
 
 
-def _renumbered(words: list[str], keys: NDArray[np.uint64]) -> tuple[list[str], NDArray[np.uint64]]:
+def _renumbered(words: list[str], keys: NDArray[np.uint64], tell: Callable[[], None]) -> tuple[list[str], NDArray[np.uint64]]:
     """The words that these terms use, sorted, and the terms by the numbers that the words have there."""
     first, second = words_in(keys)
-    used = np.unique(np.concatenate([first, second[second != UNKNOWN]])).tolist()
-    ordered = sorted(used, key=words.__getitem__)
+    used = np.zeros(len(words) + 1, bool)
+    used[first] = used[second] = True
+    # the last one stands for no word
+    used[-1] = False
+    tell()
+    ordered = sorted(np.flatnonzero(used).tolist(), key=words.__getitem__)
+    tell()
     places = np.full(len(words) + 1, UNKNOWN)
     places[ordered] = np.arange(len(ordered))
-    # the last one stands for no word
-    return [words[number] for number in ordered], key_of(places[first], places[second])
+    found = [words[number] for number in ordered], key_of(places[first], places[second])
+    tell()
+    return found

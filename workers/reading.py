@@ -25,7 +25,7 @@ from workers.storage.trouble import disk
 
 _TEXT = Part(0.0, 0.25)
 """of a job is the reading of its text"""
-_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 20
+_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
 _BASE_BYTES = 64 << 20
 
 
@@ -84,7 +84,6 @@ def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: 
 
 
 def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int) -> Reading:
-
     def tell(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
             raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
