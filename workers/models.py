@@ -48,6 +48,8 @@ class Models:
         self._store = store
         self._versions: dict[tuple[str, int], Version] = {}
         self._dropped: dict[str, set[int]] = {}
+        self._last: dict[str, int] = {}
+        """the highest number known, deleted or not, by name"""
 
     def names(self, limit: int = 50, cursor: str | None = None) -> tuple[list[str], str | None]:
         """At most ``limit`` names of models that have a version, sorted, after ``cursor``, and the cursor of the next page."""
@@ -92,10 +94,10 @@ class Models:
         name, at, alias = reference.partition("@")
         if at:
             return self.version(name, self._alias(name, alias).version)
-        numbers = self._numbers(name)
-        if not numbers:
+        newest = self._newest(name)
+        if newest is None:
             raise NotFound("model", name)
-        return self._read(name, numbers[-1])
+        return self._read(name, newest)
 
     def load(self, version: Version) -> "Model":
         """The model itself, read from its verified files; raises NotFound if it was deleted meanwhile."""
@@ -268,6 +270,20 @@ class Models:
         if not _nameable(name):
             return []
         return sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
+
+    def _newest(self, name: str) -> int | None:
+        """The newest version that is not deleted. All are listed once: numbers have no gaps, so a later one is looked for above the last known."""
+        if not _nameable(name):
+            return None
+        last = self._last.get(name) or max(_numbers_in(self._store.children(f"models/{name}/versions")), default=0)
+        if not last:
+            return None
+        while self._store.exists(_version_key(name, last + 1)):
+            last += 1
+        if len(self._last) >= _CACHED_VERSIONS:
+            self._last.clear()
+        self._last[name] = last
+        return last if not self.deleted(name, last) else max(self._numbers(name), default=None)
 
     def _deleted_numbers(self, name: str) -> set[int]:
         return _numbers_in(self._store.children(f"models/{name}/deleted"))

@@ -37,6 +37,30 @@ def test_references(store: Store) -> None:
     assert models.version("news", 4).number == 4
 
 
+def test_the_newest_of_any_number_of_versions_is_found_without_listing_them(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        publish(store)
+    models, listed, children = Models(store), [], store.children
+
+    def noted(prefix: str) -> list[str]:
+        listed.append(prefix)
+        return children(prefix)
+
+    assert models.resolve("news").number == 3
+    publish(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "children", noted)
+        assert [models.resolve("news").number for _ in range(3)] == [4, 4, 4]
+        assert listed == []
+    Models(store).delete_version("news", 4)
+    assert models.resolve("news").number == 3
+    publish(store)
+    assert models.resolve("news").number == 5
+    Models(store).delete("news")
+    with pytest.raises(NotFound):
+        models.resolve("news")
+
+
 @pytest.mark.parametrize("reference", ["nothing", "news@nothing", "news@", "@news", "", "../news", "news@../x", "a/b", "n" * 200])
 def test_unknown_references(store: Store, reference: str) -> None:
     publish(store)
