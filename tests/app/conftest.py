@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from core.calibration import Calibration
 from core.linear_model import LinearModel
 from core.model import Model
 from core.result import Status
-from tests.waiting import HANG
+from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
 from workers.connect import connect
 from workers.contract import JobState, Outcome, Version
@@ -95,11 +94,8 @@ def serving(settings: GatewaySettings) -> Iterator[int]:
     server = _Server(config)
     thread = threading.Thread(target=_run, args=(server.serve([listening]),))
     thread.start()
-    deadline = time.monotonic() + 20
-    while not server.started:
-        assert thread.is_alive()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    until(lambda: server.started or not thread.is_alive())
+    assert thread.is_alive()
     try:
         yield listening.getsockname()[1]
     finally:
@@ -118,10 +114,10 @@ def start(tmp_path: Path, valkey: Valkey) -> Iterator[Start]:
 
         def start(**changes: Any) -> Gateway:
             root = tmp_path / "store"
-            defaults: dict[str, Any] = {"store_url": f"file://{root}", "redis_url": valkey.url, "redis_seconds": 0.5}
+            defaults: dict[str, Any] = {"store_url": f"file://{root}", "redis_url": valkey.url, "redis_seconds": HANG}
             settings = GatewaySettings(**(defaults | changes))
             port = stack.enter_context(serving(settings))
-            client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30))
+            client = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG))
             return Gateway(client, root, port)
 
         yield start

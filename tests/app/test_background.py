@@ -1,7 +1,6 @@
 """What a gateway does beside answering."""
 
 import threading
-import time
 
 from app.background import Rounds
 from tests.waiting import HANG
@@ -32,9 +31,7 @@ def test_what_fails_keeps_nothing_else_from_being_done() -> None:
 
 def test_the_first_round_comes_soon_and_none_after_the_end() -> None:
     called = threading.Event()
-    start = time.monotonic()
     with Rounds("test", [called.set], 3600):
         assert called.wait(HANG)
-        assert time.monotonic() - start < 3
     called.clear()
     assert not any(thread.name == "test" for thread in threading.enumerate())

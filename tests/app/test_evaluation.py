@@ -1,7 +1,7 @@
 """How good a model is, over HTTP."""
 
 import json
-import time
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from app import scoring
+from app import scoring, waiting
 from core.evaluation import Reliability
 from core.linear_model import LinearModel
 from core.rows import SparseRows
@@ -311,50 +311,56 @@ def test_documents_of_other_kinds(gateway: Gateway, makes: Callable[[], LinearMo
         assert problem_of(gateway.client.post("/v1/models/news/evaluate", json=body), 422)["errors"][0]["field"] == field
 
 
-class Slow:
-    """Makes every batch take its time, and counts them."""
+class Held:
+    """Holds the first batch until it is let go, and counts them."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seconds, self.batches = 0.02, 0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, let_go: Callable[[], bool]) -> None:
+        self.batches = 0
         score = LinearModel.scores_and_unseen
 
-        def slow(model: LinearModel, rows: SparseRows) -> Any:
+        def held(model: LinearModel, rows: SparseRows) -> Any:
             self.batches += 1
-            time.sleep(self.seconds)
+            if self.batches == 1:
+                until(let_go)
             return score(model, rows)
 
-        monkeypatch.setattr(LinearModel, "scores_and_unseen", slow)
+        monkeypatch.setattr(LinearModel, "scores_and_unseen", held)
         monkeypatch.setattr(scoring, "_BATCH_ROWS", 1)
 
 
 def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the next batch after it is known that the client has left; fails if that is never known."""
+
+    def nobody_waits() -> bool:
+        gone = waiting._gone.get()
+        return gone is not None and gone.is_set()
+
     publish(gateway.store)
     body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
     small = gateway.upload([{"indices": [0], "label": "no"}])["id"]
-    slow = Slow(monkeypatch)
+    held = Held(monkeypatch, nobody_waits)
     with pytest.raises(httpx.ReadTimeout):
         gateway.client.post("/v1/models/news/evaluate", json=body, timeout=0.3)
-    begun = time.monotonic()
+    until(lambda: held.batches == 1 and measured(gateway, "halfmoon_scored_datasets") == 0)
     assert evaluate(gateway, {"dataset": small})["accuracy"] == 1
-    # the first would have taken 18 seconds
-    assert time.monotonic() - begun < 9
-    assert 1 < slow.batches < 450
+    assert held.batches == 2
 
 
 def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway = start(max_scored=1)
     publish(gateway.store)
     body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
-    slow = Slow(monkeypatch)
+    go_on = threading.Event()
+    held = Held(monkeypatch, go_on.is_set)
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(evaluate, gateway, body)
-        until(lambda: slow.batches > 0)
+        until(lambda: held.batches > 0)
         answer = gateway.client.post("/v1/models/news/evaluate", json=body)
         assert problem_of(answer, 429)["type"] == "/problems/too-many"
         assert answer.headers["retry-after"]
         assert measured(gateway, "halfmoon_scored_datasets") == 1
         assert evaluate(gateway, {"documents": [{"indices": [0], "label": "no"}]})["accuracy"] == 1
         assert not first.done()
-        slow.seconds = 0
+        go_on.set()
         assert first.result()["labeled"] == 900
     assert measured(gateway, "halfmoon_scored_datasets") == 0

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.storm.proxy import Cut, Proxy
+from tests.waiting import HANG
 
 
 def _echo(connection: socket.socket) -> None:
@@ -42,7 +43,7 @@ def _connected(proxy: Proxy) -> socket.socket:
     parts = urlsplit(proxy.url)
     assert parts.hostname is not None
     assert parts.port is not None
-    return socket.create_connection((parts.hostname, parts.port), timeout=5)
+    return socket.create_connection((parts.hostname, parts.port), timeout=HANG)
 
 
 def _echoes(connection: socket.socket) -> bool:
@@ -76,5 +77,5 @@ def test_in_silence_nothing_comes_and_nobody_is_told(proxy: Proxy) -> None:
                 connection.settimeout(0.2)
                 with pytest.raises(TimeoutError):
                     _echoes(connection)
-        old.settimeout(5)
+        old.settimeout(HANG)
         assert old.recv(100) == b"ping", "what was sent meanwhile comes late, as over a real cable"

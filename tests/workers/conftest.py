@@ -5,9 +5,8 @@ import os
 import resource
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from redis.exceptions import RedisError
 from core.kinds import Rows
 from core.result import Status
 from core.rows import SparseRows
-from tests.waiting import HANG
+from tests.waiting import HANG, until
 from workers.connect import connect
 from workers.contract import Dataset, JobState, Label, Outcome, Publication
 from workers.datasets import Batch, Datasets
@@ -57,15 +56,14 @@ class Valkey:
         command = [valkey_binary(), "--port", "0", "--unixsocket", str(self.socket), "--save", "", "--appendonly", "no", "--dir", str(self._folder)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         client = connect(self.url, HANG)
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                client.ping()
-                client.close()
-                return
-            except (RedisError, OSError):
-                assert time.monotonic() < deadline, "the server does not start"
-                time.sleep(0.01)
+
+        def answers() -> bool:
+            with suppress(RedisError, OSError):
+                return bool(client.ping())
+            return False
+
+        until(answers)
+        client.close()
 
     def kill(self) -> None:
         if self._process is not None:

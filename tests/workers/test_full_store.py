@@ -4,6 +4,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Self
 
 import numpy as np
@@ -12,9 +13,10 @@ import structlog.testing
 
 from core.progress import Observer
 from core.training import Training
-from tests.waiting import HANG
+from tests.waiting import HANG, until
 from tests.workers.attempts import Faked, in_thread, trained
 from tests.workers.conftest import make_dataset, no_file_beyond, submit, two_clouds
+from workers import patience
 from workers.attempt import Attempts, Parts
 from workers.contract import JobState
 from workers.datasets import Datasets
@@ -30,15 +32,26 @@ class Disk:
     def __init__(self, room: int) -> None:
         self._room = room
         self._full = ExitStack()
+        self._waits: list[float] = []
 
     def train(self, observer: Observer) -> Training:
         self._full.enter_context(no_file_beyond(self._room))
         return replace(trained(), unlabeled=np.arange(12, 400), scores=np.zeros((388, 1)))
 
+    def refuses(self) -> None:
+        """Wait until the job has tried in vain and waits, has tried again and waits longer."""
+        until(lambda: len(self._waits) > 1)
+
     def __enter__(self) -> Self:
         # what is logged would go to a file that may not grow either
         self._full.enter_context(structlog.testing.capture_logs())
+        patch = self._full.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(patience, "time", SimpleNamespace(sleep=self._wait))
         return self
+
+    def _wait(self, seconds: float) -> None:
+        self._waits.append(seconds)
+        time.sleep(seconds)
 
     def __exit__(self, *_: object) -> None:
         self._full.close()
@@ -53,8 +66,8 @@ def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, parts: Part
     id = submit_many(store)
     with Disk(room) as disk:
         fake.append(disk.train)
-        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=60.0)).run(id))
-        time.sleep(1.2)
+        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        disk.refuses()
         assert Jobs(store).get(id).state is JobState.RUNNING
         assert parts.live.held(id, 1)
     thread.join(HANG)
@@ -94,8 +107,8 @@ def test_a_cancel_is_heard_while_a_job_waits_for_room(store: Store, parts: Parts
     id = submit_many(store)
     with Disk(1500) as disk:
         fake.append(disk.train)
-        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=60.0)).run(id))
-        time.sleep(0.5)
+        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        disk.refuses()
         Jobs(store).cancel(id)
         parts.live.request_cancel(id)
         thread.join(HANG)
@@ -106,8 +119,8 @@ def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: S
     id = submit_many(store)
     with Disk(3000) as disk:
         fake.append(disk.train)
-        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=60.0)).run(id))
-        time.sleep(0.5)
+        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        disk.refuses()
         Jobs(store).begin(id, "another")
         thread.join(HANG)
     job = Jobs(store).get(id)
@@ -120,7 +133,7 @@ def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(store: Store, tmp_
     key = Datasets(store).get(Jobs(store).get(id).request.dataset).files["values"].key
     path = tmp_path / "store" / key
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    Attempts(parts._replace(store=open_store(f"file://{tmp_path}/store"), store_seconds=60.0)).run(id)
+    Attempts(parts._replace(store=open_store(f"file://{tmp_path}/store"), store_seconds=HANG)).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None

@@ -1,10 +1,13 @@
 """Following jobs: everybody hears of every change, and a job is looked at once however many listen."""
 
 import asyncio
+import time
+from collections.abc import Callable
 
 import pytest
 from redis import Redis
 
+from tests.waiting import HANG
 from tests.workers.conftest import submit, success
 from workers.contract import Job, JobState, Progress
 from workers.errors import NotFound
@@ -20,26 +23,39 @@ async def states(watch: Watch, id: str) -> list[JobState]:
 
 def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
     id, jobs = submit(store), Jobs(store)
-    looks: list[str] = []
+    looks: list[float] = []
+    heard: list[list[JobState]] = [[] for _ in range(50)]
 
     def look(id: str) -> Job:
-        looks.append(id)
+        looks.append(time.monotonic())
         return jobs.get(id)
 
-    async def scene() -> list[list[JobState]]:
-        watch = Watch(look, 0.02)
-        listeners = [asyncio.create_task(states(watch, id)) for _ in range(50)]
-        for step in (lambda: jobs.begin(id, "w"), lambda: jobs.cancel(id), lambda: jobs.finish(id, success(store)), lambda: jobs.publish(id)):
-            await asyncio.sleep(0.1)
-            step()
-        heard = await asyncio.gather(*listeners)
-        assert watch._channels == {}
-        return heard
+    async def listen(watch: Watch, states: list[JobState]) -> None:
+        async for job in watch.follow(id):
+            states += [job.state]
 
-    heard = asyncio.run(scene())
+    async def scene() -> None:
+        watch = Watch(look, 0.02)
+        listeners = [asyncio.create_task(listen(watch, states)) for states in heard]
+        steps: tuple[Callable[[], object], ...] = (
+            lambda: jobs.begin(id, "w"),
+            lambda: jobs.cancel(id),
+            lambda: jobs.finish(id, success(store)),
+            lambda: jobs.publish(id),
+        )
+        for number, step in enumerate(steps, 1):
+            async with asyncio.timeout(HANG):
+                while min(map(len, heard)) < number:
+                    await asyncio.sleep(0.01)
+            step()
+        await asyncio.gather(*listeners)
+        assert watch._channels == {}
+
+    asyncio.run(scene())
     path = [JobState.QUEUED, JobState.RUNNING, JobState.CANCELLING, JobState.RUNNING, JobState.SUCCEEDED]
     assert heard == [path] * 50
-    assert len(looks) < 60
+    # never sooner than 20 ms after the last, however many listen
+    assert len(looks) <= 1 + (looks[-1] - looks[0]) / 0.02
 
 
 def test_a_listener_that_leaves_stops_the_looking(store: Store) -> None:
