@@ -16,7 +16,7 @@ from app.checked import CheckedRoute, PlainRoute
 from app.documented import DOCUMENTS, ENCODING, NAME, json_body, refusals
 from app.events import events_of
 from app.routes.paging import Cursor, Limit
-from app.schemas import JobBody, JobOut, JobPage, LabeledDocument, Point, Trace
+from app.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.services import Has, Services, services_of
 from app.training import submit
 from core.options import TextOptions
@@ -68,20 +68,27 @@ _HEADERS = {
     "RateLimit": {"description": "How many more there may be now.", **_TEXT},
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
-_EVENT = {
-    "type": "object",
-    "description": "Each event; its data are JSON.",
-    "required": ["event", "data"],
-    "properties": {"event": {"enum": ["state", "progress"]}, "data": {"type": "string"}},
-}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "`state` (a job) and `progress` events until the job has ended",
-        "content": {"text/event-stream": {"schema": _EVENT}},
+        "description": "`state` and `progress` events until the job has ended",
+        "content": {
+            "text/event-stream": {
+                "schema": {"type": "string", "description": "Events of which the data are JSON: a Job (`state`) or a Progress (`progress`)."},
+                "example": 'event: progress\ndata: {"fraction":0.5,"phase":"tsvm/stage=8","iteration":3,"objective":0.385}\n\n',
+            }
+        },
     }
 }
 _LINES: dict[int | str, dict[str, Any]] = {
-    200: {"model": LabeledDocument, "description": "One such object a line", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+    200: {
+        "description": "A line for each document that was unlabeled",
+        "content": {
+            "application/x-ndjson": {
+                "schema": {"type": "string", "description": "A LabeledDocument a line."},
+                "example": '{"id":"d3","label":"sport","score":1.102,"probability":0.899}\n',
+            }
+        },
+    }
 }
 
 

@@ -130,6 +130,17 @@ def test_generators_of_clients_find_a_name_for_every_object() -> None:
             assert not isinstance(each.get("default"), dict), (name, field)
 
 
+def test_what_is_no_json_is_described_as_text() -> None:
+    """Else generators of clients take lines or events for one object, and fail at the first answer."""
+    for path, method, operation in operations():
+        for answer in [operation.get("requestBody", {}), *operation["responses"].values()]:
+            for form, media in answer.get("content", {}).items():
+                if not form.endswith("json") or form == "application/x-ndjson":
+                    assert media["schema"]["type"] == "string", (path, method, form)
+    found = {operation["operationId"]: operation for _, _, operation in operations()}
+    assert list(found["download_labels"]["responses"]["200"]["content"]) == ["application/x-ndjson"]
+
+
 def test_the_examples_of_the_contract_are_what_is_sent() -> None:
     answers: tuple[type[Out], ...] = (DatasetOut, JobOut, VersionOut, Prediction, LabeledDocument, ProblemOut)
     shown = {kind.__name__.removesuffix("Out"): kind for kind in answers}
