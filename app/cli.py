@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("warm", help="compile the kernels into the cache, so that a first start is quick")
     command.set_defaults(run=_warm)
 
-    command = commands.add_parser("demo", help="upload real documents, train three models over HTTP and show how they do")
+    command = commands.add_parser("demo", help="upload real vectors and texts, train over HTTP, label what is asked for and show how good it gets")
     command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
     command.add_argument("--key-file", type=Path, help="file with an API key for predict, train and admin, where the service asks for one")
     command.set_defaults(run=_demo)

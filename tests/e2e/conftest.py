@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from app.demo import Documents, load_text
+from app.demo.vectors import Documents, load_vectors
 from tests.e2e.service import Service, large
 
 
 @pytest.fixture(scope="session")
 def text() -> Documents:
-    return load_text(0)
+    return load_vectors(0)
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,17 @@
 """A person's way through the service with real documents: upload, train, labels, predict; and all of it is still there after a restart."""
 
 import io
+import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.demo import Documents, as_npz, demo
+from app.demo import demo
+from app.demo.texts import ASKED, KNOWN, MODULES, as_lines, load_texts
+from app.demo.vectors import Documents, as_npz
 from tests.e2e.service import Service
 
 
@@ -42,5 +47,18 @@ def test_few_labels_in_and_a_model_that_predicts_out(tmp_path: Path, text: Docum
 def test_the_demo_runs_against_a_running_service(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo(service.url) == 0
     shown = capsys.readouterr().out
-    assert all(title in shown for title in ("supervised SVM", "transductive SVM", "deterministic annealing"))
-    assert [model["name"] for model in service.get("/v1/models")["models"]] == ["text-da", "text-svm", "text-tsvm"]
+    assert all(title in shown for title in ("supervised SVM", "transductive SVM", "deterministic annealing", "auto, again"))
+    assert [model["name"] for model in service.get("/v1/models")["models"]] == ["functions", "vectors-da", "vectors-svm", "vectors-tsvm"]
+    evaluated = [re.findall(r"[\d.]+", line) for line in shown.split("Evaluated on")[1].splitlines() if "%" in line]
+    (_, of_few, before, *_), (_, of_more, after, *_) = evaluated[1:]
+    assert (int(of_few), int(of_more)) == (4 * KNOWN, 4 * KNOWN + ASKED)
+    assert float(after) < float(before)
+    assert "Why the first is of" in shown
+
+
+def test_the_texts_of_the_demo_are_those_of_functions() -> None:
+    texts = load_texts()
+    assert {text.id for text in texts.pool} & {text.id for text in texts.kept_back} == set()
+    labels = [json.loads(line).get("label") for line in as_lines(texts).splitlines()]
+    assert Counter(label for label in labels if label) == dict.fromkeys(MODULES, KNOWN)
+    assert all(text.id.startswith(f"{text.label}.") and not re.search("^-{3}", text.text, re.MULTILINE) for text in texts.pool)
