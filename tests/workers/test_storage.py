@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.conftest import make_s3, s3_options
+from core.kinds import NamedRows
+from tests.workers.conftest import make_dataset, make_s3, rows, s3_options
 from workers.contract import File
+from workers.datasets import Batch, Datasets
 from workers.errors import StoreFull, StoreUnavailable
 from workers.storage import KeyMissing, Store, open_store
 from workers.storage.folder import FolderStore
@@ -224,3 +226,16 @@ def test_the_cache_is_bounded_and_fetches_again(s3_endpoint: str, tmp_path: Path
     assert sum(path.stat().st_size for path in cached.iterdir()) <= 2500
     assert [store.local(file).read_bytes()[0] for file in files] == [0, 1, 2, 3]
     assert sum(path.stat().st_size for path in cached.iterdir()) <= 2500
+
+
+def test_what_was_opened_can_be_read_whatever_becomes_of_the_local_copies(s3_endpoint: str, tmp_path: Path) -> None:
+    """A job reads names and ids long after it has opened them; meanwhile others may fill the cache."""
+    store = make_s3(s3_endpoint, tmp_path, cache_bytes=1)
+    named = NamedRows(rows({0: 1.0}, {0: 1.0, 1: 2.0}), ["first", "second\r"])
+    dataset = make_dataset(store, [Batch(named, ["a", None], ["one\n", "zwölf"])])
+    documents = Datasets(store).open(dataset.id)
+    make_dataset(store)
+    assert isinstance(documents.rows, NamedRows)
+    assert list(documents.rows.names) == ["first", "second\r"]
+    assert list(documents.ids) == ["one\n", "zwölf"]
+    assert documents.ids.at([1]) == ["zwölf"]

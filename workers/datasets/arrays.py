@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, Self
@@ -54,6 +55,12 @@ def open_array(path: Path) -> NDArray[Any]:
     mode: Literal["r"] | None = None if path.stat().st_size == _HEADER_BYTES else "r"
     array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
     return array
+
+
+def open_bytes(path: Path) -> mmap | bytes:
+    """The bytes of any file, memory-mapped as those of an array."""
+    with path.open("rb") as file:
+        return mmap(file.fileno(), 0, access=ACCESS_READ) if path.stat().st_size else b""
 
 
 def chunks(array: NDArray[Any], length: int = 1 << 20) -> Iterator[NDArray[Any]]:

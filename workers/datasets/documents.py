@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.kinds import NamedRows, Rows, TextRows
 from core.rows import SparseRows
 from workers.contract import Dataset, Label
-from workers.datasets.arrays import open_array
+from workers.datasets.arrays import open_array, open_bytes
 from workers.datasets.ids import Ids
 from workers.storage import Store
 
@@ -28,10 +28,10 @@ class Documents(NamedTuple):
 
 
 class StoredNames(Sequence[str]):
-    """The names of a dataset's features by column, read when the first is asked for."""
+    """The names of a dataset's features by column, made when the first is asked for of lines that are kept."""
 
     def __init__(self, path: Path, count: int) -> None:
-        self._path = path
+        self._lines = open_bytes(path)
         self._count = count
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class StoredNames(Sequence[str]):
 
     @cached_property
     def _names(self) -> list[str]:
-        return msgspec.json.Decoder(str).decode_lines(self._path.read_bytes())
+        return msgspec.json.Decoder(str).decode_lines(self._lines)
 
 
 def open_documents(store: Store, dataset: Dataset) -> Documents:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
+from mmap import mmap
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import MAX_TEXT
-from workers.datasets.arrays import ArrayFile, open_array
+from workers.datasets.arrays import ArrayFile, open_array, open_bytes
 
 _BLOCK = 10_000
+_BLOCK_BYTES = 1 << 16
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(str).decode
 
@@ -90,38 +92,44 @@ def _encodable(text: str) -> bool:
 
 
 class Ids:
-    """The ids in order of their documents; iterating reads the file and holds one line at a time."""
+    """The ids in order of their documents, of a file that may be removed once it is open; iterating holds a block of it at a time."""
 
     def __init__(self, path: Path | None, count: int) -> None:
-        self._path = path
+        self._data = None if path is None else open_bytes(path)
         self._count = count
 
     @property
     def positional(self) -> bool:
         """Whether every id is its document's position."""
-        return self._path is None
+        return self._data is None
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[str]:
-        if self._path is None:
-            yield from (str(position) for position in range(self._count))
-            return
-        with self._path.open("rb") as file:
-            yield from map(_decode, file)
+        if self._data is None:
+            return (str(position) for position in range(self._count))
+        return map(_decode, _lines(self._data))
 
     def at(self, positions: Sequence[int]) -> list[str]:
         """The ids of the documents at ascending positions; lines of others are passed over as they are."""
-        if self._path is None:
+        if self._data is None:
             return [str(position) for position in positions]
         found: list[str] = []
-        with self._path.open("rb") as file:
-            passed = 0
-            for position in positions:
-                found.append(_decode(next(islice(file, position - passed, None))))
-                passed = position + 1
+        lines, passed = _lines(self._data), 0
+        for position in positions:
+            found.append(_decode(next(islice(lines, position - passed, None))))
+            passed = position + 1
         return found
+
+
+def _lines(data: mmap | bytes) -> Iterator[bytes]:
+    """Lines of JSON, in which nothing else is an end of a line."""
+    start = 0
+    while start < len(data):
+        stop = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)
+        yield from data[start:stop].splitlines()
+        start = stop
 
 
 def _positions(start: int, stop: int) -> list[str]:
