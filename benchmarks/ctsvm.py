@@ -104,14 +104,19 @@ def general() -> str:
 
 
 def _run(n: int, most: float = math.inf) -> tuple[float, Training, float]:
-    """Seconds, at most about ``most``, what was trained, and the longest silence."""
+    """Seconds, at most about ``most``, what was trained, and the longest silence; each step is told."""
     X, y = banana(n, 0)
     codes = np.full(n, -1, np.int32)
     codes[: min(20, n // 2)] = y[: min(20, n // 2)] > 0
     heard: list[float] = []
+    steps = [-1]
 
-    def observer(_: TracePoint) -> bool:
+    def observer(point: TracePoint) -> bool:
         heard.append(time.perf_counter())
+        if point.iteration > steps[-1]:
+            steps.append(point.iteration)
+            told = f"n = {n:,}, step {steps[-1]}: {heard[-1] - heard[0]:.1f} s, gap {point.stage_objective:.1e}, bound {point.objective:.6f}"
+            print(told, file=sys.stderr, flush=True)
         return heard[-1] - heard[0] > most
 
     rows = rows_of(X)

@@ -1,5 +1,6 @@
 """The convex relaxation against a general solver, against the problem that it relaxes, and through the front door."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from core.errors import InvalidOption
 from core.problem import Problem
@@ -24,6 +26,13 @@ from tests.reference.relaxation import Given, best_labeling, dual_value, soft_op
 
 HARD = np.inf
 BALANCED = 0.1
+
+
+@pytest.fixture(autouse=True)
+def one_thread_of_blas() -> Iterator[None]:
+    """As in a training: those of NumPy's and of SciPy's would wait for each other's cores."""
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 def kernel_matrix(name: str, X: Array) -> Matrix:
