@@ -7,7 +7,7 @@ from core.one_vs_rest import n_problems
 from core.options import AutoOptions, BalancedOptions, Cuts3vmOptions, Options, SolverOptions, TextOptions
 from core.problem import SIDE_BY_SIDE
 from core.relaxation_options import CtsvmOptions
-from core.selection.bounds import neighbours_bytes, neighbours_offered
+from core.selection.bounds import mixture_bytes, mixture_offered, neighbours_bytes, neighbours_offered
 
 _BASE = 64 << 20
 _REORDERED = 32
@@ -64,6 +64,8 @@ def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzero
         rows += _REORDERED * n_nonzeros
     if isinstance(options, AutoOptions) and neighbours_offered(n_documents, seen, n_nonzeros):
         rows += neighbours_bytes(n_documents, seen, n_classes)
+    if isinstance(options, AutoOptions) and mixture_offered(n_documents, seen, n_nonzeros, n_classes):
+        rows += mixture_bytes(n_documents, seen, n_classes)
     together = min(n_problems(n_classes), SIDE_BY_SIDE)
     problems = (SIDE_BY_SIDE if compared else together) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     own = together * _own_bytes(options, n_documents, n_nonzeros, seen)

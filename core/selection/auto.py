@@ -13,12 +13,13 @@ from core.options import AutoOptions, SvmOptions, TsvmOptions
 from core.progress import Part
 from core.result import Linear, Result, Status, stopped
 from core.selection import evidence
-from core.selection.bounds import neighbours_offered
-from core.selection.choice import preferred, right
-from core.selection.estimate import LAMBDA, Estimate, concluded, estimate
+from core.selection.bounds import mixture_offered, neighbours_offered
+from core.selection.choice import preferred, right, weights_of
+from core.selection.estimate import LAMBDA, Estimate, averaged, concluded, estimate
 from core.selection.folds import N_FOLDS
 from core.selection.fractions import refined
 from core.selection.graph import NEIGHBOURS, Graph
+from core.selection.mixture import Mixture
 from core.selection.path import Supervised
 from core.selection.study import Study
 from core.semisup.tsvm import tsvm
@@ -27,11 +28,16 @@ from core.sweeps import Steps, Stopped, Sweeper
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """of the supervised model, on rows of mean square norm 1"""
-_TUNED, _ESTIMATED = 0.05, 0.85
-"""share of the work that is done when λ of the supervised model is found, and when the fractions are"""
+_TUNED, _ESTIMATED, _COMPARED = 0.05, 0.75, 0.85
+"""share of the work that is done when λ of the supervised model is found, when the fractions are, and when all that may be chosen is known"""
 _SCALES = 1e12
 """of the features, this or its inverse, up to which the distances of rows as they came are within float32 with digits to spare"""
-_NAMES = {"svm": "the supervised model", "tsvm": "the transductive one", "graph": "labels spread among neighbours"}
+_NAMES = {
+    "svm": "the supervised model",
+    "tsvm": "the transductive one",
+    "graph": "labels spread among neighbours",
+    "mixture": "a mixture of the classes",
+}
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,12 @@ class Candidate(NamedTuple):
     found: Estimate | None = None
     """the fractions of the classes that it goes by; None if it knows of none"""
     graph: Graph | None = None
+    mixture: Mixture | None = None
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """shape (n_labeled, n_problems): the held-out scores as they judge, each for a class against all others."""
+        return self.held_out if self.mixture is None else self.mixture.margins
 
 
 def choose(
@@ -72,11 +84,12 @@ def choose(
     Stopped.
 
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
-    taken, with the fractions that core.selection.estimate finds. Where neighbours mean something, labels that spread among them are taken if
-    those left out are likelier by them than by both. Raises Stopped, and ModelTooLarge.
+    taken, with the fractions that core.selection.estimate finds. Where neighbours mean something, labels that spread among them, and where
+    documents can be draws of terms, a mixture of the classes, are taken if those left out are likelier by them than by all others. The fractions are
+    those that the candidates find, each believed as far as it makes the labels left out likely. Raises Stopped, and ModelTooLarge.
     """
     n_unlabeled = study.problems[0].n_unlabeled
-    supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _ESTIMATED))
+    supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _COMPARED))
     if supervised is None:
         return None
     candidates, found = [supervised], None
@@ -85,9 +98,14 @@ def choose(
         if found is None:
             return None
         candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, between)]
+        if _drawn_of_terms(study):
+            mixture = Mixture.of(sweeper, study, found.grids, given, Part(_ESTIMATED, _COMPARED))
+            if mixture is None:
+                return None
+            candidates.append(Candidate("mixture", None, mixture.found.held_out, mixture.found, mixture=mixture))
+        found = found if given is not None else _together(study, candidates)
     best, why, held_out = judged(study, candidates)
-    found = best.found or found
-    results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, options), strict=True)), Part(_ESTIMATED, 1.0))
+    results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, found, options), strict=True)), Part(_COMPARED, 1.0))
     calibration = _calibration(study, best.held_out, results, found, between)
     if calibration is None:
         results = [replace(result, status=Status.CANCELLED) for result in results]
@@ -126,7 +144,7 @@ def tuned(sweeper: Sweeper, study: Study, part: Part) -> Candidate | None:
 def likelihood(study: Study, candidate: Candidate) -> float:
     """Log-likelihood of the labels left out, summed over the two-class problems that leave out labels of both sides."""
     known, total = study.left_out, 0.0
-    for problem, scores in zip(study.problems, candidate.held_out.T, strict=True):
+    for problem, scores in zip(study.problems, candidate.margins.T, strict=True):
         if len(np.unique(problem.y[known])) == 2:
             total += float(evidence.from_held_out(scores[None, known], problem.y[known])[0])
     return total
@@ -140,7 +158,7 @@ def judged(study: Study, candidates: Sequence[Candidate]) -> tuple[Candidate, st
         return candidates[0], "there are no unlabeled documents", None
     likelihoods = [likelihood(study, candidate) for candidate in candidates]
     best = preferred(likelihoods)
-    rights = [right(candidate.held_out[known], codes) for candidate in candidates]
+    rights = [right(candidate.margins[known], codes) for candidate in candidates]
     told = {"labels": len(codes), "folds": N_FOLDS} | {
         candidate.algorithm: {"log_likelihood": each, "right": int(np.count_nonzero(hits))}
         for candidate, each, hits in zip(candidates, likelihoods, rights, strict=True)
@@ -167,6 +185,13 @@ def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | N
     return [Candidate("graph", None, spread.held_out, spread, graph)]
 
 
+def _drawn_of_terms(study: Study) -> bool:
+    """Whether documents can be taken for draws of terms."""
+    rows = study.prepared.rows
+    offered = mixture_offered(rows.n_rows, rows.n_features, rows.n_nonzeros, study.n_classes) and not study.prepared.equalised
+    return offered and float(rows.values.min(initial=0.0)) >= 0
+
+
 def _calibration(
     study: Study, held_out: NDArray[np.float64], results: Sequence[Result], found: Estimate | None, between: Callable[[], None]
 ) -> Calibration | None:
@@ -181,11 +206,19 @@ def _calibration(
         return None
 
 
-def _solvers(study: Study, best: Candidate, options: AutoOptions) -> list[Callable[[], Steps]]:
-    if best.found is None:
+def _together(study: Study, candidates: Sequence[Candidate]) -> Estimate:
+    """The fractions of all candidates that find any, each believed as far as it makes the labels left out likely."""
+    finding = [(candidate.found, likelihood(study, candidate)) for candidate in candidates if candidate.found is not None]
+    return averaged([found for found, _ in finding], weights_of([each for _, each in finding]))
+
+
+def _solvers(study: Study, best: Candidate, found: Estimate | None, options: AutoOptions) -> list[Callable[[], Steps]]:
+    if found is None or best.algorithm == "svm":
         assert best.ridge is not None
         return [partial(svm, problem, SvmOptions(lambda_=best.ridge, tolerance=options.tolerance)) for problem in study.problems]
-    fractions = [float(fraction) for fraction in best.found.fractions[study.positives]]
+    fractions = [float(fraction) for fraction in found.fractions[study.positives]]
+    if best.mixture is not None:
+        return [partial(best.mixture.steps, positive, found.fractions) for positive in study.positives]
     if best.graph is not None:
         return [partial(best.graph.steps, column, fraction) for column, fraction in enumerate(fractions)]
     return [
@@ -206,6 +239,7 @@ def _tried(study: Study, classes: Sequence[str | int], candidate: Candidate) -> 
     """For the report."""
     if candidate.found is None:
         return {"algorithm": candidate.algorithm, "lambda": list(LAMBDAS), "best_lambda": candidate.ridge}
-    own = {"neighbours": NEIGHBOURS} if candidate.graph else {"lambda": candidate.ridge, "lambda_u": 1.0}
+    own: dict[str, Any] = {"lambda": candidate.ridge, "lambda_u": 1.0} if candidate.ridge is not None else {}
+    own |= {"neighbours": NEIGHBOURS} if candidate.graph else {}
     grids = zip([str(classes[positive]) for positive in study.positives], candidate.found.grids, strict=True)
     return {"algorithm": candidate.algorithm, **own, "fractions": dict(grids)}

@@ -1,5 +1,8 @@
 """Where neighbours are looked for, and what that takes; loads nothing, for whoever only estimates memory."""
 
+_MOST_BELIEFS = 20_000_000
+"""documents and terms, times classes, that a mixture is learned of at most"""
+
 LANDMARKS = 2_000
 """documents that a model of the graph keeps, at most"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
@@ -16,3 +19,13 @@ def neighbours_offered(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
 def neighbours_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
     """Bytes of the rows as a dense matrix and its copy, of distances at a time, of beliefs, and of the kernel matrix of the landmarks."""
     return 8 * n_rows * n_features + (64 << 20) + 8 * 5 * 4 * n_classes * n_rows + 24 * min(n_rows, LANDMARKS) ** 2
+
+
+def mixture_offered(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> bool:
+    """Whether such rows can be taken for draws of terms, as far as their number tells, and that in bearable memory; values below 0 cannot be."""
+    return n_nonzeros < _DENSE * n_rows * n_features and n_classes * (n_rows + n_features) <= _MOST_BELIEFS
+
+
+def mixture_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
+    """Bytes of logits, beliefs and what they are made from, and of the terms of two runs, one of which is at its end."""
+    return 8 * n_classes * (7 * n_rows + 4 * n_features)

@@ -1,7 +1,7 @@
 """Class fractions of the unlabeled documents, estimated from all evidence there is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -82,14 +82,16 @@ def estimate(sweeper: Sweeper, study: Study, part: Part, given: Vector | None = 
     return concluded(study, paths, predicted, given)
 
 
-def concluded(study: Study, paths: Sequence[Sequence[Path]], predicted: Sequence[float], given: Vector | None = None) -> Estimate:
+def concluded(
+    study: Study, paths: Sequence[Sequence[Path]], predicted: Sequence[float], given: Vector | None = None, swallowing: bool = True
+) -> Estimate:
     """What paths say, for each two-class problem those without each fold and last that with all labels, with the shares that are
-    ``predicted`` without regard to fractions."""
+    ``predicted`` without regard to fractions: ``swallowing`` if classes of more labels get more of them."""
     tried = [several[-1].fractions.tolist() for several in paths]
     if given is not None:
         return Estimate(given, np.column_stack([held_out_scores(several, study.folds)[0] for several in paths]), tried, [], False)
     beliefs = [
-        belief_of(several[-1].fractions, _evidence(problem, several, study, share))
+        belief_of(several[-1].fractions, _evidence(problem, several, study, share, study.even or not swallowing))
         for problem, several, share in zip(study.problems, paths, predicted, strict=True)
     ]
     fractions = np.array([1 - beliefs[0].mean, beliefs[0].mean]) if study.n_classes == 2 else on_simplex(beliefs)
@@ -97,6 +99,19 @@ def concluded(study: Study, paths: Sequence[Sequence[Path]], predicted: Sequence
     held_out = np.column_stack([scores_at(several, study.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
     grounds = [_ground(*known) for known in zip(study.problems, predicted, beliefs, strict=True)]
     return Estimate(fractions, held_out, tried, grounds, study.informative)
+
+
+def averaged(estimates: Sequence[Estimate], weights: Vector) -> Estimate:
+    """Several estimates as one, believed as the weights say that sum to 1; everything but fractions, means and deviations is that of the first
+    among those believed most."""
+    best = estimates[int(np.argmax(weights))]
+    fractions = weights @ np.array([each.fractions for each in estimates])
+    grounds = []
+    for place, ground in enumerate(best.grounds):
+        means, deviations = (np.array([each.grounds[place][name] for each in estimates]) for name in ("mean", "deviation"))
+        mean = float(weights @ means)
+        grounds.append({**ground, "mean": mean, "deviation": float(np.sqrt(weights @ (deviations**2 + (means - mean) ** 2)))})
+    return replace(best, fractions=fractions, grounds=grounds)
 
 
 def _solved(sweeper: Sweeper, study: Study, part: Part, grids: Sequence[Vector]) -> list[list[Path]] | None:
@@ -122,13 +137,13 @@ def shares_of(scores: NDArray[np.float64]) -> list[float]:
     return [float(share) for share in shares[positives_of(n_classes)]]
 
 
-def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float) -> Vector:
-    """All of it, added up; what is not a number (of values that overflow) says nothing."""
+def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float, near: bool) -> Vector:
+    """All of it, added up; what is not a number (of values that overflow) says nothing. ``near``: the prediction is near the truth."""
     full, known, y = paths[-1], study.left_out, problem.y
     terms = [
         evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, study.informative),
-        evidence.from_prediction(full.fractions, predicted, even=study.even),
-        evidence.from_separation(full.fractions, full.objectives),
+        evidence.from_prediction(full.fractions, predicted, near),
+        evidence.from_separation(full.fractions, full.objectives, study.n_classes),
     ]
     if len(np.unique(y[known])) == 2:
         expected = 0.5 if study.informative else 1 / study.n_classes  # counts that are informative have said it already

@@ -46,14 +46,15 @@ def from_counts(fractions: Vector, count: int, total: int, n_classes: int, infor
     return np.asarray(positive * np.log(fractions) + negative * np.log1p(-fractions))
 
 
-def from_prediction(fractions: Vector, predicted: float, even: bool) -> Vector:
-    """What the supervised model predicts, told as many labels of each class (``even``) or not.
+def from_prediction(fractions: Vector, predicted: float, near: bool) -> Vector:
+    """What a model predicts that was not asked for any fraction: a supervised one ``near`` the truth after as many labels of each class only.
 
     Even labels leave no class an advantage, so that the shares are near the truth, but for outliers: a threshold that few labels put into the
     midst of all scores. So the law is Student's with three degrees of freedom. Uneven ones make the classes of many labels swallow the others.
+    The shares of a mixture, of which the labels say nothing, are near either way.
     """
     off = logit(fractions) - logit(np.clip(predicted, LEAST, 1 - LEAST))
-    if even:
+    if near:
         return np.asarray(-0.5 * (_FREEDOM + 1) * np.log1p((off / _EVEN_ERROR) ** 2 / _FREEDOM))
     return np.asarray(-0.5 * (off / _UNEVEN_ERROR) ** 2)
 
@@ -70,11 +71,12 @@ def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
     return np.asarray(-(weights * np.logaddexp(0.0, -y * (SLOPE * scores - logit(expected)))).sum(axis=1))
 
 
-def from_separation(fractions: Vector, objectives: Vector) -> Vector:
+def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:
     """How well the unlabeled documents fall apart at each fraction, shape (n,).
 
     J of a solution without features, the best constant score, is ``2 r (1 − r)`` on unlabeled rows whose labels are fixed; J over that is the share
     that the solution leaves unexplained, at equal footing for all r where J itself falls towards r = 0 and 1. As the log-likelihood of
-    a normal model: ``−WORTH log share``.
+    a normal model: ``−WORTH log share``. It is an argument about two clusters; of more classes the rest is many, and they share its worth as they
+    share that of the prior.
     """
-    return np.asarray(-WORTH * np.log(objectives / (2.0 * fractions * (1.0 - fractions))))
+    return np.asarray(-WORTH * 2.0 / n_classes * np.log(objectives / (2.0 * fractions * (1.0 - fractions))))

@@ -1,0 +1,164 @@
+"""A mixture of the classes: every document as so many draws of the terms of its class, and the classes of the unlabeled ones as what is not known.
+
+Few labels start it, and the unlabeled documents tell which terms go together and how large the classes are: of short texts it knows both better
+than a margin does. Where a class is many topics it is wrong, and labels left out say so.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from core.progress import Part
+from core.result import Linear, Result, Status
+from core.selection.estimate import Estimate, concluded, stopped
+from core.selection.folds import N_FOLDS
+from core.selection.fractions import refined
+from core.selection.path import Path
+from core.selection.study import Study
+from core.sweeps import Adjoint, Report, Request, Scores, Steps, Stopped, Sweeper
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_WORTH = 10.0
+"""how many average documents are added to those of each class, so that no term is impossible: about as many as are labeled"""
+_SETTLED, _STEPS = 1e-3, 200
+"""the share of the documents that still change their class when it has converged, and how many rounds there are at most"""
+_LEAST, _RARE = 1e-300, 1e-9
+"""of a sum that is to have a logarithm, and of a class's share"""
+
+
+class Learning:
+    """One run of expectation maximisation, with or without the labels of a fold.
+
+    Objective: the mean over the documents of the negative log-posterior ``−Σ_labeled θ_y·x − Σ_unlabeled log Σ_c π_c exp(θ_c·x) − worth Σ_c θ_c·m
+    − Σ_c log π_c`` over the logarithms θ_c of each class's shares of the terms and the classes' shares π of the unlabeled documents; m is the mean
+    document.
+    Stopping rule: beliefs that move by less than a thousandth on average.
+    Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, 2000, sections 3 and 4; the rows are
+    of mean square norm 1 instead of counts, which are too sure of themselves, the labels say nothing of π, as they may have been picked, and
+    the smoothing is by the mean document.
+    """
+
+    def __init__(self, study: Study, fold: int) -> None:
+        """Without the labels of this fold; with all if there is no such fold."""
+        self.n_labeled, n_rows, n_classes = len(study.codes), study.prepared.rows.n_rows, study.n_classes
+        self.terms: Matrix = np.zeros((n_classes, study.prepared.rows.n_features + 1))
+        """θ, and a last column of zeros for the bias"""
+        self.logits: Matrix = np.zeros((n_classes, n_rows))
+        """θ_c·x of all rows"""
+        self.shares: Vector = np.full(n_classes, 1 / n_classes)
+        """π"""
+        self._weights: Matrix = np.zeros((n_classes, n_rows))
+        told = np.flatnonzero(study.folds != fold)
+        self._weights[study.codes[told], told] = 1.0
+        self._told = told
+        self.objective = np.nan
+        self.status = Status.ITERATION_LIMIT
+
+    def steps(self) -> Steps:
+        """Expectation and maximisation in turn; the result is only how it ended."""
+        try:
+            mean = yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]))
+            for number in range(_STEPS):
+                for place in range(len(self.terms)):
+                    yield from self._maximise(place, mean[:-1])
+                moved = self._expect(mean[:-1])
+                yield Report("mixture", number, self.objective, None, (number + 1) / _STEPS)
+                if moved < _SETTLED:
+                    self.status = Status.CONVERGED
+                    break
+        except Stopped:
+            self.status = Status.CANCELLED
+        return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
+
+    def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
+        """The shares of the terms in one class, and what they make of all rows."""
+        sums = yield Adjoint(self._weights[place])
+        counts = np.maximum(sums[:-1] + _WORTH * mean, _LEAST)
+        self.terms[place, :-1] = np.log(counts) - np.log(counts.sum())
+        yield Scores(self.terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
+
+    def _expect(self, mean: Vector) -> float:
+        """The objective, new beliefs of the unlabeled rows and new shares of the classes; by how much the beliefs have moved on average."""
+        joint = self.logits[:, self.n_labeled :] + np.log(self.shares)[:, None]
+        totals = logsumexp(joint, axis=0)
+        known = float((self.logits[:, self._told] * self._weights[:, self._told]).sum())
+        prior = _WORTH * float((self.terms[:, :-1] @ mean).sum()) + float(np.log(self.shares).sum())
+        self.objective = -(known + float(totals.sum()) + prior) / self.logits.shape[1]
+        beliefs: Matrix = np.exp(joint - totals)
+        before = self._weights[:, self.n_labeled :]
+        moved = np.abs(beliefs - before).sum() / 2 / max(1, beliefs.shape[1])
+        self._weights[:, self.n_labeled :] = beliefs
+        self.shares = np.asarray((beliefs.sum(axis=1) + 1) / (beliefs.shape[1] + len(beliefs)))
+        return float(moved)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What the runs came to."""
+
+    learned: Learning
+    """with all labels"""
+    size: float
+    """mean size of the log-odds of a class against the others, over classes and unlabeled rows: what all scores are divided by"""
+    found: Estimate
+    """the fractions; its held-out scores are those of a model's columns"""
+    margins: Matrix
+    """shape (n_labeled, n_problems): held-out log-odds of a class against the others; of two classes these are the held-out scores"""
+
+    @classmethod
+    def of(cls, sweeper: Sweeper, study: Study, grids: Sequence[Sequence[float]], given: Vector | None, part: Part) -> "Mixture | None":
+        """Runs without each fold and with all labels, and what they say at fractions between those of the grids; None if stopped."""
+        n_labeled, fine = len(study.codes), [refined(np.array(grid)) for grid in grids]
+        margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
+        paths: list[list[Path]] = [[] for _ in grids]
+        for fold in range(N_FOLDS + 1):
+            run = Learning(study, fold)
+            if stopped(sweeper.run({f"fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))):
+                return None
+            joint = run.logits + np.log(run.shares)[:, None]
+            odds = np.column_stack([joint[each] - logsumexp(np.delete(joint, each, axis=0), axis=0) for each in study.positives])
+            for several, grid, column in zip(paths, fine, odds.T, strict=True):
+                several.append(_path(column[:n_labeled], column[n_labeled:], grid))
+            hidden = study.folds == fold
+            margins[hidden] = odds[:n_labeled][hidden]
+            columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in study.positives])[hidden]
+        size = max(float(np.abs(odds[n_labeled:]).mean()), _LEAST)
+        for path in (path for several in paths for path in several):
+            path.labeled /= size
+        found = concluded(study, paths, run.shares[study.positives].tolist(), given, swallowing=False)
+        return cls(run, size, replace(found, held_out=columns / size), margins / size)
+
+    def steps(self, positive: int, fractions: Vector) -> Steps:
+        """The model of one two-class problem, that class against the others, at these fractions of all; nothing is left to solve.
+
+        Objective: that of Learning, shared evenly by the problems.
+        """
+        run = self.learned
+        objective = run.objective / (1 if len(run.terms) == 2 else len(run.terms))
+        coefficients, intercept = _column(run.terms[:, :-1], positive) / self.size, _column(_logs(fractions), positive) / self.size
+        scores = _column(run.logits[:, run.n_labeled :], positive) / self.size + intercept
+        yield Report("mixture", 0, objective, objective, 1.0)
+        return Result(Linear(coefficients, float(intercept)), scores, objective, run.status)
+
+
+def _column(of_classes: Matrix, positive: int) -> Vector:
+    """What a class has, more than the others on average: linear, and the largest where the class's own is the largest."""
+    return np.asarray(of_classes[positive] - np.delete(of_classes, positive, axis=0).mean(axis=0))
+
+
+def _logs(fractions: Vector) -> Vector:
+    return np.asarray(np.log(np.maximum(fractions, _RARE)))
+
+
+def _path(labeled: Vector, unlabeled: Vector, grid: Vector) -> Path:
+    """Log-odds moved to where each fraction of the unlabeled rows has them above 0."""
+    path = Path(grid)
+    path.objectives = np.full(len(grid), np.nan)  # a fraction costs no model anything here
+    path.labeled = labeled - np.quantile(unlabeled, 1 - grid)[:, None]
+    return path
