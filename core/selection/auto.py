@@ -99,7 +99,7 @@ def choose(
             return None
         candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, between)]
         if _drawn_of_terms(study):
-            mixture = Mixture.of(sweeper, study, found.grids, given, Part(_ESTIMATED, _COMPARED))
+            mixture = Mixture.of(sweeper, study, found.grids, given, Part(_ESTIMATED, _COMPARED), between)
             if mixture is None:
                 return None
             candidates.append(Candidate("mixture", None, mixture.found.held_out, mixture.found, mixture=mixture))
@@ -218,7 +218,8 @@ def _solvers(study: Study, best: Candidate, found: Estimate | None, options: Aut
         return [partial(svm, problem, SvmOptions(lambda_=best.ridge, tolerance=options.tolerance)) for problem in study.problems]
     fractions = [float(fraction) for fraction in found.fractions[study.positives]]
     if best.mixture is not None:
-        return [partial(best.mixture.steps, positive, found.fractions) for positive in study.positives]
+        intercepts = best.mixture.intercepts(found.fractions)
+        return [partial(best.mixture.steps, positive, intercepts) for positive in study.positives]
     if best.graph is not None:
         return [partial(best.graph.steps, column, fraction) for column, fraction in enumerate(fractions)]
     return [

@@ -4,7 +4,7 @@ Few labels start it, and the unlabeled documents tell which terms go together an
 than a margin does. Where a class is many topics it is wrong, and labels left out say so.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from core.calibration import raked
 from core.progress import Part
 from core.result import Linear, Result, Status
 from core.selection.estimate import Estimate, concluded, stopped
+from core.selection.evidence import SLOPE
 from core.selection.folds import N_FOLDS
 from core.selection.fractions import refined
 from core.selection.path import Path
@@ -28,8 +30,7 @@ _WORTH = 10.0
 """how many average documents are added to those of each class, so that no term is impossible: about as many as are labeled"""
 _SETTLED, _STEPS = 1e-3, 200
 """the share of the documents that still change their class when it has converged, and how many rounds there are at most"""
-_LEAST, _RARE = 1e-300, 1e-9
-"""of a sum that is to have a logarithm, and of a class's share"""
+_LEAST = 1e-300
 
 
 class Learning:
@@ -105,21 +106,24 @@ class Mixture:
     learned: Learning
     """with all labels"""
     size: float
-    """mean size of the log-odds of a class against the others, over classes and unlabeled rows: what all scores are divided by"""
+    """of the log-odds of a class against the others, over classes and unlabeled rows: what the scores of a model are divided by"""
     found: Estimate
     """the fractions; its held-out scores are those of a model's columns"""
     margins: Matrix
-    """shape (n_labeled, n_problems): held-out log-odds of a class against the others; of two classes these are the held-out scores"""
+    """shape (n_labeled, n_problems): held-out log-odds of a class against all others, of mean size 1 for each class"""
+    between: Callable[[], None]
 
     @classmethod
-    def of(cls, sweeper: Sweeper, study: Study, grids: Sequence[Sequence[float]], given: Vector | None, part: Part) -> "Mixture | None":
+    def of(
+        cls, sweeper: Sweeper, study: Study, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, between: Callable[[], None]
+    ) -> "Mixture | None":
         """Runs without each fold and with all labels, and what they say at fractions between those of the grids; None if stopped."""
         n_labeled, fine = len(study.codes), [refined(np.array(grid)) for grid in grids]
         margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
         paths: list[list[Path]] = [[] for _ in grids]
         for fold in range(N_FOLDS + 1):
             run = Learning(study, fold)
-            if stopped(sweeper.run({f"fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))):
+            if stopped(sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))):
                 return None
             joint = run.logits + np.log(run.shares)[:, None]
             odds = np.column_stack([joint[each] - logsumexp(np.delete(joint, each, axis=0), axis=0) for each in study.positives])
@@ -128,32 +132,44 @@ class Mixture:
             hidden = study.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
             columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in study.positives])[hidden]
-        size = max(float(np.abs(odds[n_labeled:]).mean()), _LEAST)
-        for path in (path for several in paths for path in several):
-            path.labeled /= size
+            between()
+        sizes = np.maximum(np.abs(odds[n_labeled:]).mean(axis=0), _LEAST)
+        for several, size in zip(paths, sizes, strict=True):
+            for path in several:
+                path.labeled /= size
         found = concluded(study, paths, run.shares[study.positives].tolist(), given, swallowing=False)
-        return cls(run, size, replace(found, held_out=columns / size), margins / size)
+        common = float(sizes.mean())
+        return cls(run, common, replace(found, held_out=columns / common), margins / sizes, between)
 
-    def steps(self, positive: int, fractions: Vector) -> Steps:
-        """The model of one two-class problem, that class against the others, at these fractions of all; nothing is left to solve.
+    def intercepts(self, fractions: Vector) -> Vector:
+        """What the classes' logits are given, shape (n_classes,), so that beliefs that are no surer than margins allow have these means.
+
+        The mixture's own are sure of every document, so that the share of a class would hardly move with what is asked.
+        """
+        surety = SLOPE / self.size
+        likelihoods = surety * self.learned.logits[:, self.learned.n_labeled :].T
+        likelihoods -= likelihoods.max(axis=1, keepdims=True)
+        return np.asarray(np.log(raked(np.exp(likelihoods, out=likelihoods), fractions, self.between)) / surety)
+
+    def steps(self, positive: int, intercepts: Vector) -> Steps:
+        """The model of one two-class problem, that class against the others, with these intercepts of all; nothing is left to solve.
 
         Objective: that of Learning, shared evenly by the problems.
         """
-        run = self.learned
-        objective = run.objective / (1 if len(run.terms) == 2 else len(run.terms))
-        coefficients, intercept = _column(run.terms[:, :-1], positive) / self.size, _column(_logs(fractions), positive) / self.size
+        run, n_classes = self.learned, len(self.learned.terms)
+        objective = run.objective / (1 if n_classes == 2 else n_classes)
+        coefficients, intercept = _column(run.terms[:, :-1], positive) / self.size, float(_column(intercepts, positive)) / self.size
         scores = _column(run.logits[:, run.n_labeled :], positive) / self.size + intercept
-        yield Report("mixture", 0, objective, objective, 1.0)
-        return Result(Linear(coefficients, float(intercept)), scores, objective, run.status)
+        try:
+            yield Report("mixture", 0, objective, objective, 1.0)
+        except Stopped:
+            return Result(Linear(coefficients, intercept), scores, objective, Status.CANCELLED)
+        return Result(Linear(coefficients, intercept), scores, objective, run.status)
 
 
 def _column(of_classes: Matrix, positive: int) -> Vector:
     """What a class has, more than the others on average: linear, and the largest where the class's own is the largest."""
     return np.asarray(of_classes[positive] - np.delete(of_classes, positive, axis=0).mean(axis=0))
-
-
-def _logs(fractions: Vector) -> Vector:
-    return np.asarray(np.log(np.maximum(fractions, _RARE)))
 
 
 def _path(labeled: Vector, unlabeled: Vector, grid: Vector) -> Path:

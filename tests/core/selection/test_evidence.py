@@ -85,9 +85,9 @@ def test_no_held_out_label_counts_for_more_than_one() -> None:
 def test_separation_is_on_equal_footing() -> None:
     """Solutions that explain the same share of their labels are as good at any fraction, and a better one is better."""
     trivial = 2 * GRID * (1 - GRID)
-    np.testing.assert_allclose(evidence.from_separation(GRID, 0.3 * trivial), evidence.WORTH * -np.log(0.3))
+    np.testing.assert_allclose(evidence.from_separation(GRID, 0.3 * trivial, 2), np.full(len(GRID), evidence.WORTH * -np.log(0.3)))
     dip = 0.3 * trivial * np.where(np.abs(GRID - 0.2) < 0.02, 0.8, 1.0)
-    assert GRID[np.argmax(evidence.from_separation(GRID, dip))] == pytest.approx(0.2, abs=0.02)
+    assert GRID[np.argmax(evidence.from_separation(GRID, dip, 2))] == pytest.approx(0.2, abs=0.02)
 
 
 def test_the_grid_surrounds_its_centre() -> None:
