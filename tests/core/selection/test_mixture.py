@@ -1,0 +1,244 @@
+"""A mixture of the classes: against plain NumPy, on generated texts whose truth is known, and as a model."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core import watch
+from core.linear_model import LinearModel
+from core.progress import WHOLE, TracePoint
+from core.result import Linear, Status
+from core.selection.bounds import mixture_bytes, mixture_offered
+from core.selection.choice import weights_of
+from core.selection.estimate import Estimate, averaged
+from core.selection.evidence import SLOPE
+from core.selection.folds import N_FOLDS
+from core.selection.mixture import Learning, Mixture
+from core.selection.study import Study
+from core.sweeps import Sweeper
+from tests.core.problems import rows_of
+from tests.core.selection.test_auto import Pool, error, fit, variation
+
+Matrix = NDArray[np.float64]
+GRID = [0.1, 0.3, 0.5, 0.7, 0.9]
+
+
+def words(seed: int, fractions: list[float], per_class: int = 6, n: int = 400, length: int = 12, sign: float = 1.0) -> Pool:
+    """Texts of some words each, of a vocabulary of 600: half of a class's words come from its own 150, the others from all."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(len(fractions), n, p=fractions)
+    own = rng.integers(0, 150, (n, length)) + 150 * truth[:, None]
+    drawn = np.where(rng.random((n, length)) < 0.5, own, rng.integers(0, 600, (n, length)))
+    counts = np.zeros((n, 600))
+    np.add.at(counts, (np.repeat(np.arange(n), length), drawn.ravel()), 1.0)
+    codes = np.full(n, -1, np.int32)
+    for code in range(len(fractions)):
+        codes[np.flatnonzero(truth == code)[:per_class]] = code
+    counts /= np.linalg.norm(counts, axis=1, keepdims=True)
+    counts[-1] *= sign
+    return Pool(rows_of(counts), codes, truth)
+
+
+def study_of(data: Pool) -> Study:
+    order, n_labeled = np.argsort(data.codes < 0, kind="stable"), int((data.codes >= 0).sum())
+    codes = data.codes[order][:n_labeled]
+    return Study.of(data.rows.taken(order), codes, [f"c{code}" for code in range(int(codes.max()) + 1)], 0)
+
+
+def dense_of(study: Study) -> Matrix:
+    rows = study.prepared.rows
+    dense = np.zeros((rows.n_rows, rows.n_features))
+    dense[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices] = rows.values
+    return dense
+
+
+def learned(study: Study, fold: int) -> tuple[Learning, list[TracePoint]]:
+    run = Learning(study, fold)
+    with Sweeper(study.prepared.rows, threads=1) as sweeper:
+        result = sweeper.run({"": run.steps})[0]
+    assert result.status is Status.CONVERGED
+    return run, list(result.trace)
+
+
+def mixture_of(study: Study) -> Mixture:
+    with Sweeper(study.prepared.rows, threads=1) as sweeper:
+        mixture = Mixture.of(sweeper, study, [GRID] * len(study.problems), None, WHOLE, lambda: None)
+    assert mixture is not None
+    return mixture
+
+
+def expectation_maximisation(dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int) -> tuple[Matrix, NDArray[np.float64]]:
+    """Logarithms of the classes' shares of the terms, and of the unlabeled documents, as the paper has them, slowly."""
+    weights, shares, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
+    terms = np.zeros((n_classes, dense.shape[1]))
+    for _ in range(rounds):
+        for place in range(n_classes):
+            counts = 10 * dense.mean(axis=0)
+            for row, weight in zip(dense, weights[:, place], strict=True):
+                counts = counts + weight * row
+            counts = np.maximum(counts, 1e-300)  # of a term that no document has
+            terms[place] = np.log(counts / counts.sum())
+        joint = dense[n_labeled:] @ terms.T + np.log(shares)
+        beliefs = np.exp(joint - joint.max(axis=1, keepdims=True))
+        beliefs /= beliefs.sum(axis=1, keepdims=True)
+        weights[n_labeled:] = beliefs
+        shares = (beliefs.sum(axis=0) + 1) / (len(beliefs) + n_classes)
+    return terms, shares
+
+
+@pytest.mark.parametrize("fold", [0, N_FOLDS])
+def test_it_is_expectation_maximisation(fold: int) -> None:
+    study = study_of(words(0, [0.5, 0.3, 0.2], n=120))
+    run, trace = learned(study, fold)
+    seeds = np.zeros((120, 3))
+    told = np.flatnonzero(study.folds != fold)
+    seeds[told, study.codes[told]] = 1.0
+    terms, shares = expectation_maximisation(dense_of(study), seeds, len(study.codes), len(trace))
+    np.testing.assert_allclose(run.terms[:, :-1], terms, atol=1e-6)
+    np.testing.assert_allclose(run.shares, shares, atol=1e-6)
+    np.testing.assert_allclose(run.logits.T, dense_of(study) @ terms.T, atol=1e-5)
+
+
+def test_the_objective_falls_in_every_round() -> None:
+    trace = learned(study_of(words(1, [0.7, 0.3], length=5)), N_FOLDS)[1]
+    assert len(trace) > 3
+    assert (np.diff([point.objective for point in trace]) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5, 0.8])
+def test_even_labels_do_not_hide_how_large_the_classes_of_short_texts_are(share: float) -> None:
+    for seed in (2, 3):
+        data = words(seed, [1 - share, share], n=800, per_class=12)
+        study = study_of(data)
+        mixture, truth = mixture_of(study), data.truth[data.codes < 0]
+        assert abs(mixture.found.fractions[1] - truth.mean()) < 0.05
+        logits = mixture.learned.logits[:, len(study.codes) :].T + mixture.intercepts(mixture.found.fractions)
+        assert np.mean(logits.argmax(axis=1) != truth) < min(0.06, error(fit(data, "tsvm", {"positive_fraction": share}), data))
+
+
+def test_auto_takes_it_where_labels_left_out_are_likelier_by_it() -> None:
+    data, others = words(2, [0.5, 0.5], n=800, per_class=12), words(3, [0.5, 0.5], n=800)
+    training = fit(data)
+    assert training.report is not None
+    assert training.report["chosen"]["algorithm"] == "mixture"
+    assert "by a mixture of the classes" in training.report["chosen"]["why"]
+    assert [each["algorithm"] for each in training.report["tried"]] == ["svm", "tsvm", "mixture"]
+    assert training.status is Status.CONVERGED
+    assert variation(training, data) < 0.05
+    assert error(training, data) < 0.04
+    assert isinstance(training.model, LinearModel)
+    assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.06
+    np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-5)
+    assert training.probabilities is not None
+    np.testing.assert_allclose(training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3)
+    assert [point.phase for point in training.trace] == ["mixture"]
+
+
+def test_many_classes_are_weighed_against_each_other() -> None:
+    data = words(3, [0.5, 0.25, 0.15, 0.1], n=800, per_class=12)
+    training = fit(data)
+    assert training.report is not None
+    assert training.report["chosen"]["algorithm"] == "mixture"
+    assert variation(training, data) < 0.08
+    told = {f"c{code}": share for code, share in enumerate([0.5, 0.25, 0.15, 0.1])}
+    assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": told}), data)
+
+
+def test_columns_order_the_classes_as_the_mixture_does() -> None:
+    study = study_of(words(5, [0.5, 0.3, 0.2]))
+    mixture, fractions = mixture_of(study), np.array([0.2, 0.3, 0.5])
+    intercepts = mixture.intercepts(fractions)
+    with Sweeper(study.prepared.rows, threads=1) as sweeper:
+        results = sweeper.run({f"{each}/": partial(mixture.steps, each, intercepts) for each in range(3)})
+    scores = np.column_stack([result.unlabeled_scores for result in results])
+    logits = mixture.learned.logits[:, len(study.codes) :].T + intercepts
+    np.testing.assert_array_equal(scores.argmax(axis=1), logits.argmax(axis=1))
+    for result in results:
+        assert isinstance(result.decision, Linear)
+        linear = dense_of(study)[len(study.codes) :] @ result.decision.coefficients + result.decision.intercept
+        np.testing.assert_allclose(linear, result.unlabeled_scores, atol=1e-5)
+    assert sum(result.objective for result in results) == pytest.approx(mixture.learned.objective)
+    beliefs = np.exp(SLOPE / mixture.size * (logits - logits.max(axis=1, keepdims=True)))
+    np.testing.assert_allclose((beliefs / beliefs.sum(axis=1, keepdims=True)).mean(axis=0), fractions, atol=1e-4)
+
+
+def test_labels_left_out_are_scored_by_runs_that_did_not_know_them() -> None:
+    """A label that is wrong pulls its own document, unless the run was not told."""
+    data = words(6, [0.5, 0.5], n=60, per_class=9)
+    study = study_of(data)
+    mixture = mixture_of(study)
+    for fold in range(N_FOLDS):
+        run = learned(study, fold)[0]
+        hidden = np.flatnonzero(study.folds == fold)
+        odds = run.logits[1] - run.logits[0] + np.log(run.shares[1] / run.shares[0])
+        np.testing.assert_allclose(mixture.margins[hidden, 0] * mixture.size, odds[hidden], rtol=1e-9)
+        np.testing.assert_allclose(mixture.found.held_out[hidden, 0], mixture.margins[hidden, 0], rtol=1e-9)
+
+
+def test_values_below_zero_are_no_draws_of_terms() -> None:
+    report = fit(words(2, [0.5, 0.5], sign=-1.0)).report
+    assert report is not None
+    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm"]
+
+
+def test_fractions_that_are_given_stand() -> None:
+    training = fit(words(2, [0.9, 0.1], n=800), options={"positive_fraction": 0.3})
+    assert training.report is not None
+    assert training.report["class_fractions"]["c1"] == 0.3
+    assert training.report["estimate"] is None
+
+
+@pytest.mark.parametrize("share", [0.76, 0.82, 0.85])
+def test_a_stop_ends_it(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    told: list[TracePoint] = []
+
+    def observer(point: TracePoint, /) -> bool:
+        told.append(point)
+        return point.fraction >= share
+
+    training: Any = fit(words(2, [0.5, 0.5]), observer=observer)
+    assert training.status is Status.CANCELLED
+    fractions = [point.fraction for point in told]
+    assert fractions == sorted(fractions)
+
+
+def test_documents_without_terms_and_terms_without_documents_do_no_harm() -> None:
+    data = words(7, [0.6, 0.4], n=200)
+    values = data.rows.values.copy()
+    values[data.rows.indptr[150] :] = 0.0
+    training = fit(data._replace(rows=data.rows._replace(values=values)))
+    assert np.isfinite(training.scores).all()
+    assert training.probabilities is not None
+    assert np.isfinite(training.probabilities).all()
+
+
+@pytest.mark.parametrize(
+    ("size", "offered"),
+    [((1000, 5000, 70_000, 2), True), ((1000, 50, 50_000, 2), False), ((1000, 5000, 600_000, 2), False), ((1_000_000, 200_000, 10**8, 20), False)],
+)
+def test_texts_that_fit_into_memory_are_taken_for_mixtures(size: tuple[int, int, int, int], offered: bool) -> None:
+    assert mixture_offered(*size) == offered
+    assert mixture_bytes(1000, 5000, 4) == 2 * mixture_bytes(1000, 5000, 2)
+
+
+def test_belief_follows_likelihood() -> None:
+    np.testing.assert_allclose(weights_of([-1.0, -1.0 - np.log(3.0)]), [0.75, 0.25])
+    np.testing.assert_allclose(weights_of([-1e5, -2e5, np.nan]), [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(weights_of([np.nan, -np.inf]), [0.5, 0.5])
+
+
+def test_estimates_are_averaged_and_their_difference_counts_as_doubt() -> None:
+    one, other = (
+        Estimate(np.array([1 - mean, mean]), np.zeros((1, 1)), [[mean]], [{"labeled": 0.5, "predicted": mean, "mean": mean, "deviation": 0.1}], True)
+        for mean in (0.2, 0.4)
+    )
+    both = averaged([one, other], np.array([0.25, 0.75]))
+    np.testing.assert_allclose(both.fractions, [0.65, 0.35])
+    assert both.grounds[0]["mean"] == pytest.approx(0.35)
+    assert both.grounds[0]["deviation"] == pytest.approx(np.sqrt(0.01 + 0.25 * 0.75 * 0.04))
+    assert both.grounds[0]["predicted"] == 0.4
+    assert averaged([one, other], np.array([1.0, 0.0])).grounds == one.grounds
