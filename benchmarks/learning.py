@@ -6,6 +6,7 @@ no part of the pool, so that no strategy is judged on what it has left over. Run
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -78,6 +79,8 @@ class Curve(NamedTuple):
     variations: list[float | None]
     """between the fractions that were found and the true ones of what was unlabeled; None of the supervised SVM"""
     calibrations: list[float | None]
+    code: str = ""
+    """the commit of the code that made it; empty where that was not kept"""
 
 
 @cache
@@ -109,7 +112,7 @@ def chosen(strategy: str, model: Model, rows: SparseRows, unlabeled: Positions, 
 def run(name: str, learner: Learner, strategy: str, seed: int) -> Curve:
     """One curve: train, judge, choose, label, and again."""
     data = split(name, seed)
-    rng, labeled, curve = np.random.default_rng([seed, 1]), data.first, Curve([], [], [])
+    rng, labeled, curve = np.random.default_rng([seed, 1]), data.first, Curve([], [], [], commit())
     model: Model | None = None
     for point in POINTS:
         everything = np.arange(len(data.codes))
@@ -146,6 +149,15 @@ def curves(names: Sequence[str], algorithms: Sequence[str], seeds: int) -> dict[
     return known
 
 
+@cache
+def commit() -> str:
+    """Of the code that runs; empty where it is not known."""
+    try:
+        return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=BUILD.parent, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def key(name: str, learner: Learner, strategy: str, seed: int | str) -> str:
     return f"{name}/{learner.name}/{strategy}/{seed}"
 
@@ -170,7 +182,7 @@ def page(known: dict[str, Curve], names: Sequence[str]) -> str:
         f"Made by `python -m benchmarks.learning` on: {machine()}.\n",
         f"Pools of at most {MOST_POOL:,} documents, error on at most {MOST_TEST:,} others; mean and, in brackets, standard deviation over the seeds. "
         f"Every run begins with {_FIRST} random labels of each class; the columns are labels a class on the mean, and at most two thirds of a pool "
-        "are labeled. `svm` is the supervised SVM, `auto` the default; *told* is `auto` with `labels_drawn: chosen`.\n",
+        f"are labeled. `svm` is the supervised SVM, `auto` the default; *told* is `auto` with `labels_drawn: chosen`. {_origins(known)}\n",
         "![learning curves](learning-curves.png)\n",
         _against_random(known, names),
     ]
@@ -180,6 +192,15 @@ def page(known: dict[str, Curve], names: Sequence[str]) -> str:
         parts += [f"## {name}\n", f"{len(data.codes):,} documents to choose from, {data.n_classes} classes: {counts}.\n", _errors(known, name)]
     parts += ["## What `auto` makes of it\n", _fractions(known, names), _NOTES.read_text()]
     return "\n".join(parts)
+
+
+def _origins(known: dict[str, Curve]) -> str:
+    """Which code made how many of the curves."""
+    made: dict[str, int] = {}
+    for place, curve in known.items():
+        told = f"{place.split('/')[1]} at {curve.code or 'a commit that was not kept'}"
+        made[told] = made.get(told, 0) + 1
+    return f"Curves by the code that made them: {'; '.join(f'{count} of {told}' for told, count in sorted(made.items()))}."
 
 
 def _against_random(known: dict[str, Curve], names: Sequence[str]) -> str:

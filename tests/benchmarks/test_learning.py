@@ -50,7 +50,8 @@ def test_what_is_chosen_is_unlabeled_and_chosen_once(data: Split, strategy: str,
 
 def test_curves_fall_and_know_what_they_measure(data: Split) -> None:
     curve = run("made", SVM, "random", 0)
-    assert [len(values) for values in curve] == [len(POINTS)] * 3
+    assert [len(values) for values in (curve.errors, curve.variations, curve.calibrations)] == [len(POINTS)] * 3
+    assert curve.code == learning.commit()
     assert curve.errors[-1] < curve.errors[0]
     assert set(curve.variations) == {None}
     told = run("made", TOLD, "diverse", 0)
@@ -64,6 +65,8 @@ def test_the_page_tells_who_is_better_than_random(data: Split) -> None:
         for seed in range(2):
             off = 0.0 if strategy == "random" else 0.05 if strategy == "uncertain" else -0.03
             known[key("made", learner, strategy, seed)] = Curve([0.2 + off] * len(POINTS), [0.1] * len(POINTS), [0.1] * len(POINTS))
+    known[key("made", SVM, "random", 0)] = known[key("made", SVM, "random", 0)]._replace(code="0d169f5")
+    assert "1 of svm at 0d169f5; 5 of svm at a commit that was not kept." in page(known, ["made"])
     lines = [line for line in page(known, ["made"]).splitlines() if "of 2)" in line]
     assert all(("+0.050 (0 of 2)" if "uncertain" in line else "-0.030 (2 of 2)") in line for line in lines)
     assert len(lines) == len(CURVES) - 2
