@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from core.calibration import raked
+from core.one_vs_rest import n_problems
 from core.progress import Part
-from core.result import Linear, Result, Status
-from core.selection.estimate import Estimate, concluded, stopped
+from core.result import Linear, Result, Status, stopped
+from core.selection.estimate import Estimate, concluded
 from core.selection.evidence import SLOPE
 from core.selection.folds import N_FOLDS
 from core.selection.fractions import refined
@@ -64,7 +65,8 @@ class Learning:
     def steps(self) -> Steps:
         """Expectation and maximisation in turn; the result is only how it ended."""
         try:
-            mean = yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]))
+            mean = np.zeros(self.terms.shape[1])
+            yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]), mean)
             for number in range(_STEPS):
                 for place in range(len(self.terms)):
                     yield from self._maximise(place, mean[:-1])
@@ -79,7 +81,8 @@ class Learning:
 
     def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
         """The shares of the terms in one class, and what they make of all rows."""
-        sums = yield Adjoint(self._weights[place])
+        sums = np.zeros(len(mean) + 1)
+        yield Adjoint(self._weights[place], sums)
         counts = np.maximum(sums[:-1] + _WORTH * mean, _LEAST)
         self.terms[place, :-1] = np.log(counts) - np.log(counts.sum())
         yield Scores(self.terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
@@ -156,8 +159,8 @@ class Mixture:
 
         Objective: that of Learning, shared evenly by the problems.
         """
-        run, n_classes = self.learned, len(self.learned.terms)
-        objective = run.objective / (1 if n_classes == 2 else n_classes)
+        run = self.learned
+        objective = run.objective / n_problems(len(run.terms))
         coefficients, intercept = _column(run.terms[:, :-1], positive) / self.size, float(_column(intercepts, positive)) / self.size
         scores = _column(run.logits[:, run.n_labeled :], positive) / self.size + intercept
         try:
