@@ -1,6 +1,10 @@
-"""HTML made of elements, so that whatever is not markup is escaped."""
+"""HTML and SVG made of elements, so that whatever is not markup is escaped."""
 
+import re
 from html import escape
+
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""characters that make a file no XML, however they are written"""
 
 
 class Markup(str):
@@ -17,8 +21,12 @@ def element(name: str, *content: str, **attributes: str | float) -> Markup:
 
 def joined(*content: str) -> Markup:
     """One after another, what is no Markup escaped."""
-    return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in content))
+    return Markup("".join(part if isinstance(part, Markup) else _text(part) for part in content))
 
 
 def _value(value: str | float) -> str:
-    return escape(value) if isinstance(value, str) else f"{value:.6g}"
+    return _text(value) if isinstance(value, str) else f"{value:.6g}"
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))

@@ -56,6 +56,14 @@ def test_the_confusion_has_all_counts(gateway: Gateway) -> None:
     assert {"strange", "a", "b", "c", "has", "was given"} <= set(texts(drawing))
 
 
+def test_a_label_of_any_characters_leaves_the_file_well_formed(gateway: Gateway) -> None:
+    classes = ["\0\x0b\x1f\ufffe\uffff]]>", "\t\n\r\x7f\x85"]
+    publish(gateway.store, classes=classes)
+    for plot in ("confusion", "precision_recall"):
+        told = texts(drawing_of(asked(gateway, drawn(classes), plot)))
+        assert "�" * 5 + "]]>" in told
+
+
 def test_of_many_labels_the_most_frequent_are_drawn(gateway: Gateway) -> None:
     classes = [f"c{code:02}" for code in range(40)]
     publish(gateway.store, classes=classes)
