@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -188,4 +188,5 @@ def _stop_all(supervisor: Supervisor, patience: float, stop: Stop) -> None:
 
 
 def _say(text: str) -> None:
-    print(f"halfmoon: {text}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # a full disk or a closed terminal where it is written must not end the service
+        print(f"halfmoon: {text}", file=sys.stderr, flush=True)

@@ -3,7 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from app.running import Process, Runnable
 from core.errors import HalfmoonError
@@ -22,15 +22,16 @@ class CannotStart(HalfmoonError):
 
 @dataclass
 class Child:
-    """What is kept running, its process if it lives, and how often it died in a row."""
+    """What is kept running, its process if it lives, and how long it waits after a death."""
 
     runnable: Runnable
     process: Process | None = None
     before: int | None = None
     """the process that was last known to be dead"""
     started: float = 0.0
-    deaths: int = 0
-    due: float = field(default=0.0)
+    delay: float = 0.0
+    """seconds that it was last kept waiting; 0 before its first death"""
+    due: float = 0.0
     """when it is to be started again, in monotonic seconds"""
 
     @property
@@ -65,7 +66,7 @@ class Supervisor:
         """One round: note who died, and start again those whose delay is over. Call it a few times a second."""
         for child in self._children.values():
             if child.process is None and self._clock() >= child.due:
-                self._spawn(child)
+                self._revive(child)
             elif child.process is not None and child.process.poll() is not None:
                 self._bury(child)
 
@@ -90,13 +91,23 @@ class Supervisor:
         child.started = self._clock()
         child.process = child.runnable.start(child.before)
 
+    def _revive(self, child: Child) -> None:
+        try:
+            self._spawn(child)
+        except OSError as error:  # no memory, or no process more, just now
+            self._put_off(child, f"could not be started: {error.strerror or error}")
+
     def _bury(self, child: Child) -> None:
         assert child.process is not None
-        child.deaths = 1 if self._clock() - child.started > STEADY else child.deaths + 1
-        delay = min(FIRST_DELAY * 2 ** (child.deaths - 1), LONGEST_DELAY)
-        child.due = self._clock() + delay
-        self._say(f"{child.runnable.name} {ending(child.process.wait())}; starting it again in {delay:g} s")
+        code = child.process.wait()
         child.before, child.process = child.process.pid, None
+        self._put_off(child, ending(code))
+
+    def _put_off(self, child: Child, what: str) -> None:
+        steady = self._clock() - child.started > STEADY
+        child.delay = FIRST_DELAY if steady or not child.delay else min(2 * child.delay, LONGEST_DELAY)
+        child.due = self._clock() + child.delay
+        self._say(f"{child.runnable.name} {what}; starting it again in {child.delay:g} s")
 
 
 def ending(code: int) -> str:

@@ -55,6 +55,15 @@ def test_who_waits_for_another_waits_for_longer() -> None:
     assert max(serve.PATIENCE, STUBBORN_SECONDS) + 5 <= embedded.PATIENCE
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
+def test_what_it_says_may_be_lost() -> None:
+    """A full disk under its log must not end the service."""
+    code = "from app import embedded; embedded._say('a'); embedded._say('b'); print('goes on')"
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+    assert found.stdout == "goes on\n"
+
+
 def test_a_data_folder_has_one_service(service: Service, tmp_path: Path) -> None:
     assert service.process is not None
     said = refused("up", "--port", "0", "--data", str(tmp_path / "data"))

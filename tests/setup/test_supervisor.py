@@ -1,5 +1,6 @@
 """Children are kept alive, with growing patience, and none is left behind."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.running import Command, Work
+from app.running import Command, Process, Work
 from app.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY, Supervisor, ending
 from tests.waiting import HANG, until
 
@@ -79,6 +80,59 @@ def test_the_delay_doubles_to_a_limit_and_is_forgotten_by_a_child_that_lives(sup
     until(lambda: supervisor.dead() == ["child"])
     supervisor.tend()
     assert said[-1].endswith(f"in {FIRST_DELAY:g} s")
+
+
+def test_a_child_that_cannot_be_started_now_is_started_later(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+    """A system without memory or room for another process must not end those that run."""
+    short = True
+
+    class Needy:
+        name = "child"
+
+        def start(self, before: int | None) -> Process:
+            if short and before is not None:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            return python("raise SystemExit(0)").start(before)
+
+    supervisor.start(Needy())
+    until(lambda: supervisor.dead() == ["child"])
+    for _ in range(3):
+        supervisor.tend()
+        clock.now += LONGEST_DELAY
+    assert said[1:] == [f"child could not be started: {os.strerror(errno.EAGAIN)}; starting it again in {FIRST_DELAY * 2**n:g} s" for n in (1, 2)]
+    assert supervisor.pid("child") is None
+    short = False
+    supervisor.tend()
+    until(lambda: supervisor.dead() == ["child"])
+    supervisor.tend()
+    assert said[-1].startswith("child ended with code 0;")
+
+
+class Stillborn:
+    """What has died when it is looked at."""
+
+    name, pid = "child", 1
+
+    def start(self, before: int | None) -> Process:
+        return self
+
+    def poll(self) -> int | None:
+        return 1
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def wait(self) -> int:
+        return 1
+
+
+def test_a_child_may_die_any_number_of_times(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+    supervisor.start(Stillborn())
+    while len(said) < 1100:
+        supervisor.tend()
+        clock.now += LONGEST_DELAY
+    assert said[-1].endswith(f"in {LONGEST_DELAY:g} s")
 
 
 def test_stopping_asks_first(said: list[str], tmp_path: os.PathLike[str]) -> None:
