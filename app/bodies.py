@@ -17,7 +17,7 @@ from app.codecs.base import BLOCK_BYTES, Bounds
 from app.codecs.dispatch import Body, body_of, check_size, is_packed, media_type_of, pieces, unpacker_of
 from app.codecs.encoding import Unpacker
 from app.codecs.mark import unmarked
-from app.codecs.text import WrongJson, decoded
+from app.codecs.text import WrongJson, decoded, instead
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.room import Place
 from app.services import Services
@@ -128,16 +128,18 @@ def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
     try:
         return decoded(msgspec.json.Decoder(kind).decode, unmarked(text))
     except WrongJson as error:
-        raise InvalidRequest(error.field, error.detail + _choices(kind, error.field)) from None
+        raise InvalidRequest(error.field, error.detail + _advice(kind, error)) from None
 
 
-def _choices(kind: type[Any], field: str) -> str:
-    """What a field may be that has few values, or nothing."""
+def _advice(kind: type[Any], error: WrongJson) -> str:
+    """What a field may be that has few values, and which fields there are, or nothing."""
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, msgspec.inspect.StructType)
     types = {each.encode_name: each.type for each in info.fields}
-    found = types.get(field)
-    return f"; it is one of {', '.join(map(str, found.values))}" if isinstance(found, msgspec.inspect.LiteralType) else ""
+    found = types.get(error.field)
+    if isinstance(found, msgspec.inspect.LiteralType):
+        return f"; it is one of {', '.join(map(str, found.values))}"
+    return instead(error.detail, types)
 
 
 @disk("write", "the upload")

@@ -29,6 +29,7 @@ from workers.errors import NotFound
 
 MAX_DOCUMENTS = 100
 """explained at once: an explanation is for a person to read"""
+_NAMED_CLASSES = 20
 _ENCODER = msgspec.json.Encoder()
 
 Item = dict[str, Any]
@@ -135,7 +136,7 @@ async def explain(request: Request, services: Services, reference: str) -> Respo
 def _answer(services: Services, version: Version, model: Model, body: ExplainBody) -> Response:
     """Nothing is shown of an item before all are known, so that the ids of training documents are looked for once."""
     if body.class_ is not None and body.class_ not in version.classes:
-        raise InvalidRequest("class", "the model has no such class")
+        raise InvalidRequest("class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_NAMED_CLASSES]))}")
     columns = [version.classes[code] for code in positives_of(len(version.classes))]
     weights = [heaviest(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = Unseen()

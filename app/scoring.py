@@ -52,20 +52,24 @@ class Unseen:
     """Counts what a model never saw of the documents it scores."""
 
     def __init__(self) -> None:
-        self._unseen = self._all = 0
+        self._unseen = self._all = self._empty = self._documents = 0
         self._what = _WHAT["vectors"]
 
     def count(self, scored: Scored) -> None:
         """Take note of a batch."""
         self._unseen += scored.unseen
         self._all += scored.n_values
+        self._empty += int(np.count_nonzero(np.diff(scored.rows.indptr) == 0))
+        self._documents += scored.rows.n_rows
         self._what = _WHAT[scored.kind]
 
     def warnings(self) -> list[str]:
         """What is to be said of it."""
-        return [f"{self._unseen} of {self._all} {self._what}; they count as zero"] if self._unseen else []
+        unseen = [f"{self._unseen} of {self._all} {self._what}; they count as zero"] if self._unseen else []
+        return [*unseen, f"{self._empty} of {self._documents} {_EMPTY}"] if self._empty else unseen
 
 
+_EMPTY = "documents have nothing that the model knows, so their answers tell nothing of them"
 _WHAT: dict[Kind, str] = {
     "vectors": "values are of features that the model never saw",
     "features": "values are of features that the model never saw",

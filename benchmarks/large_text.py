@@ -94,8 +94,8 @@ def _known(labels: NDArray[Any], seed: int) -> set[int]:
 
 def _attempt(running: Service) -> psutil.Process | None:
     """The process in which the worker runs its job, if it runs one."""
-    worker = next(child for child in running.process.children() if "worker" in child.cmdline())
-    return next(iter(worker.children()), None)
+    workers = (child for child in running.process.children() if child.name() == "halfmoon-worker")
+    return next((attempt for worker in workers for attempt in worker.children()), None)
 
 
 def _events(client: httpx.Client, job: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from core.errors import InvalidDocuments, InvalidOption
+from core.errors import Fault, InvalidDocuments, InvalidOption
 from core.options import BalancedOptions, Options
 from core.registry import algorithm as find_algorithm
 
@@ -15,8 +15,12 @@ def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[
     """
     parsed = find_algorithm(algorithm).options.parse(options)
     if len(classes) < 2:
-        found = f"all labeled documents are of class {classes[0]!r}" if classes else "no document is labeled"
-        raise InvalidDocuments(f"training needs labeled documents of at least two classes; {found}")
+        found = (
+            f"all labeled documents are of class {classes[0]!r}: label some of another"
+            if classes
+            else "no document is labeled: label some of each class"
+        )
+        raise InvalidDocuments(f"training needs labeled documents of at least two classes; {found}", [Fault("", "label", found)])
     parsed.check_size(n_documents, len(classes))
     if isinstance(parsed, BalancedOptions):
         _check_fractions(parsed, [str(label) for label in classes])

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from core.errors import InvalidDocuments
 from core.kinds import TextRows, spans
 from core.options import TextOptions
-from core.terms import TextTerms, key_of, occurrences, tokens_of, words_in
+from core.terms import TextTerms, key_of, occurrences, tokens_of, unspaced, words_in
 from core.vocabulary import UNKNOWN, string_bytes
 
 _SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
 """of texts counted at once: some hundred milliseconds"""
 _MERGED = 1 << 20
+SPACES = "put spaces between the words, where now whole clauses count as one, or send named features"
 _COUNT_BYTES = 12
 
 Between = Callable[[float, int], None]
@@ -39,16 +40,16 @@ def fit_terms(texts: TextRows, options: TextOptions, between: Between) -> TextTe
     keys, frequencies = counts.total()
     often = frequencies >= options.min_documents
     if not often.any():
-        raise _nothing(len(keys), texts.n_rows, options)
+        raise _nothing(len(keys), texts, options)
     tell()
     return _chosen(list(numbers), keys[often], frequencies[often], texts.n_rows, options, tell)
 
 
-def _nothing(n_terms: int, n_rows: int, options: TextOptions) -> InvalidDocuments:
+def _nothing(n_terms: int, texts: TextRows, options: TextOptions) -> InvalidDocuments:
     if not n_terms:
-        return InvalidDocuments(f"none of the {n_rows} documents has a word: two or more letters or digits in a row")
-    least = options.min_documents
-    return InvalidDocuments(f"no word occurs in {least} or more of the {n_rows} documents; send more text, or lower text.min_documents")
+        return InvalidDocuments(f"none of the {texts.n_rows} documents has a word: two or more letters or digits in a row")
+    remedy = SPACES if unspaced(texts) else "send more text, or lower text.min_documents"
+    return InvalidDocuments(f"no word occurs in {options.min_documents} or more of the {texts.n_rows} documents; {remedy}")
 
 
 class _Numbers(dict[str, int]):

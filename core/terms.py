@@ -29,6 +29,10 @@ from core.vocabulary import UNKNOWN, Places, Read, Vocabulary, beyond, wrong_kin
 
 _WORD = re.compile(r"\b\w\w+\b")
 _SPACE = re.compile(r"\s")
+_CLAUSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{6}")
+"""as long as hardly a word of Chinese or Japanese is"""
+_LOOKED_AT = 200
+"""texts"""
 _PIECE = 1 << 16
 _SECOND = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
@@ -132,6 +136,13 @@ def tokens_of(rows: TextRows, numbers: Mapping[str, int]) -> Tokens:
             found.extend(map(numbers.__getitem__, _WORD.findall(piece.lower())))
         lengths.append(len(found) - before)
     return Tokens(np.array(found, np.int64), np.repeat(np.arange(rows.n_rows), lengths))
+
+
+def unspaced(rows: TextRows) -> bool:
+    """Whether what counts as words of these texts often are whole clauses, as of Chinese and Japanese without spaces."""
+    texts = rows.taken(np.unique(np.linspace(0, rows.n_rows - 1, min(_LOOKED_AT, rows.n_rows)).astype(np.int64)))
+    words = [word for text in texts for word in _WORD.findall(text[:_PIECE])]
+    return sum(_CLAUSE.search(word) is not None for word in words) > len(words) / 4
 
 
 def occurrences(tokens: Tokens, ngrams: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

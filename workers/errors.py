@@ -72,8 +72,8 @@ class InvalidName(HalfmoonError):
 class LimitExceeded(HalfmoonError):
     """More than this installation is configured to take."""
 
-    def __init__(self, what: str, limit: int) -> None:
-        super().__init__(f"more than {limit} {what}")
+    def __init__(self, what: str, limit: int, remedy: str = "") -> None:
+        super().__init__(f"more than {limit} {what}{'; ' + remedy if remedy else ''}")
         self.what = what
         self.limit = limit
 

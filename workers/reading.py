@@ -14,8 +14,8 @@ from core.model import Model
 from core.options import TextOptions
 from core.progress import WHOLE, Part
 from core.rows import SparseRows
-from core.term_fit import fit_terms
-from core.terms import TextTerms
+from core.term_fit import SPACES, fit_terms
+from core.terms import TextTerms, unspaced
 from core.vocabulary import NUMBERS, Names, Vocabulary
 from core.watch import Watch
 from workers.datasets.arrays import ArrayFile, open_array
@@ -93,16 +93,17 @@ def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, 
     finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
     terms = fit_terms(texts, options, lambda done, held: tell(finding, done, held))
     rows = _written(folder, texts, terms, lambda done: tell(writing, done, terms.nbytes))
-    return Reading(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, options))
+    return Reading(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, texts, options))
 
 
-def _warnings(rows: SparseRows, options: TextOptions) -> list[str]:
+def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[str]:
     """That texts are as good as empty to the model, as those of a language without spaces between words mostly are."""
     n_empty = int(np.count_nonzero(rows.indptr[1:] == rows.indptr[:-1]))
+    clauses = [f"the texts have few spaces: {SPACES}"] if unspaced(texts) else []
     if not n_empty:
-        return []
+        return clauses
     rule = f"a term must occur in {options.min_documents} documents (text.min_documents)" if options.min_documents > 1 else "they have no word"
-    return [f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}"]
+    return [f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}", *clauses]
 
 
 @disk("write", "the rows of text")

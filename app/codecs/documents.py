@@ -12,15 +12,19 @@ from msgspec import Meta, Struct
 from app.codecs.base import MAX_FAULTS, MAX_TEXT
 from app.codecs.features import feature_fault, named_rows
 from app.codecs.numbers import rows_of
-from app.codecs.text import WrongJson, decoded
+from app.codecs.text import WrongJson, decoded, instead
 from core.errors import Fault, InvalidDocuments
 from core.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
 from core.rows import MAX_FEATURES, SparseRows
 from workers.datasets import Batch
+from workers.errors import LimitExceeded
 
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
 Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 _VECTORS: tuple[Kind, ...] = ("vectors",)
+_FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
+_EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
+_TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -73,7 +77,7 @@ class BatchMaker:
     def _kind_fault(document: Document, kinds: tuple[Kind, ...], kind: Kind) -> tuple[str, str] | None:
         """Field and detail of what keeps a document from being of this kind."""
         if not kinds:
-            return FIELDS[kind], f"is missing; a document has one of {', '.join(FIELDS.values())}"
+            return FIELDS[kind], f"is missing or null; a document has one of {', '.join(FIELDS.values())}"
         if len(kinds) > 1:
             return FIELDS[kinds[-1]], f"is given beside {FIELDS[kinds[0]]}; a document has one of {', '.join(FIELDS.values())}"
         if kinds != (kind,):
@@ -143,8 +147,16 @@ def refusal(faults: Sequence[Fault]) -> InvalidDocuments:
 
 def fault_of(error: WrongJson, text: bytes | bytearray, position: int | None = None) -> Fault:
     """The fault of one document's JSON ``text``; it is named by its id where that can still be read, else by its position if that is known."""
-    name = _id_in(text) or ("" if position is None else str(position))
-    return Fault(name, re.split(r"[.\[]", error.field[:MAX_TEXT])[0], error.detail)
+    name = id_in(text) or ("" if position is None else str(position))
+    field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
+    advice = _UNLABELED if field == "label" and error.detail == _EMPTY else instead(error.detail, Document.__struct_fields__)
+    return Fault(name, field, error.detail + advice)
+
+
+def too_long(text: bytes | bytearray, where: str, most: int) -> LimitExceeded:
+    """The error of a document of more than ``most`` bytes, of which the ``text`` is the beginning."""
+    name = id_in(text)
+    return LimitExceeded(f"bytes in document {name}, {where}" if name else f"bytes in the document {where}", most, _TOO_LONG)
 
 
 class _Identified(Struct):
@@ -154,11 +166,13 @@ class _Identified(Struct):
 _identified = msgspec.json.Decoder(_Identified)
 
 
-def _id_in(text: bytes | bytearray) -> str:
+def id_in(text: bytes | bytearray) -> str:
+    """The id in the JSON of a document; of what is not JSON, if it comes first; else nothing."""
     try:
         found = decoded(_identified.decode, text).id
     except WrongJson:
-        return ""
+        first = _FIRST_ID.match(text)
+        return first[1].decode(errors="replace") if first else ""
     return found[:MAX_TEXT] if isinstance(found, str) else ""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from app.codecs.base import MAX_FAULTS
-from app.codecs.documents import BatchMaker, Document, fault_of, refusal
+from app.codecs.documents import BatchMaker, Document, fault_of, refusal, too_long
 from app.codecs.text import WrongJson, decoded
 from core.errors import Fault, InvalidDocuments
 from workers.datasets import Batch
@@ -22,7 +22,7 @@ _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _CLOSING_BYTES = 64
 _SPACE = re.compile(rb"\s*")
 _HEAD_BYTES = 1024
-_SHAPE = 'the body must be {"documents": [...]} and nothing else'
+_SHAPE = 'the body must be {"documents": [...]} and nothing else; a document a line is sent as application/x-ndjson'
 
 
 class JsonDecoder:
@@ -72,7 +72,7 @@ class JsonDecoder:
         else:
             self._rest = bytearray(text[done:])
         if len(self._rest) > self._longest:
-            raise self._too_long()
+            raise self._too_long(self._rest)
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
@@ -105,7 +105,7 @@ class JsonDecoder:
         end = self._unfinished.end_of_document(text, at)
         if end:
             if end - at > self._longest:
-                raise self._too_long()
+                raise self._too_long(text[at:end])
             self._spans.append((at, end))
             self._state = self._between
             return end
@@ -184,8 +184,8 @@ class JsonDecoder:
         position = self._maker.position + len(self._spans)
         return refusal([Fault(str(position), "", f"malformed JSON: {detail}")])
 
-    def _too_long(self) -> LimitExceeded:
-        return LimitExceeded("bytes in a document", self._longest)
+    def _too_long(self, text: Text) -> LimitExceeded:
+        return too_long(text, f"at position {self._maker.position + len(self._spans)}", self._longest)
 
 
 class Unfinished:

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from app.codecs.base import MAX_FAULTS
-from app.codecs.documents import refusal
+from app.codecs.documents import refusal, too_long
 from core.errors import Fault
 from workers.datasets import Batch
-from workers.errors import LimitExceeded
 
 T = TypeVar("T")
 
@@ -41,7 +40,7 @@ class LinesDecoder(ABC):
             self._rest += data
         if len(self._rest) > self._longest:
             line = self._number + block.count(b"\n")
-            raise LimitExceeded(f"bytes in line {line}", self._longest)
+            raise too_long(self._rest, f"in line {line}", self._longest)
         return self._batches(block)
 
     def finish(self) -> Iterator[Batch]:

@@ -1,4 +1,6 @@
-"""The byte order mark before a text, as programs on Windows write it: passed over in UTF-8, and what tells UTF-16, which is refused by name."""
+"""What the first bytes tell of a text: a byte order mark in UTF-8, as programs on Windows write it, is passed over; UTF-16 and packed files are
+refused by name.
+"""
 
 from collections.abc import Iterator
 
@@ -9,11 +11,15 @@ from core.errors import Fault
 from workers.datasets import Batch
 
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
-_MARKS = (MARK, *_WIDE)
+_PACKED = {b"\x1f\x8b": "gzip; send it with Content-Encoding: gzip", b"PK\x03\x04": "a zip file; one of arrays is sent as application/x-npz"}
+_MARKS = (MARK, *_WIDE, *_PACKED)
 
 
 def unmarked(text: bytes) -> bytes:
-    """The text without its mark; raises WrongJson for one that is not UTF-8, which either begins with another or has zeros in its first letter."""
+    """The text without its mark; raises WrongJson for what is packed or not UTF-8, which has another mark or zeros in its first letter."""
+    for mark, what in _PACKED.items():
+        if text.startswith(mark):
+            raise WrongJson(f"the body is {what}")
     if text.startswith(_WIDE) or b"\0" in text[:2]:
         raise WrongJson("the text is in UTF-16 or UTF-32; send it in UTF-8")
     return text.removeprefix(MARK)

@@ -57,7 +57,9 @@ class Measurer:
         """The figures; ``n_documents`` where not all were handed in. Raises InvalidDocuments where none is labeled, StoreUnavailable."""
         truth = np.concatenate(self._truth) if self._truth else np.zeros(0, np.int32)
         if not len(truth):
-            raise InvalidDocuments("no document has a label to compare with", [Fault("", "label", "no document has one")])
+            raise InvalidDocuments(
+                "no document has a label to compare with; send some whose labels are known", [Fault("", "label", "no document has one")]
+            )
         labels, order = self._ordered()
         self._confusion.counts = self._confusion.counts[np.ix_(order, order)]
         agreement = self._confusion.agreement()

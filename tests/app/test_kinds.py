@@ -82,7 +82,7 @@ def test_kinds_may_not_change_between_blocks(gateway: Gateway) -> None:
     ("settings", "documents", "what"),
     [
         ({"max_names": 3}, FEATURES, "more than 3 names of features"),
-        ({"max_document_bytes": 100_000}, [{"text": "word " * 60_000}], "bytes in a document"),
+        ({"max_document_bytes": 100_000}, [{"text": "word " * 60_000}], "bytes in the document at position 0"),
         ({"max_dataset_bytes": 400}, TEXTS, "more than 400 bytes"),
         ({"max_documents": 3}, TEXTS, "more than 3 documents"),
         ({"max_nonzeros": 4}, FEATURES, "more than 4 nonzeros"),
@@ -124,7 +124,10 @@ def test_text_is_predicted_and_unknown_words_are_told(gateway: Gateway, repeats:
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": text} for text in texts]}).json()
     assert answer["labels"][:2] == ["sport", "politics"]
     assert answer["scores"] == [[1.0], [-1.0], [0.0], [0.0]] * repeats
-    assert answer["warnings"] == [f"{2 * repeats} of {5 * repeats} words are in none of the terms of the model; they count as zero"]
+    assert answer["warnings"] == [
+        f"{2 * repeats} of {5 * repeats} words are in none of the terms of the model; they count as zero",
+        f"{2 * repeats} of {4 * repeats} documents have nothing that the model knows, so their answers tell nothing of them",
+    ]
     version = gateway.client.get("/v1/models/news/versions/1").json()
     assert (version["kind"], version["n_features"]) == ("text", 5)
 
@@ -134,7 +137,10 @@ def test_named_features_are_predicted_and_unknown_ones_are_told(gateway: Gateway
     documents = [{"features": {"vote": 0.5, "goal": 2}}, {"features": {"new": 3, "vote": 1}}, {"features": {}}]
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()
     assert answer["scores"] == [[1.0], [-2.0], [0.0]]
-    assert answer["warnings"] == ["1 of 4 values are of features that the model never saw; they count as zero"]
+    assert answer["warnings"] == [
+        "1 of 4 values are of features that the model never saw; they count as zero",
+        "1 of 3 documents have nothing that the model knows, so their answers tell nothing of them",
+    ]
     assert gateway.client.get("/v1/models/news/versions/1").json()["kind"] == "features"
 
 

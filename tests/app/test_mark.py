@@ -47,6 +47,13 @@ def test_what_is_not_utf_8_is_named(gateway: Gateway, media_type: str, encoding:
     assert "send it in UTF-8" in problem["detail"]
 
 
+@every
+@pytest.mark.parametrize(("body", "told"), [(gzip.compress(b"{}"), "Content-Encoding: gzip"), (b"PK\x03\x04 and so on", "application/x-npz")])
+def test_what_is_packed_is_told_how_to_send(gateway: Gateway, media_type: str, body: bytes, told: str) -> None:
+    problem = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)
+    assert told in problem["detail"]
+
+
 @pytest.mark.parametrize("body", [b"", codecs.BOM_UTF8, codecs.BOM_UTF8[:2], b"\xff"])
 def test_a_mark_and_nothing_else(gateway: Gateway, body: bytes) -> None:
     for media_type in BODIES:

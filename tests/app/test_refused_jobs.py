@@ -88,6 +88,7 @@ def test_a_dataset_with_one_class(gateway: Gateway, queue: Queue) -> None:
     problem = problem_of(gateway.job(dataset=made["id"]), 422)
     assert problem["type"] == "/problems/invalid-documents"
     assert "at least two classes" in problem["detail"]
+    assert [(error["field"], "label some of" in error["detail"]) for error in problem["errors"]] == [("label", True)]
     assert gateway.kept() == before
     assert queue.depth() == 0
 
@@ -116,7 +117,7 @@ def test_a_missing_field_is_named(gateway: Gateway) -> None:
     [
         (b'[{"indices": [1], "values": [1e999], "label": "a"}]', "document 0: values: Number out of range"),
         (b'[{"indices": [1], "label": ' + b"9" * 5000 + b"}]", "document 0: label: Integer value out of range"),
-        (b'[{"text": "\xff"}]', "document 0: 'utf-8' codec can't decode byte 0xff"),
+        (b'[{"text": "\xff"}]', "document 0: text: the byte 0xff is not UTF-8"),
     ],
 )
 def test_a_key_does_not_change_how_documents_are_refused(gateway: Gateway, documents: bytes, detail: str) -> None:

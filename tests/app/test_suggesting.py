@@ -84,7 +84,7 @@ def test_all_labeled(gateway: Gateway) -> None:
     publish(gateway.store)
     for strategy in ("diverse", "uncertain", "random"):
         found = suggest(gateway, dataset=upload(gateway, {}), strategy=strategy)
-        assert (found["suggestions"], found["n_unlabeled"]) == ([], 0)
+        assert (found["suggestions"], found["n_unlabeled"], found["warnings"]) == ([], 0, ["all documents of the dataset have labels"])
 
 
 def test_random_ones_depend_on_the_seed_alone(gateway: Gateway) -> None:

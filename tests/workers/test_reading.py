@@ -12,6 +12,7 @@ from core.options import TextOptions
 from core.progress import TracePoint
 from core.result import Status
 from core.rows import SparseRows
+from core.term_fit import SPACES
 from core.vocabulary import Names
 from core.watch import Stopped, Watch
 from tests.waiting import HANG, until
@@ -141,6 +142,7 @@ def test_a_start_is_told_by_its_terms(store: Store, parts: Parts, kind: str, alg
 @pytest.mark.parametrize(
     ("given", "told"),
     [
+        (["我们赢了决赛", "议会通过预算", "议会讨论"], f"no word occurs in 2 or more of the 3 documents; {SPACES}"),
         (["one", "two", "three"], "no word occurs in 2 or more of the 3 documents; send more text, or lower text.min_documents"),
         (["!", "a", ""], "none of the 3 documents has a word: two or more letters or digits in a row"),
     ],
@@ -167,6 +169,16 @@ def test_texts_without_terms_are_told(store: Store, parts: Parts, options: dict[
     outcome = finished(store, parts, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})).outcome
     assert outcome is not None
     assert outcome.warnings == [f"{left} of the 83 texts have none of the terms, so nothing tells them apart; {told}"]
+
+
+@pytest.mark.parametrize(("space", "warned"), [("", True), (" ", False)])
+def test_clauses_without_spaces_are_told(store: Store, parts: Parts, space: str, warned: bool) -> None:
+    clauses = [["我们", "赢了", "最后", "一场", "决赛"], ["议会", "通过了", "新的", "预算", "方案"]]
+    texts = [f"{space.join(clause)}。{space.join(clause[::-1])}" for clause in clauses] * 3
+    dataset = make_dataset(store, [Batch(TextRows.of(texts), ["a", "b", *[None] * 4])])
+    outcome = finished(store, parts, submit(store, dataset=dataset.id, algorithm="svm")).outcome
+    assert outcome is not None
+    assert outcome.warnings == ([f"the texts have few spaces: {SPACES}"] if warned else [])
 
 
 def test_terms_that_take_too_much_memory_end_the_job(store: Store, parts: Parts) -> None:
