@@ -77,7 +77,7 @@ def speed() -> str:
         more = "> " if training.status is Status.CANCELLED else ""
         lines.append([f"{n:,}", f"**{more}{number(seconds)}**", verdict, max(0, len(training.trace) - 1), f"{gap:.0e}", f"{silence * 1e3:.0f} ms"])
     note = (
-        "Banana-like data, 20 labels, RBF kernel, default options (tolerance 1e-5), one run each of core.training.train after a warm-up at n = 20. "
+        "Banana-like data, 20 labels, RBF kernel, default options (tolerance 1e-5), one run each of core.training.train after a warm-up at n = 40. "
         f"Silence: the longest time without a call of the observer. A run that takes {_PATIENCE} times as long as it may is stopped."
     )
     return f"## Time\n\n{note}\n\n{table(['n', 'seconds', 'to reach', 'steps', 'relative gap', 'longest silence'], lines)}"
@@ -109,18 +109,18 @@ def _run(n: int, most: float = math.inf) -> tuple[float, Training, float]:
     codes = np.full(n, -1, np.int32)
     codes[: min(20, n // 2)] = y[: min(20, n // 2)] > 0
     heard: list[float] = []
-    steps = [-1]
+    steps = [("", -1)]
 
     def observer(point: TracePoint) -> bool:
         heard.append(time.perf_counter())
-        if point.iteration > steps[-1]:
-            steps.append(point.iteration)
-            told = f"n = {n:,}, step {steps[-1]}: {heard[-1] - heard[0]:.1f} s, gap {point.stage_objective:.1e}, bound {point.objective:.6f}"
-            print(told, file=sys.stderr, flush=True)
+        if steps[-1] != (point.phase, point.iteration):
+            steps.append((point.phase, point.iteration))
+            place = f"n = {n:,}, {point.phase} {point.iteration}, {heard[-1] - heard[0]:.1f} s"
+            print(f"{place}: {point.stage_objective:.2g} of {point.objective:.6g}", file=sys.stderr, flush=True)
         return heard[-1] - heard[0] > most
 
     rows = rows_of(X)
-    train(rows_of(X[:20]), codes[:20], ["no", "yes"], "ctsvm", {})
+    train(rows_of(X[:40]), codes[:40], ["no", "yes"], "ctsvm", {})
     heard.append(time.perf_counter())
     training = train(rows, codes, ["no", "yes"], "ctsvm", {}, observer=observer)
     heard.append(time.perf_counter())

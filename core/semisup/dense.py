@@ -16,8 +16,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 T = TypeVar("T")
 
-_WORK = 2e9
-"""multiplications between two pauses: about a tenth of a second on one current core"""
+_WORK = 1e9
+"""multiplications between two pauses: about a twentieth of a second on one current core; with twice as many nothing is faster"""
 _PANEL = 1024
 """columns that LAPACK factors at once: narrower panels take longer together (measured: a tenth more than all at once, and 256 a fifth)"""
 _TOUCH = 100

@@ -253,7 +253,10 @@ class Interior:
             yield
         right += lower / positive - upper / room
         dx = solved(newton, solved(newton, right), transposed=True)
-        T = yield from dense.upper_product(point.root, self._slack_image(dx))
+        image = self._slack_image(dx)
+        yield
+        T = yield from dense.upper_product(point.root, image)
+        del image
         if correction is not None:
             T += correction.carried
         yield
