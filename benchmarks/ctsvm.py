@@ -177,7 +177,8 @@ def accuracy() -> str:
     heads = ["set", *_METHODS, "paper: CTSVM / CCCP / ∇TSVM / SVM"]
     note = (
         f"Accuracy in % on the unlabeled documents, mean and standard deviation of {_TRIALS} trials. A trial draws n documents, as many of "
-        "either class, and 10, 20 or 50 labels among them, as many of either class. C of the kernel family is tuned by five-fold "
+        "either class, and 10, 20 or 50 labels among them, as many of either class: the class fractions are those of the labels, not estimated. "
+        "C of the kernel family is tuned by five-fold "
         f"cross-validation of `kernel_svm` on the labels over {', '.join(f'{C:g}' for C in _CS)}, the largest of equals, and gamma for RBF; "
         "C_u = C; `svm`, `tsvm` and `da` have λ = 0.001, λ' = 1. "
         "The tolerance of `ctsvm` is 1e-3. The data are not the paper's: only the order of the methods may be compared with it."
@@ -218,11 +219,13 @@ def _cross_validated(X: Any, y: NDArray[Any], folds: NDArray[Any], options: dict
 
 
 def _accuracy(X: Any, y: NDArray[Any], n_labeled: int, method: str, kernel: dict[str, Any]) -> float:
+    even = {"positive_fraction": "labeled"}
     own: dict[str, Any] = {
+        "svm": {},
         "kernel_svm": kernel,
-        "cccp_tsvm": {**kernel, "C_u": kernel["C"]},
-        "ctsvm": {**kernel, "C": 2 * kernel["C"], "tolerance": 1e-3},
-    }.get(method, {})
+        "cccp_tsvm": {**even, **kernel, "C_u": kernel["C"]},
+        "ctsvm": {**even, **kernel, "C": 2 * kernel["C"], "tolerance": 1e-3},
+    }.get(method, even)
     codes = np.full(len(y), -1, np.int32)
     codes[:n_labeled] = y[:n_labeled] > 0
     training = train(rows_of(X), codes, [-1, 1], method, own)

@@ -54,8 +54,9 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
         status = yield from search.run()
     except Stopped:
         pass
-    except Indefinite:
-        status = Status.NUMERICAL_ERROR
+    except Indefinite as error:
+        told = f"{options.regularisation:g} is too small: the kernel matrix of the documents has no inverse in the precision of its values: raise it"
+        raise InvalidOption("regularisation", told) from error
     if search is None or not search.ready:
         return nothing(options, problem, status)
     scores = search.scores[problem.n_labeled :]

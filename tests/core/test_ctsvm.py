@@ -274,6 +274,17 @@ def test_a_bias_that_leaves_nothing_of_the_kernel_is_refused_by_name(C: float) -
     assert train(rows_of(1e3 * dense), codes, ["a", "b"], "ctsvm", options | {"bias": 1e3}).status is Status.CONVERGED
 
 
+def test_a_regularisation_within_the_rounding_of_the_kernel_is_refused_by_name() -> None:
+    """Kernel values are kept in single precision: that of many like documents has negative eigenvalues beyond -1e-6."""
+    rows = rows_of(normal(np.random.default_rng(0), 600).reshape(300, 2))
+    codes = np.array([0, 1] * 5 + [-1] * 290, np.int32)
+    options = {"kernel": "rbf", "gamma": 0.1, "positive_fraction": 0.5, "max_iterations": 1}
+    with pytest.raises(InvalidOption, match=r"1e-06 is too small.*no inverse.*raise it") as caught:
+        train(rows, codes, ["a", "b"], "ctsvm", options | {"regularisation": 1e-6})
+    assert caught.value.field == "regularisation"
+    assert train(rows, codes, ["a", "b"], "ctsvm", options | {"regularisation": 1e-5}).status is Status.ITERATION_LIMIT
+
+
 WEIGHT = st.sampled_from([1e-12, 1e-3, 1.0, 1e3, 1e9])
 
 
