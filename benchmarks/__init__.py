@@ -1,1 +1,1 @@
-"""Measurements: ``python -m benchmarks.figures`` holds the solvers to published and measured figures; see ``docs/``."""
+"""Measurements: ``python -m benchmarks`` and the modules below it each write a page of ``docs/``, from what the machine does now."""

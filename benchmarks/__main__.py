@@ -1,22 +1,33 @@
-"""Runs every benchmark of the solvers and writes ``docs/benchmarks.md`` with its plots: ``python -m benchmarks [section …]``."""
+"""Runs the benchmarks of the service and of the solvers and writes ``docs/benchmarks.md`` with its plot: ``python -m benchmarks [section …]``."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import pools, scale, solvers
-from benchmarks.base import machine, write
+from benchmarks import pools, scale, service, solvers
+from benchmarks.base import machine, renewed, write
 
 _DOCS = Path(__file__).parent.parent / "docs"
-_SECTIONS = {"solvers": solvers.section, "scale": lambda: scale.section(_DOCS / "scale.png"), "pools": pools.section}
+_PAGE = "benchmarks.md"
+_SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
+    "service": ("The service", service.section),
+    "solvers": ("Solvers", solvers.section),
+    "scale": ("Scale", lambda: scale.section(_DOCS / "scale.png")),
+    "pools": ("Real pools", pools.section),
+}
+_HEAD = """# Benchmarks
+
+Made by `python -m benchmarks`, which makes all sections, or those that are named. Seconds are of one machine: speed is told beside that of others.
+"""
 
 
 def main(names: list[str]) -> None:
-    """Measure, print, write; the service has its own page (``python -m benchmarks.service``)."""
-    head = (
-        "# Benchmarks of the solvers\n\nMade by `python -m benchmarks` on: "
-        f"{machine()}.\nSpeed is told as ratios within one run: a unit is one SciPy float64 `X @ p` plus one `X.T @ z` on the same data.\n"
-    )
-    write("benchmarks.md", "\n".join([head, *(_SECTIONS[name]() for name in names or _SECTIONS)]))
+    """Measure, print, write; the sections that are not named stay as they are on the page."""
+    page = _DOCS / _PAGE
+    for name in names or _SECTIONS:
+        title, section = _SECTIONS[name]
+        made = f"## {title}\n\nMade by `python -m benchmarks {name}` on: {machine()}.\n\n{section()}"
+        write(_PAGE, renewed(page.read_text() if page.exists() else "", _HEAD, [made], [title for title, _ in _SECTIONS.values()]))
 
 
 if __name__ == "__main__":

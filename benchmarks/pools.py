@@ -42,7 +42,7 @@ def section() -> str:
         "One run each. scikit-learn: LinearSVC (C by its default), SelfTrainingClassifier of logistic regression, LabelSpreading (7 neighbours), "
         f"each given {_PATIENCE} seconds. Error: on the unlabeled documents whose class is known."
     )
-    return f"## Real pools\n\n{note}\n\n{table(heads, lines)}"
+    return f"{note}\n\n{table(heads, lines)}"
 
 
 def _pools() -> Iterator[Pool]:

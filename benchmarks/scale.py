@@ -49,7 +49,7 @@ def section(figure: Path) -> str:
         "process (interpreter, libraries, mapped files and all), silence the longest time without a call of the observer. "
         f"Median of {_REPEATS} runs in one process."
     )
-    return f"## Scale\n\n{note}\n\n{table(heads, lines)}\n![Time and memory against rows]({figure.name})\n"
+    return f"{note}\n\n{table(heads, lines)}\n![Time and memory against rows]({figure.name})\n"
 
 
 def _verdict(value: float, bound: float) -> str:

@@ -1,4 +1,4 @@
-"""Holds the service to its figures: ``python -m benchmarks.service`` prints the table and writes ``docs/benchmarks-service.md``.
+"""Holds the service to its figures.
 
 One gateway process, one worker and the client share the machine; a plain FastAPI app is measured by the same client in the same run.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import psutil
 
-from benchmarks.base import Figure, machine, table, write
+from benchmarks.base import Figure, table
 from benchmarks.documents import FEATURES, as_json, as_npz, documents, labels_of, weights
 from benchmarks.load import closed_loop, open_loop, request
 from benchmarks.running import Service, gateway, memory, plain_app, service, until_ready
@@ -137,8 +137,8 @@ def _train(ours: Service) -> None:
     ours.until(ours.post("/v1/jobs", {"dataset": dataset, "model": "bench", "algorithm": "svm"})["id"], "succeeded")
 
 
-def main() -> None:
-    """Measure, print, write."""
+def section() -> str:
+    """All figures in one table."""
     load = os.getloadavg()[1]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="halfmoon-benchmark-")))
@@ -152,19 +152,13 @@ def main() -> None:
         parts = (uploaded, single_documents, batches, busy, tiny_jobs, starts)
         rows = [figure.row() for part in parts for figure in part(rivals)]
     heads = ["figure", "Halfmoon", "to reach", "", "plain app", "times better"]
-    write(
-        "benchmarks-service.md",
-        "# Benchmarks of the service\n\n"
-        f"Documents of 76 of {FEATURES:,} features. One gateway process, one worker and the client share the machine; medians of {_REPEATS} runs "
-        f"of {_SECONDS:g} s, latencies from the moment at which a request was due. The plain app (FastAPI, pydantic, SciPy, scikit-learn: "
-        "`benchmarks/plain_app.py`) is measured in turn by the same client. Modules are compiled, as pip leaves them.\n"
-        f"Made by `python -m benchmarks.service` on: {machine()}; load of the machine in the five minutes before: {load:.1f}.\n\n"
+    return (
+        f"Documents of 76 of {FEATURES:,} features. One gateway process, one worker and the client share the machine, whose load in the five minutes "
+        f"before was {load:.1f}; medians of {_REPEATS} runs of {_SECONDS:g} s, latencies from the moment at which a request was due. The plain app "
+        "(FastAPI, pydantic, SciPy, scikit-learn: `benchmarks/plain_app.py`) is measured in turn by the same client. Modules are compiled, as pip "
+        "leaves them.\n\n"
         "What is to be reached is absolute and was set in an earlier run, in which a plain app of the same kind, not this one, took 1.9 and "
         "3.2 ms, answered 900 single documents, 340,000 in npz and 11,000 in JSON batches a second, and was ready after 2.3 s. Only the last "
         "two columns compare like with like.\n\n"
-        f"{table(heads, rows)}",
+        f"{table(heads, rows)}"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.base import machine, write
+from benchmarks.base import machine, renewed, write
 from benchmarks.kernel import iterations, large, robust, small
 from benchmarks.kernel.chosen import chosen
 from core.training import warm_up
@@ -27,22 +27,15 @@ def main(names: list[str]) -> None:
     """Measure, print, write; the sections that are not named stay as they are on the page."""
     warm_up()
     made = {_SECTIONS[name][0]: _SECTIONS[name][1]() for name in names or _SECTIONS}
-    sections = _kept() | made
     head = (
         f"# The kernel family against the reference figures\n\nMade by `python -m benchmarks.kernel` on: {machine()}.\n"
         "The paper is Collobert, Sinz, Weston & Bottou 2006, Trading convexity for scalability. How C, γ and s were chosen:\n"
         "`benchmarks/kernel/chosen.py`; where they were not, they are told. Seconds are those of whole trainings, from rows to model, one run each;\n"
         "those in Tables 1.1 and 1.3 are for orientation only.\n"
     )
-    parts = [f"## {title}\n\n{sections[title].strip()}\n" for title, _ in _SECTIONS.values() if title in sections]
-    write(_PAGE, "\n".join([head, *parts]))
-
-
-def _kept() -> dict[str, str]:
-    """The sections that the page has, by title."""
     page = _DOCS / _PAGE
-    parts = page.read_text().split("\n## ")[1:] if page.exists() else []
-    return {title: text for title, _, text in (part.partition("\n") for part in parts)}
+    parts = [f"## {title}\n\n{text.strip()}" for title, text in made.items()]
+    write(_PAGE, renewed(page.read_text() if page.exists() else "", head, parts, [title for title, _ in _SECTIONS.values()]))
 
 
 if __name__ == "__main__":
