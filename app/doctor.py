@@ -26,7 +26,8 @@ from workers.settings import unknown_variables
 from workers.storage import Store, open_store
 
 _ROOM_BYTES = 2**30
-_OPEN_FILES = 1024
+_OTHER_FILES = 256
+"""that a gateway may have open beside connections: what it stores and reads, maps and listens to"""
 _SLOW_SECONDS = 0.5
 
 
@@ -143,8 +144,11 @@ def _disk(settings: GatewaySettings) -> Iterator[Finding]:
     advice = "" if free > _ROOM_BYTES else ": uploads and fetched files go there; choose another with HALFMOON_CACHE_DIR"
     yield Finding("disk", free > _ROOM_BYTES, f"{free / 2**30:.1f} GiB are free at {there}{advice}")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    advice = "" if most >= _OPEN_FILES else f": raise it (ulimit -n) to {_OPEN_FILES} or more, a connection takes one"
-    yield Finding("disk", most >= _OPEN_FILES, f"{most} files may be open{advice}")
+    needed = settings.max_connections + _OTHER_FILES
+    advice = (
+        f": raise it (ulimit -Hn) to {needed} or more, each of {settings.max_connections} connections takes one, or lower HALFMOON_MAX_CONNECTIONS"
+    )
+    yield Finding("disk", most >= needed, f"{most} files may be open{'' if most >= needed else advice}")
 
 
 def _kernels(settings: GatewaySettings) -> Iterator[Finding]:

@@ -98,4 +98,6 @@ def test_too_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FolderStore, "free", lambda self: 2**20)
     assert "0.0 GiB are free: delete what is not needed" in to_mend()["store"]
     monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 512))
-    assert "512 files may be open: raise it" in to_mend()["disk"]
+    assert "512 files may be open: raise it (ulimit -Hn) to 2256 or more" in to_mend()["disk"]
+    monkeypatch.setenv("HALFMOON_MAX_CONNECTIONS", "256")
+    assert "disk" not in to_mend()
