@@ -59,6 +59,8 @@ class Services:
     """where models are loaded and large predictions computed"""
     scoring: ThreadPoolExecutor
     """where whole datasets are scored"""
+    evaluating: ThreadPoolExecutor
+    """where posted documents are scored to evaluate a model: for that neither a prediction waits, nor it for a dataset"""
 
 
 @contextmanager
@@ -110,6 +112,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
             scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),
+            evaluating=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "evaluate")),
         )
 
 

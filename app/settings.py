@@ -89,7 +89,7 @@ class GatewaySettings(Settings):
     predict_threads: Count = 2
     """Threads that load models and compute large predictions."""
     score_threads: Count = 1
-    """Threads that score whole datasets."""
+    """Threads that score whole datasets, and as many that evaluate models on posted documents."""
 
     @property
     def policy(self) -> Policy:

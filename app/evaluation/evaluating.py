@@ -56,7 +56,7 @@ async def evaluate(request: Request, services: Services, reference: str) -> Resp
     asked = await _read(request, services)
     version, model = await version_and_model(services, reference)
     if asked.dataset is None:
-        return await while_waited_for(request, services.predicting, _answer, services, version, model, asked, form)
+        return await while_waited_for(request, services.evaluating, _answer, services, version, model, asked, form)
     return await apart(request, services, _answer, services, version, model, asked, form)
 
 

@@ -367,3 +367,27 @@ def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyP
         go_on.set()
         assert first.result()["labeled"] == 900
     assert measured(gateway, "halfmoon_scored_datasets") == 0
+
+
+def test_no_prediction_waits_for_an_evaluation_of_posted_documents(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = start(predict_threads=1, large_request_bytes=1)
+    publish(gateway.store)
+    entered, left, score = threading.Event(), threading.Event(), LinearModel.scores_and_unseen
+
+    def held(model: LinearModel, rows: SparseRows) -> Any:
+        if not entered.is_set():
+            entered.set()
+            left.wait(HANG)
+        return score(model, rows)
+
+    monkeypatch.setattr(LinearModel, "scores_and_unseen", held)
+    documents = [{"indices": [0], "label": "no"}]
+    with ThreadPoolExecutor(1) as thread:
+        evaluation = thread.submit(evaluate, gateway, {"documents": documents})
+        assert entered.wait(HANG)
+        try:
+            assert gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()["labels"] == ["no"]
+            assert not evaluation.done()
+        finally:
+            left.set()
+        assert evaluation.result()["accuracy"] == 1
