@@ -309,6 +309,9 @@ def warming() -> Iterator[None]:
     for n_features in (2, 16):  # dense rows, then sparse ones
         indices = np.arange(16, dtype=np.uint32) % np.uint32(n_features)
         rows = SparseRows(np.arange(17, dtype=np.int64), indices, np.ones(16, np.float32), n_features)
+        # as what is read from a store is: to Numba that is another type
+        for array in rows[:3]:
+            array.flags.writeable = False
         for offered in OFFERED.values():
             # an estimate is many solves: one is enough, which auto makes
             options = {"positive_fraction": "labeled"} if offered is not AUTO and issubclass(offered.options, BalancedOptions) else {}

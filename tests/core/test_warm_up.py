@@ -1,0 +1,42 @@
+"""After the warm-up no training compiles anything."""
+
+import subprocess
+import sys
+
+CODE = """
+import gc
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from core.registry import OFFERED
+from core.rows import SparseRows
+from core.training import train, warm_up
+
+
+def compiled():
+    return {(each.py_func.__qualname__, str(signature)) for each in gc.get_objects() if isinstance(each, Dispatcher) for signature in each.signatures}
+
+
+warm_up()
+before = compiled()
+generator = np.random.default_rng(0)
+for n_features in (3, 40):  # dense rows, then sparse ones
+    for n_classes, stored in ((2, False), (3, True)):
+        indices = generator.integers(0, n_features, 120).astype(np.uint32)
+        rows = SparseRows(np.arange(0, 121, 6), indices, generator.random(120, np.float32), n_features)
+        for array in rows[:3]:
+            array.flags.writeable = not stored
+        codes = np.where(np.arange(20) < 9, np.arange(20) % n_classes, -1).astype(np.int32)
+        for name in OFFERED:
+            train(rows, codes, range(n_classes), name, {}, threads=2)
+print(len(before), sorted(compiled() - before))
+"""
+
+
+def test_no_training_compiles_what_the_warm_up_has_not() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    count, found = done.stdout.split(maxsplit=1)
+    assert int(count) > 20
+    assert found == "[]\n"
