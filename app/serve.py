@@ -2,6 +2,7 @@
 
 import ctypes
 import resource
+import signal
 import socket
 import sys
 from contextlib import nullcontext
@@ -37,6 +38,9 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
         configure_logging(settings.log_format, settings.log_level)
         _manage_memory()
         _open_many_files()
+        # before uvicorn listens for them a signal ends the start; when it has ended all requests it sends itself the signal again
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: sys.exit(0))
         server = uvicorn.Server(_config(settings))
         server.run(None if listening is None else [listening])
     return 0 if server.started else 1

@@ -35,6 +35,18 @@ def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None
     assert not (tmp_path / "data" / "valkey" / "valkey.sock").exists()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_gateway_alone(tmp_path: Path, number: signal.Signals) -> None:
+    settings = {"HALFMOON_STORE_URL": f"file://{tmp_path}/store", "HALFMOON_REDIS_URL": f"unix://{tmp_path}/none"}
+    command = [sys.executable, "-m", "app.cli", "api", "--port", "0"]
+    with subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.PIPE, text=True) as gateway:
+        assert gateway.stderr is not None
+        next(line for line in gateway.stderr if "Uvicorn running" in line)
+        gateway.send_signal(number)
+        assert "Traceback" not in gateway.stderr.read()
+        assert gateway.wait(HANG) == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) -> None:
     """Not even a child of a worker that can do nothing any more to end itself."""
