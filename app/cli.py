@@ -1,4 +1,4 @@
-"""The commands: ``halfmoon up``, ``api``, ``worker``, ``doctor``, ``keys``, ``warm`` and ``demo``. Each imports what it runs only when it runs."""
+"""The commands of ``halfmoon``, from ``up`` to ``demo``. Each imports what it runs only when it runs."""
 
 import argparse
 import gc
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from app.backups import add_backup, add_restore
 from app.keys import add_command as add_keys
 from core.errors import HalfmoonError
 
@@ -53,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_doctor)
 
     add_keys(commands.add_parser("keys", help="make, list and revoke API keys"))
+    add_backup(commands.add_parser("backup", help="copy the store, a folder or a bucket, into a file"))
+    add_restore(commands.add_parser("restore", help="bring such a file into an empty store, a folder or a bucket"))
 
     command = commands.add_parser("warm", help="compile the kernels into the cache, so that a first start is quick")
     command.set_defaults(run=_warm)

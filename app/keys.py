@@ -5,8 +5,9 @@ import math
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from app.address import add_data, store_address
 
 if TYPE_CHECKING:
     from workers.api_keys import ApiKeys
@@ -47,19 +48,15 @@ def _action(
     """``existing``: where there is no store yet, none is made."""
 
     def run(given: argparse.Namespace) -> int:
-        from app.supervisor import CannotStart
         from workers.api_keys import ApiKeys
         from workers.settings import Settings
         from workers.storage import open_store
 
         settings = Settings()
-        if existing and given.data is not None and not (given.data / "store").is_dir():
-            raise CannotStart(f"{given.data} is not a data folder of `halfmoon up`: it has no folder `store`")
-        url = settings.store_url if given.data is None else (given.data.absolute() / "store").as_uri()
-        act(ApiKeys(open_store(url, settings.cache_dir)), given)
+        act(ApiKeys(open_store(store_address(given, settings, existing=existing), settings.cache_dir)), given)
         return 0
 
-    parser.add_argument("--data", type=Path, help="folder of `halfmoon up`, in place of HALFMOON_STORE_URL")
+    add_data(parser)
     parser.set_defaults(run=run)
     return parser
 

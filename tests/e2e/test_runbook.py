@@ -149,6 +149,10 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
             answer = httpx.post(f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]})
             assert answer.json()["labels"] == ["left"], answer.text
         store = open_store("s3://halfmoon/production", tmp_path / "reader", options=options)
+        run(runbook["Back up"].replace(" --data data", ""), tmp_path, **given)
+        run(runbook["Restore"].replace(" --data data", ""), tmp_path, **given | {"HALFMOON_STORE_URL": "s3://halfmoon/restored"})
+        with serving(GatewaySettings(store_url="s3://halfmoon/restored", queue="restored", cache_dir=tmp_path / "restored")) as port:
+            assert httpx.post(f"http://127.0.0.1:{port}/v1/models/m0/predict", json={"documents": [{"indices": [0]}]}).json()["version"] == 1
         assert len({read(store, f"jobs/{job}/attempts/1.json", Attempt).worker for job in jobs}) == 2
 
 

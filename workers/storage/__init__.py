@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
 from workers.contract import File
 from workers.storage.keys import KeyMissing, check_key
 
-__all__ = ["KeyMissing", "Store", "check_key", "open_store"]
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+
+__all__ = ["KeyMissing", "Store", "check_key", "open_raw", "open_store"]
 
 
 class Store(Protocol):
@@ -72,13 +75,33 @@ def open_store(url: str, cache: Path | None = None, *, cache_bytes: int = 20 * 2
     ``cache`` is where files of an object store are kept locally, ``options`` configure its client (``endpoint``, ``region``, … as obstore names
     them; by default the AWS_… variables do). Raises ValueError for any other address.
     """
-    parts = urlsplit(url)
-    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
+    folder = _folder(url)
+    if folder is not None:
         from workers.storage.folder import FolderStore
 
-        return FolderStore(Path(unquote(parts.path)))
-    if parts.scheme == "s3" and parts.netloc:
-        from workers.storage.objects import open_s3
+        return FolderStore(folder)
+    from workers.storage.objects import open_s3
 
-        return open_s3(url, cache, cache_bytes, options or {})
+    return open_s3(url, cache, cache_bytes, options or {})
+
+
+def open_raw(url: str, options: Mapping[str, str] | None = None) -> "Client":
+    """The keys and bytes of the store at this address, without what a store promises: to copy them all. Raises ValueError as ``open_store``."""
+    folder = _folder(url)
+    if folder is not None:
+        from obstore.store import LocalStore
+
+        return LocalStore(folder, automatic_cleanup=True, mkdir=True)
+    from workers.storage.objects import client_of
+
+    return client_of(url, options or {})
+
+
+def _folder(url: str) -> Path | None:
+    """The folder that an address names, None if it is a bucket; raises ValueError for anything else."""
+    parts = urlsplit(url)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
+        return Path(unquote(parts.path))
+    if parts.scheme == "s3" and parts.netloc:
+        return None
     raise ValueError(f"store address {url!r}: must be file:///folder or s3://bucket/prefix")

@@ -16,6 +16,11 @@ class KeyMissing(KeyError):
 
 def check_key(key: str) -> str:
     """The key, if it is one; raises ValueError. No segment starts with a dot, so ``..`` and hidden files are out of reach."""
-    if not _KEY.fullmatch(key):
+    if not is_key(key):
         raise ValueError(f"not a key: {key!r}")
     return key
+
+
+def is_key(text: str) -> bool:
+    """Whether something may be stored under this."""
+    return _KEY.fullmatch(text) is not None

@@ -28,14 +28,18 @@ _RETRIES = 2
 
 def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str, str]) -> "ObjectStore":
     """The store at ``s3://bucket/prefix``; credentials come from the usual places, ``options`` override them."""
+    return ObjectStore(client_of(url, options), cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
+
+
+def client_of(url: str, options: Mapping[str, str]) -> Client:
+    """What talks to the service behind a store."""
     # whoever names an endpoint decides whether it is http or https; and nobody waits for minutes
-    client = S3Store.from_url(
+    return S3Store.from_url(
         url,
         client_options={"allow_http": True, "connect_timeout": _CONNECT, "timeout": _ANSWER},
         retry_config={"max_retries": _RETRIES, "retry_timeout": _ANSWER},
         **cast("dict[str, Any]", dict(options)),
     )
-    return ObjectStore(client, cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
 
 
 class ObjectStore(Staged):
