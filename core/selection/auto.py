@@ -14,8 +14,8 @@ from core.progress import Part
 from core.result import Linear, Result, Status, stopped
 from core.selection import evidence
 from core.selection.bounds import mixture_offered, neighbours_offered
-from core.selection.choice import preferred, right, weights_of
-from core.selection.estimate import LAMBDA, Estimate, averaged, concluded, estimate
+from core.selection.choice import preferred, right
+from core.selection.estimate import LAMBDA, Estimate, concluded, estimate
 from core.selection.folds import N_FOLDS
 from core.selection.fractions import refined
 from core.selection.graph import NEIGHBOURS, Graph
@@ -85,8 +85,8 @@ def choose(
 
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
     taken, with the fractions that core.selection.estimate finds. Where neighbours mean something, labels that spread among them, and where
-    documents can be draws of terms, a mixture of the classes, are taken if those left out are likelier by them than by all others. The fractions are
-    those that the candidates find, each believed as far as it makes the labels left out likely. Raises Stopped, and ModelTooLarge.
+    documents can be draws of terms, a mixture of the classes, are taken if those left out are likelier by them than by all others; the fractions
+    are then those that they find. Raises Stopped, and ModelTooLarge.
     """
     n_unlabeled = study.problems[0].n_unlabeled
     supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _COMPARED))
@@ -103,8 +103,8 @@ def choose(
             if mixture is None:
                 return None
             candidates.append(Candidate("mixture", None, mixture.found.held_out, mixture.found, mixture=mixture))
-        found = found if given is not None else _together(study, candidates)
     best, why, held_out = judged(study, candidates)
+    found = best.found or found
     results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, found, options), strict=True)), Part(_COMPARED, 1.0))
     calibration = _calibration(study, best.held_out, results, found, between)
     if calibration is None:
@@ -204,12 +204,6 @@ def _calibration(
         return calibrated(held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, between)
     except Stopped:
         return None
-
-
-def _together(study: Study, candidates: Sequence[Candidate]) -> Estimate:
-    """The fractions of all candidates that find any, each believed as far as it makes the labels left out likely."""
-    finding = [(candidate.found, likelihood(study, candidate)) for candidate in candidates if candidate.found is not None]
-    return averaged([found for found, _ in finding], weights_of([each for _, each in finding]))
 
 
 def _solvers(study: Study, best: Candidate, found: Estimate | None, options: AutoOptions) -> list[Callable[[], Steps]]:

@@ -19,12 +19,3 @@ def preferred(likelihoods: Sequence[float]) -> int:
 def right(scores: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Whether scores of shape (n, n_columns) give each row its class."""
     return np.asarray(labels_of(scores) == codes)
-
-
-def weights_of(likelihoods: Sequence[float]) -> NDArray[np.float64]:
-    """How much each of several models is believed that have these log-likelihoods of labels left out: as Bayes has it, shape (n,), summing to 1."""
-    finite = np.nan_to_num(np.asarray(likelihoods, np.float64), nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
-    if not np.isfinite(finite).any():
-        return np.full(len(finite), 1 / len(finite))
-    odds = np.exp(finite - finite.max())
-    return np.asarray(odds / odds.sum())

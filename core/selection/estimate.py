@@ -1,7 +1,7 @@
 """Class fractions of the unlabeled documents, estimated from all evidence there is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -99,19 +99,6 @@ def concluded(
     held_out = np.column_stack([scores_at(several, study.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
     grounds = [_ground(*known) for known in zip(study.problems, predicted, beliefs, strict=True)]
     return Estimate(fractions, held_out, tried, grounds, study.informative)
-
-
-def averaged(estimates: Sequence[Estimate], weights: Vector) -> Estimate:
-    """Several estimates as one, believed as the weights say that sum to 1; everything but fractions, means and deviations is that of the first
-    among those believed most."""
-    best = estimates[int(np.argmax(weights))]
-    fractions = weights @ np.array([each.fractions for each in estimates])
-    grounds = []
-    for place, ground in enumerate(best.grounds):
-        means, deviations = (np.array([each.grounds[place][name] for each in estimates]) for name in ("mean", "deviation"))
-        mean = float(weights @ means)
-        grounds.append({**ground, "mean": mean, "deviation": float(np.sqrt(weights @ (deviations**2 + (means - mean) ** 2)))})
-    return replace(best, fractions=fractions, grounds=grounds)
 
 
 def _solved(sweeper: Sweeper, study: Study, part: Part, grids: Sequence[Vector]) -> list[list[Path]] | None:

@@ -12,8 +12,6 @@ from core.linear_model import LinearModel
 from core.progress import WHOLE, TracePoint
 from core.result import Linear, Status
 from core.selection.bounds import mixture_bytes, mixture_offered
-from core.selection.choice import weights_of
-from core.selection.estimate import Estimate, averaged
 from core.selection.evidence import SLOPE
 from core.selection.folds import N_FOLDS
 from core.selection.mixture import Learning, Mixture
@@ -223,22 +221,3 @@ def test_documents_without_terms_and_terms_without_documents_do_no_harm() -> Non
 def test_texts_that_fit_into_memory_are_taken_for_mixtures(size: tuple[int, int, int, int], offered: bool) -> None:
     assert mixture_offered(*size) == offered
     assert mixture_bytes(1000, 5000, 4) == 2 * mixture_bytes(1000, 5000, 2)
-
-
-def test_belief_follows_likelihood() -> None:
-    np.testing.assert_allclose(weights_of([-1.0, -1.0 - np.log(3.0)]), [0.75, 0.25])
-    np.testing.assert_allclose(weights_of([-1e5, -2e5, np.nan]), [1.0, 0.0, 0.0])
-    np.testing.assert_allclose(weights_of([np.nan, -np.inf]), [0.5, 0.5])
-
-
-def test_estimates_are_averaged_and_their_difference_counts_as_doubt() -> None:
-    one, other = (
-        Estimate(np.array([1 - mean, mean]), np.zeros((1, 1)), [[mean]], [{"labeled": 0.5, "predicted": mean, "mean": mean, "deviation": 0.1}], True)
-        for mean in (0.2, 0.4)
-    )
-    both = averaged([one, other], np.array([0.25, 0.75]))
-    np.testing.assert_allclose(both.fractions, [0.65, 0.35])
-    assert both.grounds[0]["mean"] == pytest.approx(0.35)
-    assert both.grounds[0]["deviation"] == pytest.approx(np.sqrt(0.01 + 0.25 * 0.75 * 0.04))
-    assert both.grounds[0]["predicted"] == 0.4
-    assert averaged([one, other], np.array([1.0, 0.0])).grounds == one.grounds
