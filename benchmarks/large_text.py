@@ -203,7 +203,7 @@ def measured(name: str, algorithm: str) -> list[str]:
         ]
 
 
-def _lines(page: str, lines: Iterable[list[str]]) -> list[list[str]]:
+def lines_of(page: str, lines: Iterable[list[str]]) -> list[list[str]]:
     """The lines of the table on a page, some of them made anew, in the order of sets and algorithms."""
     cells = ([cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|"))
     found = {(line[0], line[1]): line for line in (*cells, *lines)}
@@ -237,7 +237,7 @@ def main(names: Iterable[str], algorithms: Iterable[str]) -> None:
     """Measure, print, write."""
     path = Path(__file__).parent.parent / "docs" / _PAGE
     for name, algorithm in product(names, algorithms):
-        lines = _lines(path.read_text() if path.exists() else "", [measured(name, algorithm)])
+        lines = lines_of(path.read_text() if path.exists() else "", [measured(name, algorithm)])
         write(_PAGE, f"{_TEXT}{table(_HEADS, lines)}\n`python -m benchmarks.large_text`, on {machine()}. `zipf-100k` is made: {made_up.__doc__}\n")
 
 

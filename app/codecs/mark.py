@@ -11,7 +11,7 @@ from core.errors import Fault
 from workers.datasets import Batch
 
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
-_PACKED = {b"\x1f\x8b": "gzip; send it with Content-Encoding: gzip", b"PK\x03\x04": "a zip file; one of arrays is sent as application/x-npz"}
+_PACKED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": "a zip file of arrays is sent as application/x-npz"}
 _MARKS = (MARK, *_WIDE, *_PACKED)
 
 
@@ -19,7 +19,7 @@ def unmarked(text: bytes) -> bytes:
     """The text without its mark; raises WrongJson for what is packed or not UTF-8, which has another mark or zeros in its first letter."""
     for mark, what in _PACKED.items():
         if text.startswith(mark):
-            raise WrongJson(f"the body is {what}")
+            raise WrongJson(what)
     if text.startswith(_WIDE) or b"\0" in text[:2]:
         raise WrongJson("the text is in UTF-16 or UTF-32; send it in UTF-8")
     return text.removeprefix(MARK)
