@@ -35,3 +35,5 @@ def configure_logging(log_format: str, level: str) -> None:
     # RQ tells of every message that it moves, and numba of every step of its compiler
     for chatty in ("rq", "rq.worker", "rq.job", "rq.queue", "numba"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
+    # calls jobs failed that it only has lost sight of, those among them that have succeeded; how a job ended is in the store
+    logging.getLogger("rq.registry").setLevel(logging.ERROR)

@@ -1,0 +1,32 @@
+"""What a process writes into its log."""
+
+import subprocess
+import sys
+
+from tests.waiting import HANG
+from tests.workers.conftest import Valkey
+
+CODE = """
+import sys
+from rq import Queue as Messages
+from rq.registry import StartedJobRegistry
+from rq.serializers import JSONSerializer
+from workers.connect import connect
+from workers.logs import configure_logging
+from workers.queue import Queue
+
+configure_logging("json", "info")
+redis = connect(sys.argv[1], 60)
+Queue(redis, "q").enqueue("job-1")
+messages = Messages("q", connection=redis, serializer=JSONSerializer)
+(message,) = messages.get_jobs()
+begun = StartedJobRegistry(queue=messages)
+redis.zadd(begun.key, {f"{message.id}:execution": 1})
+begun.cleanup()
+print(message.get_status(refresh=True).value)
+"""
+
+
+def test_a_message_that_is_lost_sight_of_is_not_told_as_a_failed_job(valkey: Valkey) -> None:
+    done = subprocess.run([sys.executable, "-c", CODE, valkey.url], capture_output=True, text=True, timeout=HANG, check=False)
+    assert (done.stdout, done.stderr) == ("failed\n", "")
