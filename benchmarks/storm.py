@@ -1,9 +1,11 @@
 """Harms a whole service while clients use it, and counts what was lost: ``python -m benchmarks.storm`` writes ``docs/storm.md``."""
 
 import argparse
+import os
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import cycle, islice
 from pathlib import Path
@@ -20,7 +22,8 @@ _TORN = ("promised_datasets_are_whole", "nothing_else_is_visible", "versions_hav
 _LEFT = ("nothing_is_left_behind", "it_ends_when_told")
 
 
-def page(storm: Storm, evidence: Evidence, seconds: float) -> str:
+def page(storm: Storm, evidence: Evidence, seconds: float, loads: Sequence[float]) -> str:
+    """``loads``: how many processes wanted a processor, now and then, as the system counts them in the mean of a minute."""
     wrong = violations(evidence)
     answers = Counter(answer.status for answer in evidence.ledger.answers)
     longest = max(answer.ended - answer.began for answer in evidence.ledger.answers)
@@ -40,7 +43,7 @@ def page(storm: Storm, evidence: Evidence, seconds: float) -> str:
         "workers to, so that no privileges are needed; Valkey's own disk is not full. Redis is cut off by a TCP proxy. A job that was hit three "
         "times by what kills its process fails, and says so: that is what a service promises that must not run a deadly job for ever.\n"
         f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults {len(storm.faults)}` in {seconds:.0f} s "
-        f"on: {machine()}.\n\n"
+        f"on: {machine()}. The load of the machine, with whatever else ran on it, was {min(loads):.1f} to {max(loads):.1f}.\n\n"
         + table(
             ["jobs accepted", "ended as", "lost", "doubled", "torn", "leftovers", "longest from a death to running again"],
             [[len(evidence.ledger.jobs), ended, *(count(names) for names in (_LOST, _DOUBLED, _TORN, _LEFT)), f"{slowest:.1f} s"]],
@@ -85,9 +88,10 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where to keep store and logs, to look at them afterwards; its path must be short")
     given = parser.parse_args()
     storm = Storm(given.seed, given.jobs, tuple(islice(cycle(Kind), given.faults)), gap_seconds=(1.0, 4.0))
-    began = time.monotonic()
+    began, loads = time.monotonic(), [os.getloadavg()[0]]
 
     def say(line: str) -> None:
+        loads.append(os.getloadavg()[0])
         print(f"{time.monotonic() - began:4.0f} s: {line}", flush=True)
 
     with ExitStack() as stack:
@@ -95,7 +99,7 @@ def main() -> int:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp")))
         folder.mkdir(exist_ok=True)
         evidence = storm.run(folder, say)
-        write("storm.md", page(storm, evidence, time.monotonic() - began))
+        write("storm.md", page(storm, evidence, time.monotonic() - began, loads))
         return 1 if violations(evidence) else 0
 
 
