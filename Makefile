@@ -1,6 +1,6 @@
 # make demo    sets everything up in .venv, runs the service on real documents, exits 0
 # make serve   sets everything up and keeps the service running on http://127.0.0.1:8000, data in ./data
-# make test    sets everything up and runs lint, types, import order and all tests
+# make test    sets everything up and runs lint, types, import order, the audit of what is installed and all tests
 # make format  rewrites the code in the house's format
 # make clean   removes .venv and the tools' caches, never ./data
 
@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # what pip does for what it installs: where bytecode must not be written at run time, every start would compile all of it
 COMPILE := $(BIN)/python -m compileall -q app workers core
 
-.PHONY: demo serve test lint types imports unit format clean
+.PHONY: demo serve test lint types imports audit unit format clean
 .DELETE_ON_ERROR:
 
 demo: .venv/run.stamp
@@ -21,7 +21,7 @@ demo: .venv/run.stamp
 serve: .venv/run.stamp
 	exec $(BIN)/halfmoon up --port $(PORT) --data data
 
-test: lint types imports unit
+test: lint types imports audit unit
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -32,6 +32,10 @@ types: .venv/dev.stamp
 
 imports: .venv/dev.stamp
 	$(BIN)/lint-imports
+
+# known vulnerabilities of what the image installs; without a way to the public database it says so and goes on
+audit: .venv/dev.stamp
+	$(BIN)/python -m tests.setup.audit
 
 # what compiles kernels shares one cache, and what counts processes is grouped: two processes, a file at a time
 unit: .venv/dev.stamp

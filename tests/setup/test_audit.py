@@ -1,0 +1,78 @@
+"""The comparison of the locked versions with known vulnerabilities, against a database that stands in for the public one."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.setup.audit import LOCK, audit
+
+Answer = Callable[[list[dict[str, Any]]], tuple[int, Any]]
+
+
+@pytest.fixture
+def database() -> Iterator[Callable[[Answer], str]]:
+    """Starts one that answers so; gives its address."""
+    servers = []
+
+    def started(answer: Answer) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                status, content = answer(asked["queries"]) if self.path == "/v1/querybatch" else (404, {})
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(json.dumps(content).encode())
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield started
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def known(queries: list[dict[str, Any]]) -> tuple[int, Any]:
+    return 200, {"results": [{"vulns": [{"id": "PYSEC-1"}]} if query["package"]["name"] == "poor" else {} for query in queries]}
+
+
+def test_a_known_vulnerability_is_named(database: Callable[[Answer], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lock").write_text("# made\ngood==1.0 \\\n    --hash=sha256:00\npoor==2.1 ; sys_platform != 'win32' \\\n    --hash=sha256:00\n")
+    assert audit(database(known), tmp_path / "lock") == 1
+    assert "poor 2.1 has the known vulnerability PYSEC-1" in capsys.readouterr().out
+
+
+def test_every_locked_version_is_asked_for(database: Callable[[Answer], str], capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[str] = []
+
+    def listening(queries: list[dict[str, Any]]) -> tuple[int, Any]:
+        asked.extend(f"{query['package']['name']}=={query['version']}" for query in queries)
+        return known(queries)
+
+    assert audit(database(listening), LOCK) == 0
+    pins = {line.partition(" ")[0] for line in LOCK.read_text().splitlines() if "==" in line and not line.startswith((" ", "#"))}
+    assert set(asked) == pins
+    assert f"{len(pins)} locked versions, 0 known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("answer", [lambda queries: (500, {}), lambda queries: (200, {"results": []})], ids=["refused", "too-little"])
+def test_an_answer_that_is_none_is_no_success(database: Callable[[Answer], str], answer: Answer) -> None:
+    assert audit(database(answer), LOCK) == 1
+
+
+def test_it_says_that_it_compared_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        assert audit(f"http://127.0.0.1:{nobody.getsockname()[1]}", LOCK) == 0
+    assert "SKIPPED" in capsys.readouterr().out
