@@ -139,12 +139,13 @@ class JsonDecoder:
     def _at_once(self, text: Text, at: int) -> tuple[list[Document], int]:
         """All documents from a position to the last that seems to end in the text, and where that is; none if it only seemed so or one is wrong.
 
-        What parses as documents is documents, so this saves looking for their ends one by one, a third of the time.
+        What parses as documents is documents, so this saves looking for their ends one by one, a third of the time. Where one of them may be
+        too long, that is what they are looked for.
         """
         closing = _CLOSING.search(text, max(at, len(text) - _CLOSING_BYTES))
         end = closing.start() + 1 if closing else text.rfind(b"}", at) + 1
         try:
-            documents = decoded(self._decoder.decode, b"[" + text[at:end] + b"]") if end else []
+            documents = decoded(self._decoder.decode, b"[" + text[at:end] + b"]") if 0 < end <= at + self._longest else []
         except WrongJson:
             documents = []
         if not documents:

@@ -38,9 +38,11 @@ class LinesDecoder(ABC):
         else:
             block = b""
             self._rest += data
-        if len(self._rest) > self._longest:
-            line = self._number + block.count(b"\n")
-            raise too_long(self._rest, f"in line {line}", self._longest)
+        # a line that came whole is no shorter for that: what is refused must not depend on where the text was cut
+        lines: list[bytes | bytearray] = [*(block.split(b"\n")[:-1] if len(block) > self._longest else []), self._rest]
+        for number, line in enumerate(lines, self._number + block.count(b"\n") + 1 - len(lines)):
+            if len(line) > self._longest:
+                raise too_long(line, f"in line {number}", self._longest)
         return self._batches(block)
 
     def finish(self) -> Iterator[Batch]:

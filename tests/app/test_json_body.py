@@ -4,6 +4,7 @@ import gzip
 import itertools
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 from app.codecs import json_body
 from app.codecs.base import BLOCK_BYTES
 from app.codecs.json_body import JsonDecoder
+from app.codecs.lines import LinesDecoder
+from app.codecs.ndjson import NdjsonDecoder
+from app.codecs.svmlight import SvmlightDecoder
 from core.errors import InvalidDocuments
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
 from tests.workers.conftest import sparse
@@ -134,6 +138,28 @@ def test_white_space_is_not_kept() -> None:
 def test_a_document_that_is_too_long_is_refused_as_soon_as_it_is() -> None:
     with pytest.raises(LimitExceeded, match="bytes in the document at position"):
         decode([b'{"documents": [{"indices": [', *[b"1," * 100] * 10], 1000)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "body", "where"),
+    [
+        (JsonDecoder, b'{"documents": [{"indices": []}, {"indices": [%b]}]}', "at position 1"),
+        (NdjsonDecoder, b'{"indices": []}\n{"indices": [%b]}\n{"indices": []}\n', "in line 2"),
+        (SvmlightDecoder, b"1 1:1\n1 5:1%b\n1 1:1\n", "in line 2"),
+    ],
+)
+@pytest.mark.parametrize("length", [1, 40, 150, 1000])
+def test_a_document_that_is_too_long_is_refused_however_it_comes(
+    decoder: Callable[[int], JsonDecoder | LinesDecoder], body: bytes, where: str, length: int
+) -> None:
+    def read(spaces: int) -> int:
+        text, reading = body % (b" " * spaces), decoder(100)
+        pieces = [text[at : at + length] for at in range(0, len(text), length)]
+        return sum(batch.rows.n_rows for piece in pieces for batch in reading.feed(piece)) + sum(batch.rows.n_rows for batch in reading.finish())
+
+    assert read(80) >= 2
+    with pytest.raises(LimitExceeded, match=f"bytes in the document {where}"):
+        read(101)
 
 
 def test_a_prediction_has_the_limit_of_an_upload(start: Start) -> None:
