@@ -68,12 +68,19 @@ _HEADERS = {
     "RateLimit": {"description": "How many more there may be now.", **_TEXT},
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
+_EVENT = {
+    "type": "object",
+    "title": "Event",
+    "description": "Each event. Its data are JSON: a Job (`state`) or a Progress (`progress`).",
+    "required": ["event", "data"],
+    "properties": {"event": {"enum": ["state", "progress"]}, "data": {"type": "string"}},
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "`state` and `progress` events until the job has ended",
         "content": {
             "text/event-stream": {
-                "schema": {"type": "string", "description": "Events of which the data are JSON: a Job (`state`) or a Progress (`progress`)."},
+                "schema": {"anyOf": [_EVENT, {"type": "string", "description": "The whole stream."}]},
                 "example": 'event: progress\ndata: {"fraction":0.5,"phase":"tsvm/stage=8","iteration":3,"objective":0.385}\n\n',
             }
         },
