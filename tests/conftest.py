@@ -1,5 +1,7 @@
 """What all tests share: where the project lies, and property tests that are the same in every run."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,3 +14,11 @@ settings.load_profile("same-every-run")
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """What a test writes need not outlast the machine, and the disk is waited for forty thousand times else. The services of e2e do wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield

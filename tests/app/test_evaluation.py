@@ -315,13 +315,14 @@ class Held:
     """Holds the first batch until it is let go, and counts them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, let_go: Callable[[], bool]) -> None:
-        self.batches = 0
+        self.batches, self.was_let_go = 0, False
         score = LinearModel.scores_and_unseen
 
         def held(model: LinearModel, rows: SparseRows) -> Any:
             self.batches += 1
             if self.batches == 1:
-                until(let_go)
+                until(let_go, HANG / 2)
+                self.was_let_go = True
             return score(model, rows)
 
         monkeypatch.setattr(LinearModel, "scores_and_unseen", held)
@@ -345,6 +346,7 @@ def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypat
         client.sendall(f"POST /v1/models/news/evaluate HTTP/1.1\r\n{head}{content}".encode())
         until(lambda: held.batches == 1)
     until(lambda: measured(gateway, "halfmoon_scored_datasets") == 0)
+    assert held.was_let_go
     assert evaluate(gateway, {"dataset": small})["accuracy"] == 1
     assert held.batches == 2
 

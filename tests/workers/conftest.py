@@ -135,7 +135,7 @@ def make_s3(endpoint: str, tmp_path: Path, cache_bytes: int = 1 << 20) -> Store:
     import httpx
 
     bucket = f"b{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:20]}"
-    httpx.put(f"{endpoint}/{bucket}")
+    httpx.put(f"{endpoint}/{bucket}", verify=False)
     options = s3_options(endpoint)
     return open_store(f"s3://{bucket}/some/prefix", tmp_path / "cache", cache_bytes=cache_bytes, options=options)
 
