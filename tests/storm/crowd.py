@@ -11,12 +11,11 @@ import httpx
 
 from tests.e2e.service import large
 from tests.storm.ledger import Answer, Ledger, Promise
+from tests.waiting import HANG
 
 STEADY = "steady"
 """The model that is there from before the storm, for predictions."""
 _MODELS = ("red", "green", "blue")
-_ANSWER_SECONDS = 20.0
-_INSIST_SECONDS = 90.0
 _PAUSE = 0.1
 _LABELED = 200
 _DOCUMENT = {"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}
@@ -45,12 +44,12 @@ class Patience:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._deadline = time.monotonic() + _INSIST_SECONDS
+        self._deadline = time.monotonic() + HANG
 
     def wait(self) -> None:
         """A moment, before it is tried again; raises GaveUp."""
         if time.monotonic() > self._deadline:
-            raise GaveUp(f"{self._what}: no final answer in {_INSIST_SECONDS:g} s")
+            raise GaveUp(f"{self._what}: no final answer in {HANG:g} s")
         time.sleep(_PAUSE)
 
 
@@ -58,7 +57,7 @@ class Caller:
     """One client; not for many threads."""
 
     def __init__(self, url: str, ledger: Ledger) -> None:
-        self._http = httpx.Client(base_url=url, timeout=_ANSWER_SECONDS, trust_env=False)
+        self._http = httpx.Client(base_url=url, timeout=HANG / 2, trust_env=False)
         self._ledger = ledger
 
     def call(self, what: str, method: str, path: str, **options: Any) -> httpx.Response | None:

@@ -11,6 +11,7 @@ import psutil
 from tests.e2e.service import Service
 from tests.storm.ledger import Kind, Ledger, Running
 from tests.storm.proxy import Cut, Proxy
+from tests.waiting import HANG
 from workers import records
 from workers.contract import Attempt
 from workers.jobs import Jobs
@@ -18,23 +19,24 @@ from workers.storage import KeyMissing, Store
 
 _FILE_BYTES = (0, 1 << 10, 1 << 16)
 """Largest file that can be written while the disk is full: nothing, records only, or records and the smallest arrays."""
-_ENDING_SECONDS = 60.0
-_VICTIM_SECONDS = 4.0
+_CHILD_SECONDS = 4.0
+"""in which a worker has a child, if there is anything to train"""
 
 
 class Injector:
-    """Does harm to a service and notes it. ``lease`` is its lease; processes are stopped for longer than that."""
+    """Does harm to a service and notes it. ``lease`` is its lease: processes are stopped for longer. ``cut`` bounds how long Redis is away."""
 
-    def __init__(self, service: Service, proxy: Proxy, store: Store, ledger: Ledger, chance: Random, lease: float) -> None:
+    def __init__(self, service: Service, proxy: Proxy, store: Store, ledger: Ledger, chance: Random, lease: float, cut: tuple[float, float]) -> None:
         self._service = service
         self._proxy = proxy
         self._store = store
         self._ledger = ledger
         self._chance = chance
         self._lease = lease
+        self._cut_seconds = cut
 
     def inject(self, kind: Kind) -> bool:
-        """Do it and, where it is one that ends, take it back. False if for some seconds there was nothing to do it to."""
+        """Do it and, where it is one that ends, take it back. False if there was nothing to do it to."""
         match kind:
             case Kind.REDIS_REFUSED | Kind.REDIS_SILENT:
                 self._cut(kind)
@@ -45,7 +47,8 @@ class Injector:
         return True
 
     def _strike(self, kind: Kind) -> bool:
-        deadline = time.monotonic() + _VICTIM_SECONDS
+        # what the service itself consists of comes back, however slow the machine is
+        deadline = time.monotonic() + (_CHILD_SECONDS if kind in (Kind.CHILD_KILLED, Kind.CHILD_STOPPED) else HANG)
         while (victim := self._victim(kind)) is None:
             if time.monotonic() > deadline:
                 return False
@@ -59,7 +62,7 @@ class Injector:
                         victim.resume()
                     case Kind.WORKER_TOLD:
                         victim.terminate()
-                        victim.wait(_ENDING_SECONDS)
+                        victim.wait(HANG)
                     case _:
                         victim.kill()
             return True
@@ -88,8 +91,18 @@ class Injector:
 
     def _cut(self, kind: Kind) -> None:
         how = Cut.REFUSED if kind is Kind.REDIS_REFUSED else Cut.SILENT
-        with self._ledger.injected(kind), self._proxy.cut(how):
-            time.sleep(self._chance.uniform(3.0, 6.0))
+        with self._proxy.cut(how), self._ledger.injected(kind):
+            began = time.time()
+            time.sleep(self._chance.uniform(*self._cut_seconds))
+            self._probed(began)
+
+    def _probed(self, since: float) -> None:
+        """Wait until who predicts and who reads has had an answer to something asked since; not for ever."""
+        deadline = time.monotonic() + HANG
+        while not {"predict", "read"} <= {answer.what for answer in list(self._ledger.answers) if answer.began > since}:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.05)
 
     def _fill(self) -> None:
         """The system refuses to let any file of gateway and workers grow beyond a size: what a full disk is to a process, without one."""

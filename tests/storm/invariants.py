@@ -16,11 +16,8 @@ from workers.jobs import Jobs
 from workers.storage import Store
 from workers.storage.digest import sha256_of
 
-AGAIN_SECONDS = 10.0
-"""within which a job whose worker has died runs again"""
-ANSWER_SECONDS = 10.0
-"""within which every request is answered, or its connection ends"""
-_EDGE_SECONDS = 0.3
+SOON_SECONDS = 10.0
+"""within which, on a machine with nothing else to do, a job whose worker has died runs again, and every request is answered or its connection ends"""
 _EXPECTED = {200, 201, 202, 204, 404, 409}
 
 
@@ -35,6 +32,8 @@ class Evidence(NamedTuple):
     known: Mapping[int, str]
     """digest of the documents of each size that were uploaded, by how many there are"""
     max_attempts: int = 3
+    soon_seconds: float = SOON_SECONDS
+    """what counts as soon; for a third of that after a fault, and before it is noted, requests may be refused"""
 
     @property
     def jobs(self) -> Iterator[Job]:
@@ -160,11 +159,11 @@ def failures_are_explained(evidence: Evidence) -> Iterator[str]:
 
 
 def killed_jobs_run_again_soon(evidence: Evidence) -> Iterator[str]:
-    """Within ten seconds of the death, or of the end of the last fault that fell before."""
+    """Counted from the death, or from the end of the last fault that fell before."""
     for again in run_again(evidence):
         if again.seconds is None:
             yield f"{again.kind.value}: job {again.job} never ran again"
-        elif again.seconds - again.disturbed > AGAIN_SECONDS:
+        elif again.seconds - again.disturbed > evidence.soon_seconds:
             last = f"the last fault before that ended after {again.disturbed:.1f} s"
             yield f"{again.kind.value}: job {again.job} ran again after {again.seconds:.1f} s, {last}"
 
@@ -174,7 +173,7 @@ def told_to_end_workers_do(evidence: Evidence) -> Iterator[str]:
     killed = {running for fault in evidence.ledger.faults if fault.kind is not Kind.WORKER_TOLD for running in fault.hit}
     for fault in (fault for fault in evidence.ledger.faults if fault.kind is Kind.WORKER_TOLD):
         took = fault.ended - fault.began
-        if took > evidence.drain_seconds + ANSWER_SECONDS:
+        if took > evidence.drain_seconds + evidence.soon_seconds:
             yield f"a worker took {took:.1f} s to end; {evidence.drain_seconds:g} s are configured"
         for job, attempt in set(fault.hit) - killed:
             outcome = Jobs(evidence.store).get(job).outcome
@@ -186,7 +185,7 @@ def told_to_end_workers_do(evidence: Evidence) -> Iterator[str]:
 def answers_are_expected(evidence: Evidence) -> Iterator[str]:
     """503 and 507 only while something is wrong, nothing worse ever."""
     for answer in evidence.ledger.answers:
-        trouble = answer.status in (503, 507) and _during(evidence, answer, 3.0)
+        trouble = answer.status in (503, 507) and _during(evidence, answer, evidence.soon_seconds / 3)
         if answer.status is not None and answer.status not in _EXPECTED and not trouble:
             yield f"{answer.what} was answered with {answer.status}"
         if answer.status == 503 and answer.retry_after is None:
@@ -197,14 +196,14 @@ def nothing_hangs(evidence: Evidence) -> Iterator[str]:
     """Every request ends soon, beside the time for which the gateway was stopped."""
     for answer in evidence.ledger.answers:
         stopped = sum(_overlap(fault, answer.began, answer.ended) for fault in evidence.ledger.faults if fault.kind is Kind.GATEWAY_STOPPED)
-        if answer.ended - answer.began - stopped > ANSWER_SECONDS:
+        if answer.ended - answer.began - stopped > evidence.soon_seconds:
             yield f"{answer.what} took {answer.ended - answer.began:.1f} s"
 
 
 def without_redis_it_predicts_and_reads(evidence: Evidence) -> Iterator[str]:
     """And takes no new jobs, but says when to come back."""
     for fault in (fault for fault in evidence.ledger.faults if fault.kind in REDIS_AWAY):
-        inside = [each for each in evidence.ledger.answers if fault.began + _EDGE_SECONDS < each.began and each.ended < fault.ended - _EDGE_SECONDS]
+        inside = [each for each in evidence.ledger.answers if fault.began < each.began and each.ended < fault.ended]
         if not {"predict", "read"} <= {answer.what for answer in inside}:
             yield f"{fault.kind.value}: nobody was answered for {fault.ended - fault.began:.1f} s"
         for answer in inside:
@@ -223,7 +222,7 @@ def it_ends_when_told(evidence: Evidence) -> Iterator[str]:
     code, seconds, left = evidence.ledger.stopped
     if code != 0 or left:
         yield f"the service ended with code {code} and left {', '.join(left) or 'nothing'}"
-    if seconds > evidence.drain_seconds + 2 * ANSWER_SECONDS:
+    if seconds > evidence.drain_seconds + 2 * evidence.soon_seconds:
         yield f"the service took {seconds:.1f} s to end"
 
 
@@ -302,7 +301,7 @@ def _torn(evidence: Evidence, dataset: Dataset) -> Iterator[str]:
 
 
 def _during(evidence: Evidence, answer: Answer, margin: float) -> bool:
-    return any(fault.began <= answer.ended and answer.began <= fault.ended + margin for fault in evidence.ledger.faults)
+    return any(fault.began - margin <= answer.ended and answer.began <= fault.ended + margin for fault in evidence.ledger.faults)
 
 
 def _overlap(fault: Fault, began: float, ended: float) -> float:

@@ -12,20 +12,18 @@ from typing import NamedTuple
 from tests.e2e.service import Service, told
 from tests.storm.crowd import STEADY, Body, Caller, Member, Prober, bodies, probes
 from tests.storm.faults import Injector
-from tests.storm.invariants import Evidence, nothing_is_left_behind, run_again
+from tests.storm.invariants import SOON_SECONDS, Evidence, nothing_is_left_behind, run_again
 from tests.storm.ledger import Kind, Ledger, Stopped
 from tests.storm.proxy import Proxy
+from tests.waiting import HANG
 from workers.jobs import Jobs
 from workers.storage import Store, open_store
 
 _CLIENTS = 3
 _WAITING = 12
 """unfinished jobs at which no more are posted before the next fault: a fault is to find jobs, not a heap of them"""
-_CALM_SECONDS = 90.0
-"""without the end of any job, after which the rest is given up"""
 _TIDY_SECONDS = 2.0
 _PAUSE = 0.1
-_COLLECT_SECONDS = 30.0
 
 
 class Storm(NamedTuple):
@@ -42,6 +40,10 @@ class Storm(NamedTuple):
     """after which the collector takes what has not ended for abandoned"""
     gap_seconds: tuple[float, float] = (0.3, 1.5)
     """between two faults, at least and at most"""
+    cut_seconds: tuple[float, float] = (3.0, 6.0)
+    """for which Redis is away, at least and, where somebody was answered meanwhile, at most"""
+    soon_seconds: float = SOON_SECONDS
+    """see Evidence"""
     rage_seconds: float = 600.0
     """after which neither jobs nor faults come any more, however few there were"""
 
@@ -56,12 +58,14 @@ class Storm(NamedTuple):
             store = open_store((data / "store").as_uri())
             sent = [uploaded(caller, ledger, body) for body in bodies()]
             base = steady(caller, ledger, store, sent[0])
-            evidence = Evidence(ledger, store, data / "store", self.drain_seconds, {body.n_documents: body.sha256 for body in sent})
+            evidence = Evidence(
+                ledger, store, data / "store", self.drain_seconds, {body.n_documents: body.sha256 for body in sent}, soon_seconds=self.soon_seconds
+            )
             probers = [Prober(Caller(service.url, ledger), probe) for probe in probes(base, lambda: proxy.away)]
             for prober in probers:
                 prober.start()
             chance = Random(self.seed)
-            injector = Injector(service, proxy, store, ledger, chance, self.lease_seconds)
+            injector = Injector(service, proxy, store, ledger, chance, self.lease_seconds, self.cut_seconds)
             self._rage(service.url, injector, evidence, sent, chance, say)
             for prober in probers:
                 prober.stop()
@@ -149,10 +153,10 @@ def steady(caller: Caller, ledger: Ledger, store: Store, body: Body) -> str:
 
 def calm(caller: Caller, ledger: Ledger, store: Store) -> None:
     """All jobs have ended, or none has for so long that there is no hope; the states in which they did are seen by clients."""
-    jobs, deadline, waiting = Jobs(store), time.monotonic() + _CALM_SECONDS, len(ledger.jobs)
+    jobs, deadline, waiting = Jobs(store), time.monotonic() + HANG, len(ledger.jobs)
     while (left := len(jobs.unfinished_ids())) and time.monotonic() < deadline:
         if left < waiting:
-            waiting, deadline = left, time.monotonic() + _CALM_SECONDS
+            waiting, deadline = left, time.monotonic() + HANG
         time.sleep(_PAUSE)
     for job in [job for job, states in ledger.jobs.items() if not states]:
         caller.look(job)
@@ -160,6 +164,6 @@ def calm(caller: Caller, ledger: Ledger, store: Store) -> None:
 
 def _collected(evidence: Evidence) -> None:
     """The collector had its time: until nothing is left, or until there is no hope."""
-    deadline = time.monotonic() + _COLLECT_SECONDS
+    deadline = time.monotonic() + HANG
     while any(nothing_is_left_behind(evidence)) and time.monotonic() < deadline:
         time.sleep(0.5)
