@@ -10,6 +10,13 @@ from hypothesis import settings
 settings.register_profile("same-every-run", derandomize=True, deadline=None, database=None)
 settings.load_profile("same-every-run")
 
+_FIRST = ("tests/e2e/", "tests/workers/test_run.py", "tests/app/test_uploads.py")
+"""what takes longest: of two processes none is left with it when the other has done the rest (with ``--no-loadscope-reorder``)"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
+
 
 @pytest.fixture(scope="session")
 def repository() -> Path:

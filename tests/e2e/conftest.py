@@ -1,7 +1,6 @@
 """Services and documents for the tests that run everything."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,9 @@ def large_body() -> bytes:
     return large()
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with Service(tmp_path / "data", tmp_path / "log", lease_seconds="1") as running:
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One for all tests of a file that leave it as able as they found it."""
+    folder = tmp_path_factory.mktemp("service")
+    with Service(folder / "data", folder / "log") as running:
         yield running

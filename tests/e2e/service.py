@@ -30,10 +30,11 @@ class Service:
         direct = ["app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers)]
         self._command = [sys.executable, "-m", *(direct if through is None else ["tests.storm.launch", through, str(data), str(workers)])]
         self._log = log
+        self.data = data
         self._environment = {**os.environ, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
         self._seen: set[psutil.Process] = set()
         self.process: subprocess.Popen[bytes] | None = None
-        self.client = httpx.Client(timeout=30.0, trust_env=False)
+        self.client = httpx.Client(timeout=HANG, trust_env=False)
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as output:
@@ -110,7 +111,7 @@ class Service:
         answer.raise_for_status()
         return [json.loads(line) for line in answer.text.splitlines()]
 
-    def wait_for(self, job: str, *states: str, seconds: float = 60.0) -> Any:
+    def wait_for(self, job: str, *states: str) -> Any:
         """The job once it is in one of the states (by default any final one); answers missed meanwhile are borne."""
         wanted = states or ("succeeded", "failed", "cancelled")
 
@@ -120,7 +121,7 @@ class Service:
             except httpx.HTTPError:
                 return False
 
-        until(there, seconds)
+        until(there)
         return self.get(f"/v1/jobs/{job}")
 
 
@@ -152,7 +153,7 @@ def told(process: psutil.Process) -> str:
     return f"{process.name()}, {' '.join(words_of(process)[-2:])!r}, a child of {parent}, {status}, {age:.1f} s old"
 
 
-def large(n_documents: int = 60_000, n_features: int = 20_000, per_document: int = 60, labeled: int = 200) -> bytes:
+def large(n_documents: int = 30_000, n_features: int = 20_000, per_document: int = 60, labeled: int = 200) -> bytes:
     """Two overlapping topics, some documents labeled: as it is, a training of several seconds. As npz."""
     chance = np.random.default_rng(7)
     topic = chance.integers(0, 2, n_documents)

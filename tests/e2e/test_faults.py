@@ -10,16 +10,16 @@ from tests.e2e.service import Service
 from tests.waiting import HANG, until
 
 
-def started(service: Service, body: bytes) -> str:
+def started(service: Service, body: bytes, model: str = "m") -> str:
     """A job that runs and has told of progress; its id."""
     dataset = service.upload(body, "large")
-    job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": "m", "algorithm": "tsvm"})["id"]
+    job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": model, "algorithm": "tsvm"})["id"]
     until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0)
     return job
 
 
-def is_published_once(service: Service, job: str) -> None:
-    versions = service.get("/v1/models/m")["versions"]
+def is_published_once(service: Service, job: str, model: str = "m") -> None:
+    versions = service.get(f"/v1/models/{model}")["versions"]
     assert [(version["job"], version["version"]) for version in versions] == [(job, 1)]
 
 
@@ -37,7 +37,7 @@ def test_a_killed_worker_is_replaced_and_its_job_done_again(tmp_path: Path, larg
 
 
 def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: bytes) -> None:
-    job = started(service, large_body)
+    job = started(service, large_body, "child")
     worker, *below = service.named("worker")
     assert below
     for process in below:
@@ -45,27 +45,27 @@ def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: b
     done = service.wait_for(job)
     assert (done["state"], done["attempt"]) == ("succeeded", 2)
     assert worker.is_running()
-    is_published_once(service, job)
+    is_published_once(service, job, "child")
 
 
 def test_a_killed_valkey_is_started_again_on_its_file(service: Service, large_body: bytes) -> None:
-    job = started(service, large_body)
+    job = started(service, large_body, "valkey")
     service.kill("valkey-server")
     assert service.wait_for(job)["state"] == "succeeded"
-    is_published_once(service, job)
+    is_published_once(service, job, "valkey")
     until(lambda: service.client.get("/v1/health/ready").status_code == 200)
-    after = service.post("/v1/jobs", {"dataset": service.get(f"/v1/jobs/{job}")["dataset"], "model": "m", "algorithm": "svm"})
-    assert service.wait_for(after["id"])["model"] == {"name": "m", "version": 2}
+    after = service.post("/v1/jobs", {"dataset": service.get(f"/v1/jobs/{job}")["dataset"], "model": "valkey", "algorithm": "svm"})
+    assert service.wait_for(after["id"])["model"] == {"name": "valkey", "version": 2}
 
 
 def test_a_killed_gateway_comes_back_at_the_same_address(service: Service, large_body: bytes) -> None:
-    job = started(service, large_body)
+    job = started(service, large_body, "gateway")
     (gateway,) = service.named("api")
     gateway.kill()
     until(lambda: [process.pid for process in service.named("api")] not in ([], [gateway.pid]))
     assert service.get("/v1/health/live") == {"status": "live"}  # the connection waited in the listening socket
     assert service.wait_for(job)["state"] == "succeeded"
-    is_published_once(service, job)
+    is_published_once(service, job, "gateway")
 
 
 def test_a_job_that_was_running_goes_on_after_a_restart(tmp_path: Path, large_body: bytes) -> None:

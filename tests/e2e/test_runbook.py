@@ -21,6 +21,7 @@ from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey, s3_endpoint, s3_options, shared_valkey, valkey
 from workers.api_keys import ApiKeys, Scope
 from workers.contract import Attempt
+from workers.jobs import Jobs
 from workers.records import read
 from workers.storage import open_store
 
@@ -98,15 +99,19 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
 
 
 def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: dict[str, str], tmp_path: Path) -> None:
-    with Service(tmp_path / "data", tmp_path / "log", drain_seconds="0") as service:
+    with Service(tmp_path / "data", tmp_path / "log", drain_seconds="0", lease_seconds=str(2 * HANG)) as service:
         dataset = service.upload(large(20_000), "large")["id"]
-        job = service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "da"})["id"]
+        job = service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "tsvm"})["id"]
         service.wait_for(job, "running")
+        (training,) = [process for process in service.named("worker") if process.name() == "halfmoon-job"]
+        training.suspend()
         run(runbook["Back up"], tmp_path)
+        training.resume()
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (tmp_path / "backup.tar").rename(folder / "backup.tar")
     run(runbook["Restore"], folder)
+    assert list(Jobs(open_store(f"file://{folder}/data/store")).unfinished_ids()) == [job]
     with Service(folder / "data", tmp_path / "log2") as service:
         assert service.wait_for(job)["state"] == "succeeded"
 
@@ -139,14 +144,15 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
             patch.setenv(name, value)
         settings = [GatewaySettings(cache_dir=tmp_path / f"gateway{n}") for n in range(2)]
         urls = [f"http://127.0.0.1:{stack.enter_context(serving(each))}" for each in settings]
-        until(lambda: httpx.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2)
+        client = stack.enter_context(httpx.Client(verify=False, timeout=HANG))
+        until(lambda: client.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2)
         assert "MEND" not in run(script, tmp_path, HALFMOON_CACHE_DIR=str(tmp_path / "doctor"))
-        dataset = httpx.post(f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}).json()["id"]
+        dataset = client.post(f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}).json()["id"]
         bodies = [{"dataset": dataset, "model": f"m{n}", "algorithm": "svm"} for n in range(8)]
-        jobs = [httpx.post(f"{urls[n % 2]}/v1/jobs", json=body).json()["id"] for n, body in enumerate(bodies)]
-        until(lambda: {httpx.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"})
+        jobs = [client.post(f"{urls[n % 2]}/v1/jobs", json=body).json()["id"] for n, body in enumerate(bodies)]
+        until(lambda: {client.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"})
         for url in urls:
-            answer = httpx.post(f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]})
+            answer = client.post(f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]})
             assert answer.json()["labels"] == ["left"], answer.text
         store = open_store("s3://halfmoon/production", tmp_path / "reader", options=options)
         run(runbook["Back up"].replace(" --data data", ""), tmp_path, **given)

@@ -76,9 +76,9 @@ def test_what_it_says_may_be_lost() -> None:
     assert found.stdout == "goes on\n"
 
 
-def test_a_data_folder_has_one_service(service: Service, tmp_path: Path) -> None:
+def test_a_data_folder_has_one_service(service: Service) -> None:
     assert service.process is not None
-    said = refused("up", "--port", "0", "--data", str(tmp_path / "data"))
+    said = refused("up", "--port", "0", "--data", str(service.data))
     assert f"is in use by another halfmoon (process {service.process.pid})" in said
 
 
@@ -93,9 +93,9 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
     assert "HALFMOON_LEASE_SECONDS: Input should be greater than 0" in said
 
 
-def test_only_the_owner_can_reach_the_queue_and_the_data(service: Service, tmp_path: Path) -> None:
-    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
-    path = tmp_path / "data" / "valkey" / "valkey.sock"
+def test_only_the_owner_can_reach_the_queue_and_the_data(service: Service) -> None:
+    assert stat.S_IMODE(service.data.stat().st_mode) == 0o700
+    path = service.data / "valkey" / "valkey.sock"
     assert stat.S_ISSOCK(path.stat().st_mode)
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
     (valkey,) = service.named("valkey-server")

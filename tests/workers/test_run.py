@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from redis import Redis
 from core.rows import SparseRows
 from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey, make_dataset, submit
+from tests.workers.nursery import started
 from workers.connect import connect
 from workers.contract import Job, JobState
 from workers.datasets import Batch
@@ -44,7 +46,7 @@ class Service:
         self.valkey = valkey
         self.redis: Redis = connect(valkey.url, HANG)
         self.jobs, self.live, self.queue = Jobs(self.store), Live(self.redis, "q"), Queue(self.redis, "q")
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[ForkServerProcess] = []
         self.long = long_dataset(self.store)
         self._folder = folder
         self._now = 0.0
@@ -53,21 +55,17 @@ class Service:
         self._reconciling = threading.Thread(target=self._reconcile)
         self._reconciling.start()
 
-    def start_worker(self, **settings: Any) -> subprocess.Popen[bytes]:
+    def start_worker(self, **settings: Any) -> ForkServerProcess:
         """A worker that is ready for jobs."""
         before = self._count()
         values = {"store_url": self.url, "redis_url": self.valkey.url, "queue": "q", "lease_seconds": HANG, "drain_seconds": 0.2, **settings}
-        environment = {**os.environ, **{f"HALFMOON_{name.upper()}": str(value) for name, value in values.items()}}
-        program = "from workers.run import run_worker; from workers.settings import Settings; raise SystemExit(run_worker(Settings()))"
-        log = (self._folder / f"worker-{len(self.workers)}.log").open("wb")
-        worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, stdout=log, stderr=log)
-        log.close()
+        worker = started(self._log_of(len(self.workers)), values)
         self.workers.append(worker)
         until(lambda: self._count() > before)
         return worker
 
     def log(self, number: int = 0) -> str:
-        return (self._folder / f"worker-{number}.log").read_text()
+        return self._log_of(number).read_text()
 
     def later(self) -> None:
         """Let the reconciler see what there is, and then find that more time has passed than a lease lasts."""
@@ -105,11 +103,14 @@ class Service:
         self._done.set()
         self._reconciling.join()
         for worker in self.workers:
-            for child in children(worker) if worker.poll() is None else []:
+            for child in children(worker) if worker.is_alive() else []:
                 child.kill()
             worker.kill()
-            worker.wait()
+            worker.join()
         self.redis.close()
+
+    def _log_of(self, number: int) -> Path:
+        return self._folder / f"worker-{number}.log"
 
     def _count(self) -> int:
         try:
@@ -135,7 +136,14 @@ def long_dataset(store: Store) -> str:
     return make_dataset(store, [Batch(matrix, labels)]).id
 
 
-def children(worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
+def told_to_stop(worker: ForkServerProcess) -> int | None:
+    """The exit code."""
+    worker.terminate()
+    worker.join(HANG)
+    return worker.exitcode
+
+
+def children(worker: ForkServerProcess) -> list[psutil.Process]:
     try:
         return psutil.Process(worker.pid).children()
     except psutil.NoSuchProcess:
@@ -159,8 +167,7 @@ def test_jobs_are_run_and_the_worker_stops_when_told(service: Service) -> None:
     for id in ids:
         assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
     assert versions(service) == [1, 2, 3]
-    worker.send_signal(signal.SIGTERM)
-    assert worker.wait(HANG) == 0
+    assert told_to_stop(worker) == 0
     assert service.queue.workers() == 0
 
 
@@ -183,7 +190,7 @@ def test_a_killed_child_costs_one_attempt(service: Service) -> None:
     assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
     assert service.jobs.get(id).attempt == 2
     assert versions(service) == [1]
-    assert worker.poll() is None
+    assert worker.is_alive()
 
 
 def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> None:
@@ -215,7 +222,7 @@ def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service:
     id = service.post_medium()
     (child,) = children(worker)
     worker.kill()
-    worker.wait()
+    worker.join()
     until(lambda: service.queue.workers() == 0)
     until(lambda: not child.is_running())
     service.start_worker()
@@ -268,8 +275,7 @@ def test_an_emptied_redis_loses_no_job_and_disturbs_none(service: Service) -> No
 def test_told_to_stop_a_worker_hands_its_job_to_another(service: Service) -> None:
     first = service.start_worker()
     id = service.post_medium()
-    first.send_signal(signal.SIGTERM)
-    assert first.wait(HANG) == 0
+    assert told_to_stop(first) == 0
     # only now: on a fast machine the job would end while a second worker starts
     service.start_worker()
     until(lambda: service.jobs.get(id).attempt == 2)
@@ -302,9 +308,8 @@ def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
         away()
         idle = service.post()
         service.until(idle, JobState.SUCCEEDED)
-        assert service.workers[0].poll() is None
-        service.workers[0].send_signal(signal.SIGTERM)
-        assert service.workers[0].wait(HANG) == 0
+        assert service.workers[0].is_alive()
+        assert told_to_stop(service.workers[0]) == 0
     finally:
         service.close()
         valkey.kill()
