@@ -11,6 +11,7 @@ import pytest
 from app import doctor
 from app.cli import main
 from app.doctor import examine
+from core import training
 from tests.waiting import HANG
 from tests.workers.conftest import Valkey, s3_endpoint, s3_options
 from workers.api_keys import ApiKeys, Scope
@@ -20,6 +21,8 @@ from workers.storage import open_store
 from workers.storage.folder import FolderStore
 
 __all__ = ["s3_endpoint"]
+
+WARM_UP = training.warm_up
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +35,25 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, valkey: Valkey) ->
         redis.config_set("maxmemory-policy", "noeviction")
         Live(redis).worker_alive("worker", 60)
     # machines that test may be slow
-    monkeypatch.setattr(doctor, "_SLOW_SECONDS", 30.0)
+    monkeypatch.setattr(doctor, "_SLOW_SECONDS", HANG)
+    # a second each time, and one test does it
+    monkeypatch.setattr(training, "warm_up", lambda: None)
+
+
+def test_kernels_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("no locator available")
+
+    monkeypatch.setattr(training, "warm_up", fail)
+    assert to_mend() == {"kernels": "cannot be compiled: no locator available; NUMBA_CACHE_DIR must be a folder that can be written"}
 
 
 def to_mend() -> dict[str, str]:
     return {finding.subject: finding.told for finding in examine() if not finding.good}
 
 
-def test_where_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_all_is_well(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "warm_up", WARM_UP)
     assert main(["doctor"]) == 0
     told = capsys.readouterr().out.splitlines()
     assert {line.split()[1] for line in told} == {"settings", "access", "redis", "workers", "store", "disk", "kernels"}

@@ -69,10 +69,10 @@ def test_the_calling_thread_is_asked_while_it_waits_for_others() -> None:
 
     def work() -> None:
         if threading.current_thread() is threading.main_thread():
-            begun.wait(10)  # so that the other work is the other thread's
+            begun.wait(HANG)  # so that the other work is the other thread's
         else:
             begun.set()
-            assert asked.wait(10), "nobody asked while this went on"
+            assert asked.wait(HANG), "nobody asked while this went on"
 
     def between() -> None:
         if begun.is_set() and not next(turns):
@@ -92,7 +92,7 @@ def test_what_is_raised_in_between_ends_the_works(count: int) -> None:
     def work() -> None:
         done[0] += 1
         if threading.current_thread() is not threading.main_thread():
-            raised.wait(10)  # or the others might do it all
+            raised.wait(HANG)  # or the others might do it all
 
     def between() -> None:
         raised.set()

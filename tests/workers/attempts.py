@@ -23,14 +23,14 @@ from workers.storage import Store
 Faked = Callable[[Observer], Training]
 
 
-def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 60) -> Parts:
+def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 10 * HANG) -> Parts:
     return Parts(
         store,
         Live(redis, "q"),
         Queue(redis, "q"),
         worker,
         threads=1,
-        lease_seconds=1.0,
+        lease_seconds=HANG,
         job_seconds=job_seconds,
         store_seconds=0.0,
         max_attempts=3,

@@ -111,7 +111,7 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
 def test_a_lease_that_ran_out_is_taken_again(store: Store, parts: Parts, fake: list[Faked]) -> None:
     id, again = submit(store), threading.Event()
     fake.append(work_until(again.is_set))
-    thread = in_thread(lambda: Attempts(parts).run(id))
+    thread = in_thread(lambda: Attempts(parts._replace(lease_seconds=1.0)).run(id))
     until(lambda: parts.live.progress(id))
     parts.live.release(id, 1)
     until(lambda: parts.live.held(id, 1))
