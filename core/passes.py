@@ -18,6 +18,8 @@ SLICE = 1 << 24
 """Most nonzeros times right-hand sides between two looks at the observer: about 20 ms on one current core."""
 _CHUNKS = 4
 _SERIAL = 1 << 15
+_BLOCK = 2.5
+"""a pass of a block takes as long as so many passes over all rows of one right-hand side, however few there are in it: measured"""
 
 
 class Product(NamedTuple):
@@ -109,16 +111,28 @@ class Passes:
         """Scores, and the sum of the rows that fall short of the margin."""
         return self._accumulate(loops.cut_rows, *request)
 
-    def product(self, request: Product) -> Vector:
-        """``Xᵀ(weights ∘ X p)`` of one right-hand side."""
-        return self._accumulate(loops.product_rows, *request)
+    def product(self, request: Product, alone: bool = False) -> Vector:
+        """``Xᵀ(weights ∘ X p)`` of one right-hand side; ``alone`` as of scores."""
+        if not alone:
+            return self._accumulate(loops.product_rows, *request)
+        sums = np.zeros(self._rows.n_features + 1)
+        self._one_thread(loops.product_rows, *request, sums)
+        return sums
+
+    def is_light(self, request: Product) -> bool:
+        """Whether a product reads so few rows that it costs less alone than its place in a full block."""
+        return share(request.weights) * WIDTH < _BLOCK
 
     def products(self, requests: Sequence[Product]) -> list[Vector]:
-        """The same of several, up to WIDTH to a pass: a row and its column indices are read once for all of them."""
+        """The same of several, up to WIDTH to a pass, in which a row and its column indices are read once for all of them.
+
+        Alone, each would read the rows with a weight of its own; those that would read fewer than a block costs are read alone.
+        """
         answers: list[Vector] = []
         for first in range(0, len(requests), WIDTH):
             together = requests[first : first + WIDTH]
-            answers += self._block(together) if len(together) > 1 else [self.product(together[0])]
+            apart = sum(share(request.weights) for request in together) < _BLOCK
+            answers += [self.product(request) for request in together] if apart else self._block(together)
         return answers
 
     def _block(self, requests: Sequence[Product]) -> list[Vector]:
@@ -177,3 +191,8 @@ class Passes:
         bounds = np.searchsorted(weight, np.linspace(0, weight[-1], n_slices * per_slice + 1).round())
         bounds[-1] = self._rows.n_rows
         return [bounds[k * per_slice : (k + 1) * per_slice + 1].tolist() for k in range(n_slices)]
+
+
+def share(weights: Vector) -> float:
+    """The share of the rows that a pass with these weights reads."""
+    return float(np.count_nonzero(weights)) / max(1, len(weights))

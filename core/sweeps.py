@@ -17,11 +17,9 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
 from core.kernel.requests import Keep, KernelRange, KernelRequest, KernelRows, KernelSubset, KernelSums
 from core.kernel.service import KernelService
-from core.passes import Adjoint, Cut, Passes, Product, Scores, Vector
+from core.passes import Adjoint, Cut, Passes, Product, Scores, Vector, share
 from core.problem import SIDE_BY_SIDE
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.result import Result
@@ -181,7 +179,7 @@ class Sweeper:
         products = [run.request for run in runs if isinstance(run.request, Product)]
         if len(products) == len(runs):
             for run, product in zip(runs, products, strict=True):
-                run.passes += _share(product.weights)
+                run.passes += share(product.weights)
             self._resume(runs, self._passes.products(products))
         else:
             others = [run for run in runs if not isinstance(run.request, Product)]
@@ -200,9 +198,13 @@ class Sweeper:
     def _go_on(self, run: _Run, answer: Any) -> None:
         """Let one solver go on by the calling thread, which also does for it what one thread can do."""
         run.resume(answer)
-        while isinstance(run.request, Adjoint | Scores | Report | Pause) and not self._watch.stopped:
+        while self._is_for_one(run.request) and not self._watch.stopped:
             run.resume(self._answer(run, alone=True))
             self._watch()
+
+    def _is_for_one(self, request: Request | None) -> bool:
+        """Whether one thread is to do what a solver wants, while others do that for other solvers."""
+        return isinstance(request, Adjoint | Scores | Report | Pause) or (isinstance(request, Product) and self._passes.is_light(request))
 
     def _answer(self, run: _Run, alone: bool = False) -> Any:
         """What a solver wants; ``alone``: by the calling thread, while others are at something else."""
@@ -210,13 +212,16 @@ class Sweeper:
             case Report():
                 self._tell(run, run.request)
             case Adjoint(weights):
-                run.passes += _share(weights) / 2
+                run.passes += share(weights) / 2
                 self._passes.adjoint(run.request, alone)
+            case Product(_, weights):
+                run.passes += share(weights)
+                return self._passes.product(run.request, alone)
             case Cut():
                 run.passes += 1
                 return self._passes.cut(run.request)
             case Scores(_, skipped):
-                run.passes += (1 - _share(skipped)) / 2
+                run.passes += (1 - share(skipped)) / 2
                 self._passes.scores(run.request, alone)
             case KernelRange() | KernelSubset() | KernelRows() | KernelSums() | Keep():
                 return self._kernels.answer(run.request, run.prefix)
@@ -244,8 +249,3 @@ class Sweeper:
             run.fraction = max(run.fraction, report.fraction)  # a solver's guess of how far it is may fall; what is told does not
             self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, self._course.fraction, self._watch.seconds)
             run.trace.append(self._watch.latest)
-
-
-def _share(weights: Vector) -> float:
-    """The share of the rows that a pass reads."""
-    return float(np.count_nonzero(weights)) / max(1, len(weights))

@@ -1,5 +1,6 @@
 """The sparse loops against dense NumPy: empty rows, views, several threads, several slices."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from core import loops, passes
 from core.columns import compact
-from core.passes import Adjoint, Passes, Product, Scores
+from core.passes import Adjoint, Passes, Product, Scores, Vector
 from core.rows import SparseRows
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 
@@ -114,15 +115,30 @@ def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
 
 
 @pytest.mark.usefixtures("slices")
-@pytest.mark.parametrize("count", [0, 1, 2, 8, 11])
-def test_products_together_are_the_products_alone(threads: int, count: int) -> None:
-    """As one-vs-rest asks for them: with their own weights, some rows read by one alone, scores untouched where a weight is 0."""
+@pytest.mark.parametrize("read", [0.2, 0.6])
+@pytest.mark.parametrize(("count", "blocks_of"), [(0, {}), (1, {}), (2, {}), (5, {0.6: [5]}), (8, {0.6: [8]}), (11, {0.6: [8]})])
+def test_products_together_are_the_products_alone(
+    monkeypatch: pytest.MonkeyPatch, threads: int, count: int, blocks_of: dict[float, list[int]], read: float
+) -> None:
+    """As one-vs-rest asks for them: with their own weights, some rows read by one alone, scores untouched where a weight is 0.
+
+    In blocks where they read more rows than a block costs.
+    """
+    made_of: list[int] = []
+    block = Passes._block
+
+    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
+        made_of.append(len(requests))
+        return block(self, requests)
+
+    monkeypatch.setattr(Passes, "_block", noted)
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(7)
-    asked = [Product(normal(rng, 10), rng.random(57) * (rng.random(57) < 0.3), np.full(57, -9.0)) for _ in range(count)]
+    asked = [Product(normal(rng, 10), rng.random(57) * (rng.random(57) < read), np.full(57, -9.0)) for _ in range(count)]
     with closing(Passes(rows, threads, lambda: None)) as made:
         answers = made.products(asked)
     assert len(answers) == count
+    assert made_of == blocks_of.get(read, [])
     for product, answer in zip(asked, answers, strict=True):
         scores = X @ product.vector
         np.testing.assert_allclose(answer, X.T @ (product.weights * scores), rtol=1e-11, atol=1e-12)
@@ -132,18 +148,21 @@ def test_products_together_are_the_products_alone(threads: int, count: int) -> N
 @pytest.mark.usefixtures("slices")
 @pytest.mark.parametrize("share", [0.05, 0.6], ids=["few", "many"])
 @pytest.mark.parametrize("alone", [False, True])
-def test_sums_and_scores_are_the_same_by_one_thread(monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float) -> None:
+def test_passes_are_the_same_by_one_thread(monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float) -> None:
     """Sums are added to what was there; scores are written where they are not skipped."""
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(8)
     adjoint = Adjoint(normal(rng, 57) * (rng.random(57) < share), np.full(10, 2.0))
     scores = Scores(normal(rng, 10), (rng.random(57) < share).astype(float), np.full(57, -9.0))
+    product = Product(scores.vector, np.abs(adjoint.weights), np.zeros(57))
     with closing(Passes(rows, threads, lambda: None)) as made:
         monkeypatch.setattr(passes, "_SERIAL", 100)  # nonzeros: between the two shares
         made.adjoint(adjoint, alone)
         made.scores(scores, alone)
+        image = made.product(product, alone)
     np.testing.assert_allclose(adjoint.sums, 2 + X.T @ adjoint.weights, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(scores.scores, np.where(scores.skipped == 0, X @ scores.vector, -9.0), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(image, X.T @ (product.weights * (X @ product.vector)), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.usefixtures("slices")

@@ -1,6 +1,7 @@
 """Many solvers over one matrix."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from core import watch
 from core.lanes import WIDTH
 from core.options import SvmOptions
+from core.passes import Passes, Vector
 from core.result import Linear, Result, Status
 from core.rows import SparseRows
 from core.solver import solve
 from core.sweeps import Product, Report, Steps, Stopped, Sweeper
-from tests.core.problems import small, weights_of
+from tests.core.problems import dense_of, random_rows, small, weights_of, with_bias
 
 ROWS = SparseRows(np.array([0, 1, 2]), np.array([0, 1], np.uint32), np.array([2, 3], np.float32), 2)
 
@@ -51,6 +53,35 @@ def test_solvers_take_turns_and_each_gets_its_own_answers() -> None:
         scores = np.array([2.0 + number, 3.0 + number])
         assert np.array_equal(result.unlabeled_scores, scores)
         assert np.array_equal(weights_of(result), [2 * scores[0], 3 * scores[1], scores.sum()])
+
+
+def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver goes on by products that read little until it wants a pass that pays for a block; only those are together."""
+    rows = random_rows(np.random.default_rng(3), 40, 9, density=0.5)
+    together: list[list[float]] = []
+    products = Passes.products
+
+    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
+        together.append([float(np.count_nonzero(request.weights)) for request in requests])
+        return products(self, requests)
+
+    monkeypatch.setattr(Passes, "products", noted)
+
+    def steps(n_light: int) -> Steps:
+        answers = []
+        for read in (40, *[1] * n_light, 40):
+            answers.append((yield Product(np.ones(10), (np.arange(40) < read).astype(float), np.zeros(40))))
+            yield Report("turn", 0, 0.0, 0.0, 0.0)
+        return Result(Linear(np.concatenate(answers), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+
+    with Sweeper(rows) as sweeper:
+        results = sweeper.run({str(number): partial(steps, number) for number in range(4)})
+    assert together == [[40.0] * 4] * 2
+    X = with_bias(dense_of(rows))
+    whole, one = X.T @ (X @ np.ones(10)), X[0] * X[0].sum()
+    for number, result in enumerate(results):
+        np.testing.assert_allclose(weights_of(result)[:-1], np.concatenate([whole, *[one] * number, whole]), rtol=1e-12)
+        assert result.passes == pytest.approx(2 + number / 40)
 
 
 def test_a_stop_reaches_the_solvers_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
