@@ -10,12 +10,13 @@ from open_inference.openapi.core.api_error import ApiError
 from open_inference.openapi.types import InferenceRequest
 
 from tests.app.conftest import Gateway, publish
+from tests.waiting import HANG
 
 
 @pytest.fixture
 def client(gateway: Gateway) -> Iterator[OpenInferenceClient]:
     publish(gateway.store)
-    with httpx.Client() as http:
+    with httpx.Client(verify=False, timeout=HANG) as http:
         yield OpenInferenceClient(base_url=str(gateway.client.base_url).rstrip("/"), httpx_client=http)
 
 

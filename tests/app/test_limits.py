@@ -162,7 +162,7 @@ def test_so_many_uploads_at_a_time(start: Start) -> None:
     thread = threading.Thread(target=upload)
     thread.start()
     assert begun.wait(HANG)
-    with httpx.Client(base_url=gateway.client.base_url) as other:
+    with httpx.Client(base_url=gateway.client.base_url, verify=False, timeout=HANG) as other:
         until(lambda: other.post("/v1/datasets", json={"documents": TWO_CLASSES}).status_code == 429)
         refused = other.post("/v1/datasets", json={"documents": TWO_CLASSES})
         assert refused.headers["ratelimit-policy"] == '"uploads";q=1;qu="concurrent-requests"'

@@ -128,7 +128,12 @@ def test_bodies_that_were_not_damaged(media_type: str) -> None:
             assert outcome(lambda body=body, end=end: parsed(media_type, [body[:end]]))[0] in ("documents", "InvalidDocuments")  # type: ignore[misc]
 
 
-@given(body=st.one_of(st.binary(max_size=200), st.binary(max_size=200).map(gzip.compress), mutated([gzip.compress(GOOD["application/json"][0])])))
+def packed(body: bytes) -> bytes:
+    """The same in every run: else the time is in it."""
+    return gzip.compress(body, mtime=0)
+
+
+@given(body=st.one_of(st.binary(max_size=200), st.binary(max_size=200).map(packed), mutated([packed(GOOD["application/json"][0])])))
 @profile(max_examples=150)
 def test_gzip_that_was_damaged(body: bytes) -> None:
     outcome(lambda: parsed("application/json", [body], "gzip"))

@@ -17,6 +17,7 @@ from core.errors import InvalidDocuments
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish, serving
 from tests.app.encodings import arrays_of, as_json, as_ndjson, npz
 from tests.app.refused_kinds import Case, kind_cases
+from tests.waiting import HANG
 from workers.errors import LimitExceeded
 
 NUMBERED = [{"indices": [0, 2], "values": [1.0, 0.5], "label": 1}, {"indices": [1], "values": [2.0], "label": 2}]
@@ -224,7 +225,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, shared_valkey: Any) -> Any:
     """One gateway with one model for all cases: a refusal changes nothing, which every case checks."""
     root = tmp_path_factory.mktemp("refused") / "store"
     settings = GatewaySettings(store_url=f"file://{root}", redis_url=shared_valkey.url)
-    with serving(settings) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+    with serving(settings) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG, verify=False) as client:
         gateway = Gateway(client, root, port)
         publish(gateway.store)
         yield gateway
