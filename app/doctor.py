@@ -18,7 +18,7 @@ from app.access import check_door
 from app.settings import GatewaySettings
 from app.supervisor import CannotStart
 from workers.api_keys import ApiKeys
-from workers.connect import connect
+from workers.connect import connect, why
 from workers.errors import StoreUnavailable, Unavailable
 from workers.live import Live
 from workers.names import new_id
@@ -97,7 +97,7 @@ def _redis(settings: GatewaySettings) -> Iterator[Finding]:
             yield Finding("workers", n_workers > 0, f"{n_workers} have lately given a sign of life{advice}")
     except (RedisError, OSError, ValueError, Unavailable) as error:
         yield Finding(
-            "redis", False, f"{settings.redis_url.rpartition('@')[2]}: {error}; is it running, is HALFMOON_REDIS_URL right, may it be written?"
+            "redis", False, f"{settings.redis_url.rpartition('@')[2]}: {why(error)}; is it running, is HALFMOON_REDIS_URL right, may it be written?"
         )
 
 

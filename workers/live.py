@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 from redis import Redis
 from redis.exceptions import RedisError
 
+from workers.connect import why
 from workers.contract import Progress
 from workers.errors import LiveUnavailable
 
@@ -162,4 +163,4 @@ def _answering() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError) as error:
-        raise LiveUnavailable(f"Redis does not answer: {error}") from error
+        raise LiveUnavailable(f"Redis does not answer: {why(error)}") from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from redis import Redis
 from redis.exceptions import RedisError
 
+from workers.connect import why
 from workers.errors import LiveUnavailable, QueueUnavailable
 from workers.live import Live
 from workers.names import seconds_since
@@ -87,4 +88,4 @@ def _answering() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError, LiveUnavailable) as error:
-        raise QueueUnavailable(f"the queue does not answer: {error}") from error
+        raise QueueUnavailable(f"the queue does not answer: {why(error)}") from error

@@ -11,7 +11,7 @@ import structlog
 
 from core.errors import HalfmoonError
 from workers.attempt import Parts
-from workers.connect import connect
+from workers.connect import connect, why
 from workers.contract import Death
 from workers.courier import Courier
 from workers.errors import LiveUnavailable
@@ -66,7 +66,7 @@ def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
                 settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(settings, parts, id, death)
             )
         except Exception as error:
-            _log.warning("Redis does not answer", error=str(error), again_in=wait)
+            _log.warning("Redis does not answer", error=why(error), again_in=wait)
         else:
             if courier.run():
                 return

@@ -4,6 +4,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -12,6 +13,8 @@ from redis import Redis
 from rq.serializers import JSONSerializer
 
 from tests.waiting import HANG, until
+from tests.workers.conftest import Valkey
+from workers.connect import connect
 from workers.contract import Progress
 from workers.errors import LiveUnavailable, QueueUnavailable
 from workers.live import Live
@@ -160,3 +163,19 @@ def test_a_redis_that_takes_no_writes_does_not_answer(redis: Redis) -> None:
             queue.ping()
     finally:
         redis.config_set("min-replicas-to-write", 0)
+
+
+@pytest.mark.parametrize("url", ["unix://{}", "unix://:wrong@{}"], ids=["none", "wrong"])
+def test_a_password_that_is_missing_or_wrong_is_told(url: str, tmp_path: Path) -> None:
+    server = Valkey(tmp_path)
+    server.start()
+    try:
+        with connect(server.url, HANG) as client:
+            client.config_set("requirepass", "right")
+        with (
+            connect(url.format(server.socket), HANG) as client,
+            pytest.raises(LiveUnavailable, match="wants another user or password"),
+        ):
+            Live(client, "q").workers()
+    finally:
+        server.kill()
