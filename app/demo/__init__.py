@@ -1,5 +1,7 @@
 """``halfmoon demo``: real documents through the service and back, by HTTP alone: vectors, then texts."""
 
+import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,7 +16,12 @@ from app.supervisor import CannotStart
 
 def demo_here() -> int:
     """Start a service in a temporary folder on a free port, run the demo against it, and stop it."""
-    with tempfile.TemporaryDirectory(prefix="halfmoon-demo-") as folder, running(Path(folder)) as url:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="halfmoon-demo-")
+    except OSError as error:
+        raise CannotStart(f"there is no room for the demo's service: {error}") from None
+    with temporary as folder, running(Path(folder)) as url:
         return demo(url)
 
 

@@ -1,13 +1,17 @@
 """A service for the demo alone."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from app.supervisor import CannotStart
+from workers.process import die_with_parent
 
 SLOWEST_START = 120.0
 """seconds that the service may take to be ready"""
@@ -18,7 +22,11 @@ def running(folder: Path) -> Iterator[str]:
     """``halfmoon up`` as a child; gives its address. Raises CannotStart, with its last words, when it is not ready in time."""
     log = folder / "log"
     command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(folder / "data")]
-    with log.open("wb") as output, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT) as process:
+    end_too = partial(die_with_parent, os.getpid(), signal.SIGTERM)
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, preexec_fn=end_too) as process,
+    ):
         try:
             yield _address(process, log)
         finally:
