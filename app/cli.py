@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -22,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(given.run(given))
     except HalfmoonError as error:
         print(f"halfmoon: {error}", file=sys.stderr)
+    except KeyboardInterrupt:  # before the command has begun to listen for it
+        return 128 + signal.SIGINT
     except ValidationError as error:
         for problem in error.errors(include_url=False, include_input=False):
             name = "_".join(str(part) for part in problem["loc"]).upper()

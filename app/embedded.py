@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from app import valkey
+from app.door import listen
 from app.running import Command
 from app.supervisor import CannotStart, Supervisor
 
@@ -73,7 +74,7 @@ def up(plan: Plan) -> int:
     stop = Stop()
     with ExitStack() as cleanup:
         lock = cleanup.enter_context(_locked(plan.data))
-        door = cleanup.enter_context(_listen(plan.host, plan.port))
+        door = cleanup.enter_context(listen(plan.host, plan.port))
         folder, temporary = valkey.socket_folder(plan.data)
         if temporary:
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -104,32 +105,38 @@ def up(plan: Plan) -> int:
 
 @contextmanager
 def _locked(data: Path) -> Iterator[int]:
-    """The data folder, made if need be and held by this process and its Valkey alone; gives the descriptor that holds the lock."""
-    for folder in (data, data / "valkey", data / "store", data / "cache"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """The data folder, made if need be and held by this process and its Valkey alone; gives the descriptor that holds the lock.
+
+    Raises CannotStart.
+    """
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
-            raise CannotStart(
-                f"the data folder {data} is in use by another halfmoon (process {holder or 'unknown'}); stop it or choose another --data"
-            ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        descriptor = _lock(data)
+    except OSError as error:
+        raise CannotStart(f"the data folder {data} cannot be used: {error.strerror or error}") from None
+    try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """The gateway's listening socket. It is made here, so that connections wait instead of failing while the gateway is started again."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def _lock(data: Path) -> int:
+    for folder in (data, data / "valkey", data / "store", data / "cache"):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise CannotStart(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port (0 takes a free one)") from None
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except BlockingIOError:
+        holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
+        os.close(descriptor)
+        raise CannotStart(
+            f"the data folder {data} is in use by another halfmoon (process {holder or 'unknown'}); stop it or choose another --data"
+        ) from None
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _url(door: socket.socket) -> str:

@@ -5,16 +5,18 @@ import resource
 import signal
 import socket
 import sys
-from contextlib import nullcontext
 
+import structlog
 import uvicorn
 
 from app.access import check_door
 from app.connection import Connection
+from app.door import listen
 from app.main import create_app
 from app.settings import GatewaySettings
 from workers.logs import configure_logging
 
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 PATIENCE = 10
 """seconds that open requests, event streams among them, have to end in when the gateway is stopped"""
 
@@ -31,10 +33,12 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port.
 
-    Raises CannotStart where the settings leave open who may call.
+    Raises CannotStart where the settings leave open who may call, or the port is taken.
     """
-    with nullcontext() if descriptor is None else socket.socket(fileno=descriptor) as listening:
-        check_door(settings, settings.host if listening is None else listening.getsockname()[0])
+    if descriptor is None:
+        check_door(settings, settings.host)
+    with listen(settings.host, settings.port) if descriptor is None else socket.socket(fileno=descriptor) as door:
+        check_door(settings, door.getsockname()[0])
         configure_logging(settings.log_format, settings.log_level)
         _manage_memory()
         _open_many_files()
@@ -42,15 +46,14 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
         server = uvicorn.Server(_config(settings))
-        server.run(None if listening is None else [listening])
+        _log.info("gateway listens", address=door.getsockname()[:2])
+        server.run([door])
     return 0 if server.started else 1
 
 
 def _config(settings: GatewaySettings) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(settings),
-        host=settings.host,
-        port=settings.port,
         loop="uvloop",
         http=Connection,
         ws="none",

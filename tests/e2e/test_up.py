@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from app import embedded, serve
@@ -41,7 +42,7 @@ def test_a_signal_ends_a_gateway_alone(tmp_path: Path, number: signal.Signals) -
     command = [sys.executable, "-m", "app.cli", "api", "--port", "0"]
     with subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.PIPE, text=True) as gateway:
         assert gateway.stderr is not None
-        next(line for line in gateway.stderr if "Uvicorn running" in line)
+        next(line for line in gateway.stderr if "Application startup complete" in line)
         gateway.send_signal(number)
         assert "Traceback" not in gateway.stderr.read()
         assert gateway.wait(HANG) == 0
@@ -86,6 +87,25 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on 127.0.0.1 port {port}" in refused("up", "--port", port, "--data", str(tmp_path / "data"))
+        assert f"cannot listen on 127.0.0.1 port {port}" in refused("api", "--port", port)
+
+
+def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert f"the data folder {tmp_path}/file cannot be used: File exists" in refused("up", "--data", str(tmp_path / "file"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_a_demo(tmp_path: Path, number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-m", "app.cli", "demo"], env={**os.environ, "TMPDIR": str(tmp_path)}) as demo:
+        until(lambda: list(tmp_path.glob("halfmoon-demo-*/data/lock")))
+        children = psutil.Process(demo.pid).children(recursive=True)
+        assert children
+        demo.send_signal(number)
+        assert demo.wait(HANG) != 0
+        until(lambda: not any(child.is_running() for child in children))
+        assert bool(list(tmp_path.iterdir())) == (number is signal.SIGKILL)
 
 
 def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
