@@ -18,6 +18,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
 _HEAD = """# Benchmarks
 
 Made by `python -m benchmarks`, which makes all sections, or those that are named. Seconds are of one machine: speed is told beside that of others.
+The sets are read from the folder that `HALFMOON_DATA` names.
 """
 
 
