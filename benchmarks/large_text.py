@@ -229,7 +229,7 @@ _TEXT = f"""# Large collections of text
 Over HTTP, through one gateway and one worker, by the defaults (words and pairs of words, at most 500,000 terms), {_LABELS_A_CLASS} labels a class.
 Memory is the most that the process ever held. A silence is the time between two events that tell of progress; a cancel was asked for at
 {", ".join(f"{fraction:.0%}" for fraction in _CANCELLED_AT)} of the job. The first prediction loads the model. Times are bounds from
-above: other programs used the machine as well.
+above, and lines do not compare with each other: other programs used the machine as well, now more, now less.
 
 """
 
