@@ -1,5 +1,6 @@
 """The sets of the panel and the labels drawn from them."""
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -61,7 +62,9 @@ def documents(name: str) -> Documents:
     if not file.exists():
         X, y = tfidf(name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(file, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y.astype(str))
+        whole = file.with_name(f"{os.getpid()}-{file.name}")  # another run of the panel sees it when it is complete
+        np.savez(whole, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y.astype(str))
+        whole.replace(file)
     with np.load(file, allow_pickle=False) as stored:
         X = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
         return _coded(X, stored["y"])

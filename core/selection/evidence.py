@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
+from scipy.special import log_softmax, logit
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 SLOPE = 2.0
 """of the logistic function by which a held-out score counts: at the margin, 1, a label is taken to be right with odds of 7.4"""
@@ -69,6 +70,17 @@ def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
     return np.asarray(-(weights * np.logaddexp(0.0, -y * (SLOPE * scores - logit(expected)))).sum(axis=1))
+
+
+def at_shares(scores: Matrix, codes: NDArray[np.integer[Any]], fractions: Vector) -> float:
+    """Log-likelihood of held-out labels, each class against all others, where the labels of a class weigh together what its ``fractions`` say.
+
+    ``scores`` of shape (n_labeled, n_columns), one column for two classes; ``fractions`` of shape (n_classes,). Of labels that were picked evenly,
+    those of a small class count as much as those of a large one; so weighed, a mistake costs what it costs among the documents.
+    """
+    logits = log_softmax(SLOPE * (scores * [-0.5, 0.5] if scores.shape[1] == 1 else scores), axis=1)
+    weights = fractions / np.maximum(np.bincount(codes, minlength=len(fractions)), 1) * len(codes)
+    return float(weights[codes] @ logits[np.arange(len(codes)), codes])
 
 
 def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:

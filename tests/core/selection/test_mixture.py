@@ -11,7 +11,9 @@ from core import watch
 from core.linear_model import LinearModel
 from core.progress import WHOLE, TracePoint
 from core.result import Linear, Status
+from core.selection.auto import Candidate, judged
 from core.selection.bounds import mixture_bytes, mixture_offered
+from core.selection.estimate import Estimate
 from core.selection.evidence import SLOPE
 from core.selection.folds import N_FOLDS
 from core.selection.mixture import Learning, Mixture
@@ -143,6 +145,23 @@ def test_many_classes_are_weighed_against_each_other() -> None:
     assert variation(training, data) < 0.08
     told = {f"c{code}": share for code, share in enumerate([0.5, 0.25, 0.15, 0.1])}
     assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": told}), data)
+
+
+@pytest.mark.parametrize(("share", "best"), [(0.5, "mixture"), (0.05, "tsvm")])
+def test_it_must_not_win_on_a_small_class_what_it_loses_on_the_large(share: float, best: str) -> None:
+    """As many labels of each class: the mixture has all those of the second, the transductive model more of the first."""
+    study = study_of(words(6, [0.5, 0.5], per_class=9))
+    positive = study.codes == 1
+    estimate = Estimate(np.array([1 - share, share]), np.zeros(0), [], [], False)
+    tsvm = Candidate("tsvm", 1.0, np.where(positive, 0.1, -1.0)[:, None], estimate)
+    mixture = Mixture(Learning(study, N_FOLDS), 1.0, estimate, np.where(positive, 1.5, -0.6)[:, None], lambda: None)
+    candidates = [Candidate("svm", 1.0, np.zeros((18, 1))), tsvm, Candidate("mixture", None, estimate.held_out, estimate, mixture=mixture)]
+    chosen, why, told = judged(study, candidates)
+    assert chosen.algorithm == best
+    assert ("all classes weigh the same" in why) == (best == "tsvm")
+    assert told is not None
+    assert told["mixture"]["log_likelihood"] > told["tsvm"]["log_likelihood"]
+    assert (told["mixture"]["log_likelihood_at_shares"] > told["tsvm"]["log_likelihood_at_shares"]) == (best == "mixture")
 
 
 def test_columns_order_the_classes_as_the_mixture_does() -> None:
