@@ -1,6 +1,6 @@
 # make demo    sets everything up in .venv, runs the service on real documents, exits 0
 # make serve   sets everything up and keeps the service running on http://127.0.0.1:8000, data in ./data
-# make test    sets everything up and runs lint, types, import order, the audit of what is installed and all tests
+# make test    sets everything up and runs lint, types, import order and all tests, and audits what is installed
 # make format  rewrites the code in the house's format
 # make clean   removes .venv and the tools' caches, never ./data
 
@@ -21,7 +21,9 @@ demo: .venv/run.stamp
 serve: .venv/run.stamp
 	exec $(BIN)/halfmoon up --port $(PORT) --data data
 
-test: lint types imports audit unit
+# what became known of a dependency is told here and fails nothing: the same commit passes today and tomorrow
+test: lint types imports unit
+	-@$(BIN)/python -m tests.setup.audit
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -33,7 +35,7 @@ types: .venv/dev.stamp
 imports: .venv/dev.stamp
 	$(BIN)/lint-imports
 
-# known vulnerabilities of what the image installs; without a way to the public database it says so and goes on
+# fails on known vulnerabilities of what the image installs; without a way to the public database it says so and goes on
 audit: .venv/dev.stamp
 	$(BIN)/python -m tests.setup.audit
 
