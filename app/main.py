@@ -16,10 +16,17 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
-from app.handlers import Caught, add_handlers
-from app.middleware import REQUEST_ID, Guarded, Measured, Patient, Portioned, Traced, Uncrowded
-from app.openapi import describe
-from app.routes import datasets, evaluations, health, inference, jobs, models, predictions, suggestions
+from app.contract.openapi import describe
+from app.datasets import routes as datasets
+from app.evaluation import routes as evaluations
+from app.http.handlers import Caught, add_handlers
+from app.http.middleware import REQUEST_ID, Guarded, Measured, Patient, Portioned, Traced, Uncrowded
+from app.inference import routes as inference
+from app.jobs import routes as jobs
+from app.models import routes as models
+from app.operations import routes as health
+from app.predictions import routes as predictions
+from app.predictions import suggestion_routes as suggestions
 from app.services import open_services
 from app.settings import GatewaySettings
 

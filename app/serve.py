@@ -9,9 +9,8 @@ import sys
 import structlog
 import uvicorn
 
-from app.access import check_door
-from app.connection import Connection
-from app.door import listen
+from app.http.connection import Connection
+from app.http.listener import check_exposure, listen
 from app.main import create_app
 from app.settings import GatewaySettings
 from workers.logs import configure_logging
@@ -36,9 +35,9 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
     Raises CannotStart where the settings leave open who may call, or the port is taken.
     """
     if descriptor is None:
-        check_door(settings, settings.host)
+        check_exposure(settings, settings.host)
     with listen(settings.host, settings.port) if descriptor is None else socket.socket(fileno=descriptor) as door:
-        check_door(settings, door.getsockname()[0])
+        check_exposure(settings, door.getsockname()[0])
         configure_logging(settings.log_format, settings.log_level)
         _manage_memory()
         _open_many_files()

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.codecs.base import Bounds
-from workers.retention import Keep, Policy
 from workers.settings import Count, Seconds, Settings
+from workers.upkeep.retention import Keep, Policy
 
 
 class GatewaySettings(Settings):

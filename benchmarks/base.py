@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from core.rows import SparseRows
+from core.documents.rows import SparseRows
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def rows_of(matrix: Any) -> SparseRows:
 
 
 def codes_of(y: NDArray[Any], labeled: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[int]]:
-    """Class codes with -1 for the rows that are not labeled, and the classes, for core.training.train."""
+    """Class codes with -1 for the rows that are not labeled, and the classes, for core.train.train."""
     classes = np.unique(y)
     codes = np.full(len(y), -1, np.int32)
     codes[labeled] = np.searchsorted(classes, y[labeled])

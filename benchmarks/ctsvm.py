@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from benchmarks.base import machine, number, renewed, rows_of, table, timed, write
 from benchmarks.data import load, tfidf
+from core.options.relaxation import CtsvmOptions
+from core.problem.result import Status
 from core.progress import TracePoint
-from core.relaxation_options import CtsvmOptions
-from core.result import Status
-from core.training import Training, train
+from core.train import Training, train
 from tests.reference.relaxation import Given, dual_value
 
 _DOCS = Path(__file__).parent.parent / "docs"
@@ -77,7 +77,7 @@ def speed() -> str:
         more = "> " if training.status is Status.CANCELLED else ""
         lines.append([f"{n:,}", f"**{more}{number(seconds)}**", verdict, max(0, len(training.trace) - 1), f"{gap:.0e}", f"{silence * 1e3:.0f} ms"])
     note = (
-        "Banana-like data, 20 labels, RBF kernel, default options (tolerance 1e-5), one run each of core.training.train after a warm-up at n = 40. "
+        "Banana-like data, 20 labels, RBF kernel, default options (tolerance 1e-5), one run each of core.train.train after a warm-up at n = 40. "
         f"Silence: the longest time without a call of the observer. A run that takes {_PATIENCE} times as long as it may is stopped."
     )
     return f"## Time\n\n{note}\n\n{table(['n', 'seconds', 'to reach', 'steps', 'relative gap', 'longest silence'], lines)}"

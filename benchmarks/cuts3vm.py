@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from benchmarks.base import codes_of, machine, number, rows_of, table, timed, unit, write
 from benchmarks.data import load, text_like, tfidf
-from core.result import Status
-from core.rows import SparseRows
-from core.training import Training, train, warm_up
+from core.documents.rows import SparseRows
+from core.problem.result import Status
+from core.train import Training, train, warm_up
 
 _ROOT = Path(__file__).parent.parent
 _KEPT = _ROOT / "build" / "cuts3vm"

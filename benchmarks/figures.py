@@ -1,6 +1,6 @@
 """Holds the linear family to the reference figures: ``python -m benchmarks.figures`` prints the table and writes ``docs/figures.md``.
 
-Errors are fractions; J is the objective that core.semisup.objective defines; fractions of positive documents are the true ones, as in the
+Errors are fractions; J is the objective that core.losses.transductive defines; fractions of positive documents are the true ones, as in the
 reference runs, unless said otherwise.
 """
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.base import codes_of, machine, rows_of, table, write
 from benchmarks.data import DataSet, load, text_like
-from core.rows import SparseRows
-from core.training import Training, train
+from core.documents.rows import SparseRows
+from core.train import Training, train
 
 _NAMES = {"svm": "supervised", "tsvm": "TSVM, S = all", "da": "annealing"}
 _TRUE_FRACTION = 0.3494

@@ -17,8 +17,8 @@ import httpx
 from benchmarks.base import machine, table, write
 from benchmarks.documents import as_npz, documents, labels_of
 from benchmarks.running import Service, service
-from workers.api_keys import ApiKeys, Scope
-from workers.storage import open_store
+from workers.repositories.api_keys import ApiKeys, Scope
+from workers.store import open_store
 
 _ROOT = Path(__file__).parent.parent
 _CONTRACT = _ROOT / "openapi" / "openapi.yaml"

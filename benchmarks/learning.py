@@ -21,11 +21,11 @@ from benchmarks.data import BUILD
 from benchmarks.kernel.plots import Panel, draw
 from benchmarks.panel.measures import error, shares, total_variation
 from benchmarks.panel.sets import documents
+from core.documents.rows import SparseRows
 from core.evaluation import Reliability
-from core.model import Model
-from core.querying import POOL, contest, representatives
-from core.rows import SparseRows
-from core.training import train
+from core.evaluation.active_learning import POOL, contest, representatives
+from core.models.model import Model
+from core.train import train
 
 SETS = ("reuters-r8", "pcmac", "webkb4-stemmed", "sms-spam")
 POINTS = (2, 4, 8, 16, 32, 64, 100)

@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.base import rows_of, table
 from benchmarks.data import FOLDER, load, tfidf
-from core.training import train
+from core.train import train
 
 _LABELS = (100, 1000)
 _PATIENCE = 8

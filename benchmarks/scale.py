@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.base import rows_of, table
 from benchmarks.data import text_like
+from core.documents.rows import SparseRows
 from core.progress import TracePoint
-from core.rows import SparseRows
 
 _SIZES = (12_500, 25_000, 50_000, 100_000, 200_000, 400_000, 804_414)
 _FEATURES = 47_236
@@ -45,7 +45,7 @@ def section(figure: Path) -> str:
     heads = ["seconds at rows", *(f"{size:,}" for size in _SIZES), "804,414 / 100,000", "≤ 10", "peak memory / float32 CSR", "≤ 2.5"]
     heads += ["slope of time", "of memory", "longest silence"]
     note = (
-        "`svm` with all rows labeled, `tsvm` and `da` with 1,000. Seconds are those of core.training.train, memory the largest resident set of its "
+        "`svm` with all rows labeled, `tsvm` and `da` with 1,000. Seconds are those of core.train.train, memory the largest resident set of its "
         "process (interpreter, libraries, mapped files and all), silence the longest time without a call of the observer. "
         f"Median of {_REPEATS} runs in one process."
     )
@@ -75,7 +75,7 @@ def _measure(folder: Path, algorithm: str, size: int) -> dict[str, float]:
 
 
 def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
-    from core.training import train, warm_up
+    from core.train import train, warm_up
 
     warm_up()
     indptr = np.load(folder / "indptr.npy")[: size + 1]

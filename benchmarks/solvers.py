@@ -10,14 +10,14 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.base import Timing, codes_of, rows_of, table, timed, unit
 from benchmarks.data import load, text_like, tfidf
-from core.lanes import WIDTH
-from core.passes import Passes, Product
-from core.problem import Problem
+from core.documents.rows import SparseRows
+from core.engine.passes import Passes, Product
+from core.engine.solver import solve
+from core.numerics.width import WIDTH
+from core.problem.problem import Problem
+from core.problem.result import Result
 from core.registry import algorithm as find_algorithm
-from core.result import Result
-from core.rows import SparseRows
-from core.solver import solve
-from core.training import Training, train, warm_up
+from core.train import Training, train, warm_up
 
 _FRACTION = 0.3494
 _MORE_LABELS = 20

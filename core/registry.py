@@ -1,16 +1,15 @@
 """The algorithms by name. Solvers are named, not imported, so that reading the registry costs nothing."""
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal
 
 from core.errors import UnknownAlgorithm
-from core.kernel_options import CccpOptions, KernelOptions, RampOptions
-from core.options import AnnealingOptions, AutoOptions, Cuts3vmOptions, Options, SvmOptions, TsvmOptions
-from core.relaxation_options import CtsvmOptions
-
-if TYPE_CHECKING:
-    from core.solver import Solver
+from core.options.auto import AutoOptions
+from core.options.base import Options
+from core.options.cutting_planes import Cuts3vmOptions
+from core.options.kernel import CccpOptions, KernelOptions, RampOptions
+from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
+from core.options.relaxation import CtsvmOptions
 
 
 @dataclass(frozen=True)
@@ -21,27 +20,22 @@ class Algorithm:
     title: str
     options: type[Options]
     solver: str
-    """``module:function`` of its core.solver.Solver"""
+    """``module:function`` of its core.engine.solver.Solver"""
     start: Literal["coefficients", "scores"] | None = "coefficients"
     """what of another model its solver can start from"""
-
-    def load(self) -> "Solver":
-        """The solver, imported at first use."""
-        module, _, function = self.solver.partition(":")
-        return cast("Solver", getattr(import_module(module), function))
 
 
 ALGORITHMS = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.supervised.svm:svm"),
-        Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.semisup.tsvm:tsvm"),
-        Algorithm("da", "deterministic (mean-field) annealing", AnnealingOptions, "core.semisup.annealing:annealing"),
-        Algorithm("cuts3vm", "transductive SVM with hinge loss, cutting planes", Cuts3vmOptions, "core.semisup.cuts3vm:cuts3vm"),
-        Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.supervised.kernel_svm:kernel_svm", start=None),
-        Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.supervised.ramp:ramp_svm", "scores"),
-        Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.semisup.cccp:cccp_tsvm", "scores"),
-        Algorithm("ctsvm", "transductive SVM, convex relaxation, kernels", CtsvmOptions, "core.semisup.ctsvm:ctsvm", start=None),
+        Algorithm("svm", "L2-SVM, modified finite Newton", SvmOptions, "core.algorithms.svm:svm"),
+        Algorithm("tsvm", "transductive L2-SVM, multiple switching", TsvmOptions, "core.algorithms.tsvm:tsvm"),
+        Algorithm("da", "deterministic (mean-field) annealing", AnnealingOptions, "core.algorithms.annealing:annealing"),
+        Algorithm("cuts3vm", "transductive SVM with hinge loss, cutting planes", Cuts3vmOptions, "core.algorithms.cuts3vm.solver:cuts3vm"),
+        Algorithm("kernel_svm", "SVM with hinge loss in the space of a kernel", KernelOptions, "core.algorithms.kernel_svm:kernel_svm", start=None),
+        Algorithm("ramp_svm", "SVM with ramp loss, concave-convex procedure, kernels", RampOptions, "core.algorithms.ramp_svm:ramp_svm", "scores"),
+        Algorithm("cccp_tsvm", "transductive SVM, concave-convex procedure, kernels", CccpOptions, "core.algorithms.cccp_tsvm:cccp_tsvm", "scores"),
+        Algorithm("ctsvm", "transductive SVM, convex relaxation, kernels", CtsvmOptions, "core.algorithms.ctsvm:ctsvm", start=None),
     )
 }
 """The solvers, by name."""

@@ -10,7 +10,7 @@ from hypothesis import settings
 settings.register_profile("same-every-run", derandomize=True, deadline=None, database=None)
 settings.load_profile("same-every-run")
 
-_FIRST = ("tests/e2e/", "tests/workers/test_run.py", "tests/app/test_uploads.py")
+_FIRST = ("tests/e2e/", "tests/workers/worker/test_run.py", "tests/app/datasets/test_uploads.py")
 """what takes longest: of two processes none is left with it when the other has done the rest (with ``--no-loadscope-reorder``)"""
 
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
-from core.kinds import Kind
-from core.result import Status
+from core.documents.kinds import Kind
+from core.problem.result import Status
 
 Label = str | int
 """A class as its owner wrote it. Within a dataset all labels are strings or all are integers."""

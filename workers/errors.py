@@ -124,3 +124,7 @@ class QueueUnavailable(Unavailable):
 
 class LiveUnavailable(Unavailable):
     """Progress, leases and cancel flags cannot be reached."""
+
+
+class CannotStart(HalfmoonError):
+    """The service cannot be started as asked; the text says what to mend."""

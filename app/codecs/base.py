@@ -6,7 +6,7 @@ from typing import IO, Protocol
 
 from core import errors
 from workers import contract
-from workers.datasets import Batch
+from workers.repositories.datasets import Batch
 
 BLOCK_BYTES = 256 << 10
 """How much is parsed at once: few enough bytes that a parse in a thread never keeps the event loop from the interpreter for long."""

@@ -10,8 +10,8 @@ from app.codecs.ndjson import NdjsonDecoder
 from app.codecs.npz import NpzDecoder
 from app.codecs.svmlight import SvmlightDecoder
 from app.errors import UnsupportedMediaType
-from workers.datasets import Batch
 from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch
 
 _NPZ = "application/x-npz"
 _DECODERS: Mapping[str, Callable[[Bounds, Spool], Decoder]] = {

@@ -13,11 +13,11 @@ from app.codecs.base import MAX_FAULTS, MAX_TEXT
 from app.codecs.features import feature_fault, named_rows
 from app.codecs.numbers import rows_of
 from app.codecs.text import WrongJson, decoded, instead
+from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
+from core.documents.rows import MAX_FEATURES, SparseRows
 from core.errors import Fault, InvalidDocuments
-from core.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
-from core.rows import MAX_FEATURES, SparseRows
-from workers.datasets import Batch
 from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch
 
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
 Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]

@@ -12,7 +12,7 @@ from msgspec import Meta
 from app.codecs.base import MAX_TEXT
 from app.codecs.numbers import rows_of
 from app.codecs.text import WrongJson, decoded
-from core.kinds import NamedRows
+from core.documents.kinds import NamedRows
 
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 

@@ -9,8 +9,8 @@ from app.codecs.base import MAX_FAULTS
 from app.codecs.documents import BatchMaker, Document, fault_of, refusal, too_long
 from app.codecs.text import WrongJson, decoded
 from core.errors import Fault, InvalidDocuments
-from workers.datasets import Batch
 from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch
 
 Text = bytes | bytearray
 

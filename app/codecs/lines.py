@@ -7,7 +7,7 @@ from typing import TypeVar
 from app.codecs.base import MAX_FAULTS
 from app.codecs.documents import refusal, too_long
 from core.errors import Fault
-from workers.datasets import Batch
+from workers.repositories.datasets import Batch
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from app.codecs.base import Decoder
 from app.codecs.documents import refusal
 from app.codecs.text import MARK, WrongJson
 from core.errors import Fault
-from workers.datasets import Batch
+from workers.repositories.datasets import Batch
 
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _PACKED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": "a zip file of arrays is sent as application/x-npz"}

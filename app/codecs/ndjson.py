@@ -5,7 +5,7 @@ import msgspec
 from app.codecs.documents import BatchMaker, Document, fault_of
 from app.codecs.lines import LinesDecoder, WrongLine
 from app.codecs.text import WrongJson, decoded
-from workers.datasets import Batch
+from workers.repositories.datasets import Batch
 
 
 class NdjsonDecoder(LinesDecoder):

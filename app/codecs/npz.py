@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from app.codecs.archive import Array, Blocks, Kind, check_directory, open_arrays, reading, refused
 from app.codecs.base import Bounds, Spool
 from app.codecs.numbers import narrowed, rows_of
-from core.rows import MAX_FEATURES, SparseRows
+from core.documents.rows import MAX_FEATURES, SparseRows
 from workers.contract import Label
-from workers.datasets import Batch
 from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch
 
 Arrays = Mapping[str, Array]
 

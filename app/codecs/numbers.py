@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from core.rows import SparseRows
+from core.documents.rows import SparseRows
 
 
 def rows_of(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any], n_features: int | None = None) -> SparseRows:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from app.codecs.lines import LinesDecoder, WrongLine
 from app.codecs.numbers import rows_of
+from core.documents.rows import MAX_FEATURES
 from core.errors import Fault
-from core.rows import MAX_FEATURES
-from workers.datasets import Batch
+from workers.repositories.datasets import Batch
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _GROUP = re.compile(rb"[ \t]qid:\S*")

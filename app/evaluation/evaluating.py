@@ -6,27 +6,28 @@ from typing import NamedTuple
 from fastapi import Request
 from starlette.responses import Response
 
-from app.accept import preferred
-from app.bodies import read_blocks, read_json, spool
-from app.checked import PLACE
 from app.codecs.base import MAX_FAULTS
 from app.codecs.dispatch import media_type_of, pieces
 from app.codecs.documents import refusal
+from app.datasets.upload import spool
 from app.errors import InvalidRequest
 from app.evaluation.measuring import Measurer
 from app.evaluation.page import page_of
 from app.evaluation.saved import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.evaluation.trained import chosen, trained_on, warnings
-from app.predicting import documents_in, version_and_model
-from app.scoring import Scored, apart, score_posted, score_stored
+from app.http.bodies import read_blocks, read_json
+from app.http.checked_route import PLACE
+from app.http.negotiation import preferred
+from app.http.waiting import while_waited_for
+from app.predictions.predicting import documents_in, version_and_model
+from app.predictions.scoring import Scored, apart, score_posted, score_stored
 from app.services import Services
-from app.waiting import while_waited_for
 from core.errors import Fault
-from core.model import Model
+from core.models.model import Model
 from workers.contract import Version
-from workers.datasets import Batch
-from workers.datasets.labels import Classes
+from workers.repositories.datasets import Batch
+from workers.repositories.datasets.labels import Classes
 
 JSON, HTML = "application/json", "text/html"
 

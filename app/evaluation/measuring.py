@@ -8,13 +8,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.evaluation.kept import KeptScores
 from app.evaluation.schemas import CalibrationFigures, ClassFigures, Evaluation, ReliabilityBin
-from app.scoring import Scored, Unseen
-from app.waiting import check_waited_for
+from app.evaluation.stored_scores import KeptScores
+from app.http.waiting import check_waited_for
+from app.predictions.scoring import Scored, Unseen
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation import Agreement, Confusion, Ranking, Reliability, ranked
-from core.model import Model
+from core.models.model import Model
 from core.one_vs_rest import column_of
 from workers.contract import Label, Version
 

@@ -3,7 +3,7 @@
 import msgspec
 from pydantic import AwareDatetime, Field
 
-from app.schemas import Out
+from app.http.schemas import Out
 from workers.contract import Label
 
 Share = float | None

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from app.services import Services
 from workers.contract import Dataset, Version
-from workers.datasets import Documents
 from workers.errors import NotFound
+from workers.repositories.datasets import Documents
 
 
 class Trained(NamedTuple):

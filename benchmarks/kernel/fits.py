@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from benchmarks.base import codes_of, rows_of
 from benchmarks.kernel.sets import Draw, Split
-from core.rows import SparseRows
-from core.training import Training, train
+from core.documents.rows import SparseRows
+from core.train import Training, train
 
 
 class Fit(NamedTuple):

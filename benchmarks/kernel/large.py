@@ -14,7 +14,7 @@ from benchmarks.kernel.fits import fit_draw, fit_split
 from benchmarks.kernel.plots import Panel, draw, slope
 from benchmarks.kernel.sets import Draw, Split, adult, mnist, reviews
 from benchmarks.kernel.small import figures_table, told
-from core.training import Training
+from core.train import Training
 
 ADULT = {"C": 1.0, "gamma": 0.05, "tolerance": 1e-3}
 """near Platt's (C = 1, Gaussian of variance 10)"""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.base import rows_of
 from benchmarks.data import load, tfidf
-from core.rows import SparseRows
+from core.documents.rows import SparseRows
 
 BANANA_NOISE = 0.31
 LABEL_NOISE = 0.1

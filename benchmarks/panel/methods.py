@@ -10,9 +10,9 @@ from benchmarks.base import rows_of
 from benchmarks.panel import measures
 from benchmarks.panel.peers import PEERS, answer_of
 from benchmarks.panel.sets import Task, documents
+from core.documents.rows import SparseRows
 from core.evaluation import Reliability
-from core.rows import SparseRows
-from core.training import Training, train
+from core.train import Training, train
 
 _LAMBDAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 _FOLDS = 5

@@ -8,23 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.calibration import Calibration, calibrated, calibrated_to_labels
-from core.options import AutoOptions, SvmOptions, TsvmOptions
+from core.algorithms.svm import svm
+from core.algorithms.tsvm import tsvm
+from core.engine.runner import Steps, Stopped, Sweeper
+from core.options.auto import AutoOptions
+from core.options.linear import SvmOptions, TsvmOptions
+from core.problem.result import Linear, Result, Status, stopped
 from core.progress import Part
-from core.result import Linear, Result, Status, stopped
 from core.selection import evidence
 from core.selection.bounds import mixture_offered, neighbours_offered
 from core.selection.choice import preferred, right
+from core.selection.data import Study
 from core.selection.estimate import LAMBDA, Estimate, concluded, estimate
-from core.selection.folds import N_FOLDS
 from core.selection.fractions import refined
-from core.selection.graph import NEIGHBOURS, Graph
 from core.selection.mixture import Mixture
+from core.selection.neighbours import NEIGHBOURS, Graph
 from core.selection.path import Supervised
-from core.selection.study import Study
-from core.semisup.tsvm import tsvm
-from core.supervised.svm import svm
-from core.sweeps import Steps, Stopped, Sweeper
+from core.validation.calibration import Calibration, calibrated, calibrated_to_labels
+from core.validation.folds import N_FOLDS
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """of the supervised model, on rows of mean square norm 1"""

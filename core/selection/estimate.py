@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
+from core.algorithms.svm import svm
+from core.engine.runner import Steps, Sweeper, Vector
 from core.one_vs_rest import labels_of, n_classes_of, positives_of
-from core.options import SvmOptions, TsvmOptions
-from core.problem import Problem
+from core.options.linear import SvmOptions, TsvmOptions
+from core.problem.problem import Problem
+from core.problem.result import stopped
 from core.progress import Part
-from core.result import stopped
 from core.selection import evidence
-from core.selection.folds import N_FOLDS
+from core.selection.data import Study
 from core.selection.fractions import Belief, belief_of, centre_of, grid_around, on_simplex
 from core.selection.path import Path
-from core.selection.study import Study
-from core.supervised.svm import svm
-from core.sweeps import Steps, Sweeper, Vector
+from core.validation.folds import N_FOLDS
 
 LAMBDA = 1e-3
 """λ of the solutions by which fractions are judged, on rows of mean square norm 1"""

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from core.calibration import raked
+from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Stopped, Sweeper
 from core.one_vs_rest import n_problems
+from core.problem.result import Linear, Result, Status, stopped
 from core.progress import Part
-from core.result import Linear, Result, Status, stopped
+from core.selection.data import Study
 from core.selection.estimate import Estimate, concluded
 from core.selection.evidence import SLOPE
-from core.selection.folds import N_FOLDS
 from core.selection.fractions import refined
 from core.selection.path import Path
-from core.selection.study import Study
-from core.sweeps import Adjoint, Report, Request, Scores, Steps, Stopped, Sweeper
+from core.validation.calibration import raked
+from core.validation.folds import N_FOLDS
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.options import SvmOptions, TsvmOptions
-from core.problem import Problem
+from core.algorithms.svm import svm
+from core.algorithms.tsvm import tsvm
+from core.engine.runner import Request, Scores, Steps, Stopped, Vector, as_part
+from core.options.linear import SvmOptions, TsvmOptions
+from core.problem.problem import Problem
+from core.problem.result import Linear, Result, Status
 from core.progress import Part
-from core.result import Linear, Result, Status
-from core.selection.folds import without
-from core.semisup.tsvm import tsvm
-from core.supervised.svm import svm
-from core.sweeps import Request, Scores, Steps, Stopped, Vector, as_part
+from core.validation.folds import without
 
 TOLERANCE = 1e-2
 """of the solutions: they are compared, not kept"""

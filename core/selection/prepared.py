@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.rows import SparseRows
+from core.documents.rows import SparseRows
 
 _FEW = 4.0
 """features' worth of values, or fewer, that dominate all others: then every feature is brought to one scale"""

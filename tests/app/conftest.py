@@ -19,22 +19,22 @@ import uvicorn
 import uvloop
 from safetensors.numpy import save_file
 
-from app.connection import Connection
+from app.http.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
-from core.calibration import Calibration
-from core.linear_model import LinearModel
-from core.model import Model
-from core.result import Status
+from core.models.linear import LinearModel
+from core.models.model import Model
+from core.problem.result import Status
+from core.validation.calibration import Calibration
 from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
-from workers.connect import connect
 from workers.contract import JobState, Outcome, Version
-from workers.jobs import Jobs
-from workers.live import Live
-from workers.models import Models
-from workers.queue import Queue
-from workers.storage import Store, open_store
+from workers.queue.connect import connect
+from workers.queue.queue import Queue
+from workers.queue.redis_state import Live
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store, open_store
 
 __all__ = ["shared_valkey", "valkey"]
 

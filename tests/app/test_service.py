@@ -13,17 +13,22 @@ import pytest
 import yaml
 from fastapi import FastAPI
 
-from app.examples import EXAMPLES
+from app.cli.contract import FILE
+from app.contract.examples import EXAMPLES
+from app.contract.openapi import text_of
+from app.datasets.schemas import DatasetOut
+from app.http.schemas import Out, ProblemOut
+from app.jobs.schemas import JobOut
 from app.main import create_app
-from app.openapi import FILE, text_of
-from app.schemas import DatasetOut, JobOut, LabeledDocument, Out, Prediction, ProblemOut, VersionOut
+from app.models.schemas import VersionOut
+from app.predictions.schemas import LabeledDocument, Prediction
 from app.settings import GatewaySettings
 from core.registry import OFFERED
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
 from tests.waiting import HANG
 from tests.workers.conftest import Valkey
-from workers.connect import connect
-from workers.live import Live
+from workers.queue.connect import connect
+from workers.queue.redis_state import Live
 
 
 def app() -> FastAPI:
@@ -32,7 +37,7 @@ def app() -> FastAPI:
 
 def test_the_committed_contract_is_the_live_one(gateway: Gateway) -> None:
     committed = FILE.read_text(encoding="utf-8")
-    assert committed == text_of(app()), "run python -m app.openapi and look at the difference"
+    assert committed == text_of(app()), "run python -m app.contract.openapi and look at the difference"
     assert yaml.safe_load(committed) == gateway.client.get("/v1/openapi.json").json()
 
 
@@ -179,7 +184,7 @@ def test_unknown_paths_and_methods(gateway: Gateway) -> None:
 
 
 def test_failures_tell_nothing_of_the_inside(gateway: Gateway, monkeypatch: Any) -> None:
-    from workers.datasets import Datasets
+    from workers.repositories.datasets import Datasets
 
     def broken(*_: Any) -> None:
         raise RuntimeError("a secret")
@@ -195,7 +200,7 @@ import os, signal, socket, sys, threading
 import httpx
 from app.serve import serve
 from app.settings import GatewaySettings
-from workers.datasets import Datasets
+from workers.repositories.datasets import Datasets
 
 def broken(*_):
     documents = "what " + "users sent"
@@ -255,7 +260,7 @@ def test_watching_has_threads_of_its_own(start: Start) -> None:
 
 
 def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> None:
-    from workers.storage.folder import FolderStore
+    from workers.store.folder import FolderStore
 
     monkeypatch.setattr(FolderStore, "writable", lambda self: False)
     assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "the store cannot be written"

@@ -64,4 +64,4 @@ def test_the_check_can_fail(source: str) -> None:
 
 
 def test_the_courier_hands_the_json_serializer_on(repository: Path) -> None:
-    assert "serializer=JSONSerializer" in (repository / "workers/courier.py").read_text()
+    assert "serializer=JSONSerializer" in (repository / "workers/worker/rq_worker.py").read_text()

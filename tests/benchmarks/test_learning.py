@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from benchmarks import learning
 from benchmarks.learning import CURVES, POINTS, STRATEGIES, SVM, TOLD, Curve, Split, chosen, key, page, run
 from benchmarks.panel.sets import Documents
-from core.training import train
+from core.train import train
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from core.linear_model import LinearModel
-from core.options import BalancedOptions
-from core.problem import Problem
+from core.documents.rows import SparseRows
+from core.engine.runner import Request
+from core.models.linear import LinearModel
+from core.options.base import BalancedOptions
+from core.problem.problem import Problem
+from core.problem.result import Linear, Result, Status
 from core.registry import ALGORITHMS
-from core.result import Linear, Result, Status
-from core.rows import SparseRows
-from core.sweeps import Request
-from core.training import Training
+from core.train import Training
 
 Array = NDArray[np.float64]
 

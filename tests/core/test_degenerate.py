@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
-from core.result import Status
-from core.rows import SparseRows
-from core.training import Training, train
+from core.problem.result import Status
+from core.train import Training, train
 from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, small, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs

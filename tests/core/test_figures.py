@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from core.rows import SparseRows
-from core.training import Training, train
+from core.documents.rows import SparseRows
+from core.train import Training, train
 from tests.core.problems import linear
 
 FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from core.checks import check_options
 from core.errors import HalfmoonError, InvalidOption, UnknownAlgorithm
-from core.model import Model
-from core.options import AnnealingOptions, AutoOptions, Cuts3vmOptions, SvmOptions, TsvmOptions
+from core.models.io import read_model
+from core.options.auto import AutoOptions
+from core.options.cutting_planes import Cuts3vmOptions
+from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
+from core.options.relaxation import CtsvmOptions
+from core.problem.result import Status
 from core.registry import ALGORITHMS
-from core.relaxation_options import CtsvmOptions
-from core.requests import check_options
-from core.result import Status
-from core.training import train
+from core.train import train
 from tests.core.problems import rows_of
 
 POSITIVE = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 1e-300, 1e300, 5e-324])
@@ -116,7 +118,7 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     assert np.isfinite(training.objective)
     assert training.status in (Status.CONVERGED, Status.ITERATION_LIMIT)
     arrays, meta = training.model.to_arrays()
-    np.testing.assert_array_equal(Model.from_arrays(arrays, meta).scores(rows), scores)
+    np.testing.assert_array_equal(read_model(arrays, meta).scores(rows), scores)
 
 
 JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.floats() | st.none(), max_size=2)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core import passes
-from core.options import Options
-from core.problem import Problem
+from core.documents.rows import SparseRows
+from core.engine import passes
+from core.engine.solver import solve
+from core.options.base import Options
+from core.problem.problem import Problem
+from core.problem.result import Status
 from core.registry import ALGORITHMS
-from core.result import Status
-from core.rows import SparseRows
-from core.solver import solve
-from core.training import train
+from core.train import train
 from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, weights_of, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import passes, starting, watch
-from core.options import Options
+from core import watch
+from core.documents.rows import SparseRows
+from core.engine import passes
+from core.engine.solver import solve
+from core.models import starting
+from core.options.base import Options
+from core.problem.result import Result, Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
-from core.result import Result, Status
-from core.rows import SparseRows
-from core.solver import solve
-from core.training import train
+from core.train import train
 from tests.core.problems import LINEAR, Small, linear, small, weights_of
 from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs

@@ -16,15 +16,18 @@ import numpy as np
 import pytest
 
 import core
-from core import columns, passes, watch
-from core.kernel import cache, gram, products, smo
-from core.kernel.function import Kernel
+from core import watch
+from core.documents import reorder as columns
+from core.documents.rows import SparseRows
+from core.engine import passes
+from core.kernels import cache, gram, products
+from core.kernels.function import Kernel
+from core.optimizers import smo
+from core.problem.result import Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
-from core.result import Status
-from core.rows import SparseRows
 from core.selection import prepared
-from core.training import train
+from core.train import train
 from tests.core.problems import labeled
 
 SLICE = 1 << 13

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.rows import SparseRows
-from core.training import Training, train
+from core.documents.rows import SparseRows
+from core.train import Training, train
 
 N_FEATURES = 300
 

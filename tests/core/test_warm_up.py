@@ -10,8 +10,8 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from core.registry import OFFERED
-from core.rows import SparseRows
-from core.training import train, warm_up
+from core.documents.rows import SparseRows
+from core.train import train, warm_up
 
 
 def compiled():

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.demo.vectors import Documents, load_vectors
+from app.cli.demo.vectors import Documents, load_vectors
 from tests.e2e.service import Service, large
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.service import Service
-from tests.workers.test_reading import texts
+from tests.workers.worker.test_inputs import texts
 
 TRUTH = ["sport", "politics"] * 60
 Documents = list[dict[str, Any]]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.demo.vectors import Documents, as_npz
+from app.cli.demo.vectors import Documents, as_npz
 from tests.e2e.service import Service
 
 ROUNDS, EACH = 3, 40

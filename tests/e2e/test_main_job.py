@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.demo import demo
-from app.demo.texts import ASKED, KNOWN, MODULES, as_lines, load_texts
-from app.demo.vectors import Documents, as_npz
+from app.cli.demo import demo
+from app.cli.demo.texts import ASKED, KNOWN, MODULES, as_lines, load_texts
+from app.cli.demo.vectors import Documents, as_npz
 from tests.e2e.service import Service
 
 

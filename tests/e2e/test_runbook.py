@@ -19,11 +19,11 @@ from tests.app.conftest import serving
 from tests.e2e.service import Service, large
 from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey, s3_endpoint, s3_options, shared_valkey, valkey
-from workers.api_keys import ApiKeys, Scope
 from workers.contract import Attempt
-from workers.jobs import Jobs
-from workers.records import read
-from workers.storage import open_store
+from workers.repositories.api_keys import ApiKeys, Scope
+from workers.repositories.jobs import Jobs
+from workers.store import open_store
+from workers.store.records import read
 
 __all__ = ["s3_endpoint", "shared_valkey", "valkey"]
 
@@ -164,8 +164,8 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
 
 def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, tmp_path: Path) -> None:
     from app.settings import GatewaySettings
-    from workers.connect import connect
-    from workers.live import Live
+    from workers.queue.connect import connect
+    from workers.queue.redis_state import Live
 
     rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
     asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}

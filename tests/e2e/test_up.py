@@ -11,16 +11,22 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app import embedded, serve
+from app import serve
+from app.local import up as embedded
 from tests.e2e.service import Service
 from tests.waiting import HANG, until
-from workers.courier import STUBBORN_SECONDS
+from workers.worker.rq_worker import STUBBORN_SECONDS
 
 
 def refused(*arguments: str, **settings: str) -> str:
     """What ``halfmoon`` says when it cannot start."""
     done = subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments], env={**os.environ, **settings}, capture_output=True, text=True, timeout=HANG, check=False
+        [sys.executable, "-m", "app.cli", *arguments],
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
     )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -71,7 +77,7 @@ def test_who_waits_for_another_waits_for_longer() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
 def test_what_it_says_may_be_lost() -> None:
     """A full disk under its log must not end the service."""
-    code = "from app import embedded; embedded._say('a'); embedded._say('b'); print('goes on')"
+    code = "from app.local import up as embedded; embedded._say('a'); embedded._say('b'); print('goes on')"
     with Path("/dev/full").open("w") as full:
         found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
     assert found.stdout == "goes on\n"

@@ -10,9 +10,9 @@ import pytest
 
 from tests.e2e.earlier import points
 from tests.e2e.service import Service
-from workers.api_keys import ApiKeys
-from workers.jobs import Jobs
-from workers.storage import open_store
+from workers.repositories.api_keys import ApiKeys
+from workers.repositories.jobs import Jobs
+from workers.store import open_store
 
 _DOCUMENTS = {"documents": [{"indices": [0, 1, 2, 3, 4], "values": [2, 2, 2, 2, 2]}, {"indices": [0, 1, 2, 3, 4]}]}
 

@@ -41,7 +41,7 @@ def test_every_requirement_is_pinned(project: dict[str, Any], pins: list[str]) -
 
 def test_the_command_is_installed() -> None:
     (command,) = entry_points(group="console_scripts", name="halfmoon")
-    assert command.value == "app.cli:main"
+    assert command.value == "app.cli.commands:main"
     assert callable(command.load())
 
 

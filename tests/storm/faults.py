@@ -12,10 +12,9 @@ from tests.e2e.service import Service
 from tests.storm.ledger import Kind, Ledger, Running
 from tests.storm.proxy import Cut, Proxy
 from tests.waiting import HANG
-from workers import records
 from workers.contract import Attempt
-from workers.jobs import Jobs
-from workers.storage import KeyMissing, Store
+from workers.repositories.jobs import Jobs
+from workers.store import KeyMissing, Store, records
 
 _FILE_BYTES = (0, 1 << 10, 1 << 16)
 """Largest file that can be written while the disk is full: nothing, records only, or records and the smallest arrays."""

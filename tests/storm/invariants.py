@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from tests.storm.ledger import REDIS_AWAY, Answer, Fault, Kind, Ledger
 from tests.workers.conftest import sparse
-from workers import records
 from workers.contract import Attempt, Dataset, File, Job, Version
-from workers.datasets import Datasets
 from workers.errors import NotFound
-from workers.jobs import Jobs
-from workers.storage import Store
-from workers.storage.digest import sha256_of
+from workers.repositories.datasets import Datasets
+from workers.repositories.jobs import Jobs
+from workers.store import Store, records
+from workers.store.digest import sha256_of
 
 SOON_SECONDS = 10.0
 """within which, on a machine with nothing else to do, a job whose worker has died runs again, and every request is answered or its connection ends"""

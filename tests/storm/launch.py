@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.embedded import Plan, up
+from app.local.up import Plan, up
 from app.settings import GatewaySettings
 
 

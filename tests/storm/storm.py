@@ -16,8 +16,8 @@ from tests.storm.invariants import SOON_SECONDS, Evidence, nothing_is_left_behin
 from tests.storm.ledger import Kind, Ledger, Stopped
 from tests.storm.proxy import Proxy
 from tests.waiting import HANG
-from workers.jobs import Jobs
-from workers.storage import Store, open_store
+from workers.repositories.jobs import Jobs
+from workers.store import Store, open_store
 
 _CLIENTS = 3
 _WAITING = 12

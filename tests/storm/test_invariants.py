@@ -10,10 +10,10 @@ from tests.storm.invariants import INVARIANTS, Evidence, run_again, violations
 from tests.storm.ledger import Answer, Fault, Kind, Ledger, Promise, Running, Stopped
 from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import Attempt, JobState, Outcome
-from workers.jobs import Jobs
 from workers.problems import WORKER_DIED, problem
-from workers.records import read
-from workers.storage import open_store
+from workers.repositories.jobs import Jobs
+from workers.store import open_store
+from workers.store.records import read
 
 NOW = time.time()
 

@@ -16,22 +16,22 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from core.kinds import Rows
-from core.result import Status
-from core.rows import SparseRows
+from core.documents.kinds import Rows
+from core.documents.rows import SparseRows
+from core.problem.result import Status
 from tests.waiting import HANG, until
-from workers.connect import connect
 from workers.contract import Dataset, JobState, Label, Outcome, Publication
-from workers.datasets import Batch, Datasets
-from workers.jobs import Jobs
 from workers.names import new_id
-from workers.storage import Store, open_store
+from workers.queue.connect import connect
+from workers.repositories.datasets import Batch, Datasets
+from workers.repositories.jobs import Jobs
+from workers.store import Store, open_store
 
 if TYPE_CHECKING:
     from core.progress import Observer
-    from core.training import Training
-    from tests.workers.attempts import Faked
-    from workers.attempt import Parts
+    from core.train import Training
+    from tests.workers.worker.attempts import Faked
+    from workers.worker.attempt import Parts
 
 
 def valkey_binary() -> str:
@@ -215,7 +215,7 @@ def no_file_beyond(size: int) -> Iterator[None]:
 @pytest.fixture
 def parts(store: Store, redis: Redis) -> "Parts":
     """What a worker works with."""
-    from tests.workers.attempts import make_parts
+    from tests.workers.worker.attempts import make_parts
 
     return make_parts(store, redis)
 
@@ -223,13 +223,13 @@ def parts(store: Store, redis: Redis) -> "Parts":
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> "list[Faked]":
     """What stands in for training; the last in the list is used."""
-    import core.training
-    from tests.workers.attempts import trained
+    import core.train
+    from tests.workers.worker.attempts import trained
 
     chosen: list[Faked] = [lambda observer: trained()]
 
     def train(*_: Any, observer: "Observer", **__: Any) -> "Training":
         return chosen[-1](observer)
 
-    monkeypatch.setattr(core.training, "train", train)
+    monkeypatch.setattr(core.train, "train", train)
     return chosen

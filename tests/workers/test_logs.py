@@ -11,9 +11,9 @@ import sys
 from rq import Queue as Messages
 from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
-from workers.connect import connect
+from workers.queue.connect import connect
 from workers.logs import configure_logging
-from workers.queue import Queue
+from workers.queue.queue import Queue
 
 configure_logging("json", "info")
 redis = connect(sys.argv[1], 60)

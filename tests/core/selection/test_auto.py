@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core.documents.rows import SparseRows
+from core.engine.runner import Sweeper
+from core.problem.result import Status
 from core.progress import WHOLE, TracePoint
-from core.result import Status
-from core.rows import SparseRows
 from core.selection import auto
-from core.selection.study import Study
-from core.sweeps import Sweeper
-from core.training import Training, train
+from core.selection.data import Study
+from core.train import Training, train
 from tests.core.problems import rows_of
 
 

@@ -8,17 +8,17 @@ import pytest
 from numpy.typing import NDArray
 
 from core import watch
-from core.linear_model import LinearModel
+from core.engine.runner import Sweeper
+from core.models.linear import LinearModel
+from core.problem.result import Linear, Status
 from core.progress import WHOLE, TracePoint
-from core.result import Linear, Status
 from core.selection.auto import Candidate, judged
 from core.selection.bounds import mixture_bytes, mixture_offered
+from core.selection.data import Study
 from core.selection.estimate import Estimate
 from core.selection.evidence import SLOPE
-from core.selection.folds import N_FOLDS
 from core.selection.mixture import Learning, Mixture
-from core.selection.study import Study
-from core.sweeps import Sweeper
+from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 

@@ -1,0 +1,1 @@
+"""The commands of halfmoon. Each imports what it runs only when it runs."""

@@ -1,0 +1,134 @@
+"""The commands of ``halfmoon``, from ``up`` to ``demo``. Each imports what it runs only when it runs."""
+
+import argparse
+import gc
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from app.cli.backup import add_backup, add_restore
+from app.cli.keys import add_command as add_keys
+from core.errors import HalfmoonError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code. What the user can mend is told in a line, without a traceback."""
+    given = _parser().parse_args(arguments)
+    try:
+        return int(given.run(given))
+    except HalfmoonError as error:
+        print(f"halfmoon: {error}", file=sys.stderr)
+    except KeyboardInterrupt:  # before the command has begun to listen for it
+        return 128 + signal.SIGINT
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            name = "_".join(str(part) for part in problem["loc"]).upper()
+            print(f"halfmoon: setting HALFMOON_{name}: {problem['msg']}", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="halfmoon", description="Semi-supervised classification of documents as a service.")
+    parser.add_argument("--version", action="version", version=version("halfmoon"))
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    command = commands.add_parser("up", help="run the whole service here: Valkey, workers and the gateway")
+    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    command.add_argument("--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)")
+    command.add_argument("--data", type=Path, default=Path("data"), help="folder that keeps everything (default: ./%(default)s)")
+    command.add_argument("--workers", type=_count, default=1, help="number of worker processes (default: %(default)s)")
+    command.set_defaults(run=_up)
+
+    command = commands.add_parser("api", help="run a gateway alone; where Redis and the store are is told by HALFMOON_ settings")
+    command.add_argument("--host", help="address to listen on, in place of HALFMOON_HOST")
+    command.add_argument("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT")
+    command.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)  # an open listening socket, from `halfmoon up`
+    command.set_defaults(run=_api)
+
+    command = commands.add_parser("worker", help="run a worker alone; where Redis and the store are is told by HALFMOON_ settings")
+    command.set_defaults(run=_worker)
+
+    command = commands.add_parser("doctor", help="look at settings, Redis, store, disk and kernels, and say what to mend")
+    command.set_defaults(run=_doctor)
+
+    add_keys(commands.add_parser("keys", help="make, list and revoke API keys"))
+    add_backup(commands.add_parser("backup", help="copy the store, a folder or a bucket, into a file"))
+    add_restore(commands.add_parser("restore", help="bring such a file into an empty store, a folder or a bucket"))
+
+    command = commands.add_parser("warm", help="compile the kernels into the cache, so that a first start is quick")
+    command.set_defaults(run=_warm)
+
+    command = commands.add_parser("demo", help="upload real vectors and texts, train over HTTP, label what is asked for and show how good it gets")
+    command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
+    command.add_argument("--key-file", type=Path, help="file with an API key for predict, train and admin, where the service asks for one")
+    command.set_defaults(run=_demo)
+    return parser
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError("ports lie between 0 and 65535")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1 is needed")
+    return number
+
+
+def _up(given: argparse.Namespace) -> int:
+    from app.http.listener import check_exposure
+    from app.local.up import Plan, up
+    from app.settings import GatewaySettings
+
+    settings = GatewaySettings()
+    check_exposure(settings, given.host)
+    elsewhere = settings.store_url if "store_url" in settings.model_fields_set else None
+    return up(Plan(given.data.absolute(), given.host, given.port, given.workers, os.environ, settings.drain_seconds, elsewhere))
+
+
+def _api(given: argparse.Namespace) -> int:
+    # what is loaded here lives as long as the process: looking through it for garbage would delay the start and, ever after, single requests
+    gc.disable()
+    from app.serve import serve
+    from app.settings import GatewaySettings
+
+    gc.freeze()
+    gc.enable()
+    overrides = {name: value for name in ("host", "port") if (value := getattr(given, name)) is not None}
+    return serve(GatewaySettings(**overrides), given.descriptor)
+
+
+def _worker(given: argparse.Namespace) -> int:
+    from workers.settings import Settings
+    from workers.worker.run import run_worker
+
+    return run_worker(Settings())
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from app.cli.doctor import doctor
+
+    return doctor()
+
+
+def _warm(given: argparse.Namespace) -> int:
+    from core.train import warm_up
+
+    warm_up()
+    return 0
+
+
+def _demo(given: argparse.Namespace) -> int:
+    from app.cli.demo import demo, demo_here
+
+    key = given.key_file.read_text().strip() if given.key_file else None
+    return demo(given.url, key=key) if given.url else demo_here()

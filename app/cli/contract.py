@@ -1,0 +1,19 @@
+"""``python -m app.cli.contract [file]`` writes the contract; a test compares the file with the live application."""
+
+import sys
+from pathlib import Path
+
+from app.contract.openapi import text_of
+from app.main import create_app
+from app.settings import GatewaySettings
+
+FILE = Path(__file__).parents[2] / "openapi" / "openapi.yaml"
+
+
+def main(arguments: list[str]) -> None:
+    """Write the description of the application as it is."""
+    (Path(arguments[0]) if arguments else FILE).write_text(text_of(create_app(GatewaySettings())), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

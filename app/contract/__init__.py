@@ -1,0 +1,1 @@
+"""The OpenAPI document: what the routes cannot say of themselves, and examples."""

@@ -1,0 +1,1 @@
+"""Datasets: upload, list, show, relabel, delete."""

@@ -1,0 +1,73 @@
+"""Datasets: upload, list, show, relabel, delete."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.datasets.schemas import DatasetOut, DatasetPage, LabelsBody
+from app.datasets.upload import read_dataset
+from app.http.bodies import in_thread, read_json
+from app.http.checked_route import CheckedRoute, PlainRoute
+from app.http.documented import DOCUMENT_BODY, ENCODING, LABELS, NAME, json_body, path_parameter, refusals
+from app.http.paging import Cursor, Limit
+from app.services import Has, services_of
+from workers.contract import Dataset
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=CheckedRoute)
+bodies = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=PlainRoute)
+
+_NAME = {
+    "name": "name",
+    "in": "query",
+    "required": False,
+    "description": "1 to 128 letters, digits, '.', '_' or '-', for people to recognise it by; a relabeled dataset keeps its name by default.",
+    "schema": NAME,
+}
+_UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
+_LABELS: dict[str, Any] = {
+    **json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}}, labels=LABELS),
+    "parameters": [path_parameter("id", "Of the dataset."), _NAME, ENCODING],
+}
+_LOCATION = {"Location": {"description": "Where the dataset is shown.", "schema": {"type": "string"}}}
+_MADE: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Made and durable", "headers": _LOCATION}}
+
+
+@bodies.post("", status_code=201, responses={**_MADE, **refusals(408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_UPLOAD)
+async def create_dataset(request: Request) -> Response:
+    """Make a dataset from the documents in the body, which is read as a stream."""
+    dataset = await read_dataset(request, services_of(request), request.query_params.get("name"))
+    return _created(dataset)
+
+
+@router.get("", responses=refusals(422, 503))
+def list_datasets(services: Has, limit: Limit = 50, cursor: Cursor = None) -> DatasetPage:
+    """All datasets, newest first."""
+    found, following = services.datasets.list(limit, cursor)
+    return DatasetPage(datasets=[DatasetOut.of(dataset) for dataset in found], next_cursor=following)
+
+
+@router.get("/{id}", responses=refusals(404, 422, 503))
+def show_dataset(services: Has, id: str) -> DatasetOut:
+    """One dataset."""
+    return DatasetOut.of(services.datasets.get(id))
+
+
+@router.delete("/{id}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
+def delete_dataset(services: Has, id: str) -> None:
+    """Delete a dataset that no unfinished job needs."""
+    services.datasets.delete(id)
+
+
+@bodies.put("/{id}/labels", status_code=201, responses={**_MADE, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_LABELS)
+async def change_labels(request: Request) -> Response:
+    """Make a new dataset that shares the documents of this one, with some labels changed."""
+    services = services_of(request)
+    body = await read_json(request, services, LabelsBody)
+    return _created(
+        await in_thread(services.parsing, services.datasets.relabel, request.path_params["id"], body.labels, request.query_params.get("name"))
+    )
+
+
+def _created(dataset: Dataset) -> Response:
+    return Response(DatasetOut.of(dataset).model_dump_json(), 201, {"Location": f"/v1/datasets/{dataset.id}"}, "application/json")

@@ -1,0 +1,92 @@
+"""Uploads: documents become a dataset as they come."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from typing import IO, TypeVar
+
+from fastapi import Request
+
+from app.codecs.base import BLOCK_BYTES
+from app.codecs.dispatch import Body, body_of, pieces
+from app.http.bodies import in_thread
+from app.http.checked_route import PLACE
+from app.http.limits import Place
+from app.services import Services
+from workers.contract import Dataset
+from workers.repositories.datasets import DatasetBuilder
+from workers.store import Store
+from workers.store.trouble import disk
+
+T = TypeVar("T")
+
+
+async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
+    """Store the documents of a body as a dataset, with memory that does not grow with it; whatever goes wrong, nothing is kept."""
+    with services.uploads.place() as place:
+        place.grow(1)
+        return await _read_dataset(request, services, name)
+
+
+async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
+    place: Place = request.scope[PLACE]
+    async with _entered(services.parsing, ExitStack()) as stack:
+        body, builder = await in_thread(services.parsing, _begin, request, services, name, stack)
+        block = bytearray()
+        async for chunk in request.stream():
+            block += chunk
+            if len(block) >= BLOCK_BYTES:
+                await in_thread(services.parsing, _take, body, builder, bytes(block))
+                block.clear()
+                place.grow(builder.held_bytes - place.size)
+        return await in_thread(services.parsing, _end, body, builder, bytes(block))
+
+
+def make_dataset(services: Services, documents: bytes) -> Dataset:
+    """Store the documents of a JSON array as a dataset without name."""
+    with services.datasets.builder(None) as builder:
+        body = body_of({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
+        return _end(body, builder, b'{"documents":' + documents + b"}")
+
+
+def spool(store: Store) -> IO[bytes]:
+    """A file without name on the file system of the staging area: it is gone when it is closed or the process is."""
+    folder = store.staging()
+    spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller enters it
+    folder.rmdir()
+    return spool
+
+
+@disk("write", "the upload")
+def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[Body, DatasetBuilder]:
+    builder = stack.enter_context(services.datasets.builder(name))
+    body = body_of(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(spool(services.store)))
+    return body, builder
+
+
+@disk("write", "the upload")
+def _take(body: Body, builder: DatasetBuilder, data: bytes) -> None:
+    for piece in pieces(data):
+        for batch in body.feed(piece):
+            builder.add(batch)
+
+
+@disk("write", "the upload")
+def _end(body: Body, builder: DatasetBuilder, data: bytes) -> Dataset:
+    _take(body, builder, data)
+    for batch in body.finish():
+        builder.add(batch)
+    return builder.seal()
+
+
+@asynccontextmanager
+async def _entered(executor: Executor, manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """A context whose leaving blocks, left in a thread, also when the request is cancelled."""
+    value = manager.__enter__()
+    try:
+        yield value
+    finally:
+        await asyncio.shield(in_thread(executor, manager.__exit__, *sys.exc_info()))

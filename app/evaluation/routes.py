@@ -1,0 +1,64 @@
+"""Evaluations: how good a model is on labeled documents."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.evaluation.evaluating import HTML, JSON, evaluate
+from app.evaluation.saved import PLOTS, SVG
+from app.evaluation.schemas import EvaluateBody, Evaluation
+from app.http.checked_route import PlainRoute
+from app.http.documented import DOCUMENT_BODY, DOCUMENTS, json_body, path_parameter, refusals
+from app.http.version_numbers import NUMBER, version_reference
+from app.services import services_of
+
+router = APIRouter(prefix="/v1/models", tags=["evaluations"], route_class=PlainRoute)
+
+_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
+_NUMBER = path_parameter("number", "Of the version.", NUMBER)
+_ACCEPT = {
+    "name": "Accept",
+    "in": "header",
+    "required": False,
+    "description": f"{JSON}, {HTML} for a page with plots, or with `plot` {SVG}.",
+    "schema": {"type": "string", "enum": [JSON, HTML, SVG, "*/*"]},
+}
+_PLOT = {
+    "name": "plot",
+    "in": "query",
+    "required": False,
+    "description": f"Answer with this plot alone, as {SVG}: confusion (of the 30 labels with the most documents, where there are more), "
+    "precision_recall (of the 8), or reliability (of models with probabilities).",
+    "schema": {"type": "string", "enum": list(PLOTS)},
+}
+_PAGE = {"schema": {"type": "string"}, "example": "<!doctype html>…"}
+_DRAWING = {"schema": {"type": "string"}, "example": "<svg …>…</svg>"}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": Evaluation, "description": "The figures, a page of them, or a plot", "content": {HTML: _PAGE, SVG: _DRAWING}},
+    **refusals(404, 406, 408, 413, 415, 422, 429, 503, 507),
+}
+_HELD_OUT = {
+    "type": "boolean",
+    "default": False,
+    "description": "Leave out the documents of the dataset whose labels the version was trained on.",
+}
+_ASKED = json_body(EvaluateBody, {"dataset": "ds-…"}, documents=DOCUMENTS["properties"]["documents"], held_out=_HELD_OUT)
+
+
+def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    content = DOCUMENT_BODY["requestBody"]["content"] | _ASKED["requestBody"]["content"]
+    body = {"required": True, "content": content, "description": "A dataset (needs the scope train), or labeled documents (needs the scope predict)."}
+    return {"requestBody": body, "parameters": [*parameters, _PLOT, _ACCEPT, *DOCUMENT_BODY["parameters"]]}
+
+
+@router.post("/{name}/evaluate", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
+async def evaluate_newest(request: Request) -> Response:
+    """How good the newest version of a model is on labeled documents, or the one that an alias stands for."""
+    return await evaluate(request, services_of(request), request.path_params["name"])
+
+
+@router.post("/{name}/versions/{number}/evaluate", responses=_ANSWERS, openapi_extra=_extra(path_parameter("name", "Of the model."), _NUMBER))
+async def evaluate_version(request: Request) -> Response:
+    """How good one version of a model is on labeled documents."""
+    return await evaluate(request, services_of(request), version_reference(request))

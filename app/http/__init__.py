@@ -1,0 +1,1 @@
+"""HTTP below the domains: middleware, access, limits, bodies, errors as answers."""

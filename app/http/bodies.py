@@ -1,0 +1,99 @@
+"""Request bodies of bounded size: JSON and few documents, in memory."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+import msgspec
+from fastapi import Request
+
+from app.codecs.base import Bounds
+from app.codecs.dispatch import check_size, is_packed, media_type_of, pieces, unpacker_of
+from app.codecs.encoding import Unpacker
+from app.codecs.mark import unmarked
+from app.codecs.text import WrongJson, decoded, instead
+from app.errors import InvalidRequest, UnsupportedMediaType
+from app.http.checked_route import PLACE
+from app.http.limits import Place
+from app.http.state import HttpState
+
+T = TypeVar("T")
+_WORTH_PARSING = 32 << 10
+"""bytes; less is joined with what follows, more is not worth a copy"""
+
+
+async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that blocks; a cancelled request waits for its end, so that nobody tidies up while it still works."""
+    # with what is known of the request, for whatever is logged on its behalf
+    future = asyncio.get_running_loop().run_in_executor(executor, copy_context().run, function, *arguments)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
+    """The whole body as sent, in blocks of at least _WORTH_PARSING bytes but for the last; raises LimitExceeded, TooMany, TooSlow."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal():
+        check_size(int(length), bounds)
+    place: Place = request.scope[PLACE]
+    blocks: list[bytes] = []
+    pending: list[bytes] = []
+    size = start = 0
+    async for chunk in request.stream():
+        pending.append(chunk)
+        size += len(chunk)
+        check_size(size, bounds)
+        place.grow(len(chunk))
+        if size - start >= _WORTH_PARSING:
+            blocks.append(b"".join(pending))
+            pending.clear()
+            start = size
+    return [*blocks, b"".join(pending)]
+
+
+async def read_json(request: Request, state: HttpState, kind: type[T], absent: T | None = None) -> T:
+    """A JSON body as a struct, or ``absent`` if that is given and there is no body.
+
+    Raises InvalidRequest naming the field, LimitExceeded, TooMany, UnsupportedMediaType.
+    """
+    bounds = state.settings.request_bounds
+    media_type = media_type_of(request.headers)
+    if absent is not None and not media_type and _has_no_body(request.headers):
+        return absent
+    if media_type != "application/json":
+        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
+    place: Place = request.scope[PLACE]
+    unpacker = unpacker_of(request.headers, bounds, place.grow)
+    data = b"".join(await read_blocks(request, bounds))
+    if len(data) < state.settings.large_request_bytes and not is_packed(request.headers):
+        return _decoded(data, unpacker, kind)
+    return await in_thread(state.parsing, _decoded, data, unpacker, kind)
+
+
+def _has_no_body(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+
+
+def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
+    text = b"".join(piece for part in pieces(data) for piece in unpacker.feed(part))
+    unpacker.finish()
+    try:
+        return decoded(msgspec.json.Decoder(kind).decode, unmarked(text))
+    except WrongJson as error:
+        raise InvalidRequest(error.field, error.detail + _advice(kind, error)) from None
+
+
+def _advice(kind: type[Any], error: WrongJson) -> str:
+    """What a field may be that has few values, and which fields there are, or nothing."""
+    info = msgspec.inspect.type_info(kind)
+    assert isinstance(info, msgspec.inspect.StructType)
+    types = {each.encode_name: each.type for each in info.fields}
+    found = types.get(error.field)
+    if isinstance(found, msgspec.inspect.LiteralType):
+        return f"; it is one of {', '.join(map(str, found.values))}"
+    return instead(error.detail, types)

@@ -1,0 +1,146 @@
+"""How the routes describe to OpenAPI what their signatures cannot say."""
+
+from typing import Any
+
+import msgspec
+
+from app.codecs.base import MAX_TEXT
+from app.errors import PROBLEM
+from core.documents.kinds import FIELDS, Kind
+
+_REFUSALS = {
+    401: ("Unauthenticated", "No key was sent, or none that is valid"),
+    403: ("Forbidden", "The key is not for this"),
+    404: ("NotFound", "There is no such thing"),
+    406: ("NotAcceptable", "The answer does not come in a form that Accept names"),
+    408: ("TooSlow", "The body did not come in time"),
+    409: ("Conflict", "The present state forbids it"),
+    413: ("TooLarge", "More than this installation takes"),
+    415: ("UnsupportedMediaType", "The body is of a type or encoding that is not read"),
+    421: ("Misdirected", "Only callers on this machine may call, and the Host is no name of it"),
+    422: ("Invalid", "The request or its documents are not valid"),
+    429: ("TooMany", "Too much at a time; come again after Retry-After"),
+    503: ("Unavailable", "A part of the service does not answer; try again"),
+    507: ("StoreFull", "The store has no room left"),
+}
+_V2_INVALID = 400
+"""What the Open Inference Protocol calls 422."""
+_TRY_AGAIN = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+
+NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"}
+LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}
+LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null takes a label away.", "additionalProperties": LABEL}
+_EVERY = {
+    "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
+    "label": {"description": "Absent or null: unlabeled.", **LABEL},
+}
+_CONTENTS: dict[Kind, dict[str, Any]] = {
+    "text": {"text": {"type": "string", "description": "Any text; a job says how it becomes terms."}},
+    "features": {
+        "features": {
+            "type": "object",
+            "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT},
+            "additionalProperties": {"type": "number"},
+            "description": "Values by name, each once.",
+        }
+    },
+    "vectors": {
+        "indices": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}, "description": "0-based, each once."},
+        "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
+    },
+}
+_NAMES: dict[Kind, str] = {"text": "TextDocument", "features": "NamedFeaturesDocument", "vectors": "VectorDocument"}
+
+
+def _document(kind: Kind) -> dict[str, Any]:
+    properties = _EVERY | _CONTENTS[kind]
+    return {"type": "object", "additionalProperties": False, "required": [FIELDS[kind]], "properties": properties}
+
+
+DOCUMENTS_BY_KIND = {_NAMES[kind]: _document(kind) for kind in _NAMES}
+"""The schema of a document of each kind, by its name."""
+DOCUMENT: dict[str, Any] = {
+    "description": "All documents that come together, and all that a model is asked about, are of one kind.",
+    "oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in _NAMES.values()],
+}
+DOCUMENTS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["documents"],
+    "properties": {"documents": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Document"}}},
+}
+_EXAMPLES = {
+    "text": [{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}],
+    "named features": [{"id": "d1", "features": {"goalkeeper": 0.2, "penalty": 0.9}, "label": "sport"}],
+    "vectors": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}],
+}
+
+ENCODING: dict[str, Any] = {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}}
+DOCUMENT_BODY: dict[str, Any] = {
+    "parameters": [ENCODING],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"$ref": "#/components/schemas/Documents"},
+                "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},
+            },
+            "application/x-ndjson": {
+                "schema": {"type": "string", "description": "A Document a line."},
+                "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", "text": "A late goal."}\n',
+            },
+            "text/x-svmlight": {
+                "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
+                "example": "1 4:0.2 18:0.9\n0 5:1\n",
+            },
+            "application/x-npz": {
+                "schema": {
+                    "type": "string",
+                    "format": "binary",
+                    "description": "Arrays as numpy.savez writes them: a CSR matrix as of scipy.sparse.save_npz (indptr, indices, data, shape), or "
+                    "in its place a dense one, X of shape (documents, features), of which the zeros are dropped; optionally labels (strings, '' for "
+                    "unlabeled, or integers beside a boolean array labeled) and ids (strings). Never unpickled.",
+                }
+            },
+        },
+    },
+}
+
+
+def _refused(status: int, form: str, schema: str) -> dict[str, Any]:
+    headers = {"headers": _TRY_AGAIN} if status in (429, 503) else {}
+    return {"description": _REFUSALS[status][1], **headers, "content": {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+
+
+REFUSED: dict[str, Any] = {name: _refused(status, PROBLEM, "ProblemOut") for status, (name, _) in _REFUSALS.items()} | {
+    f"V2{name}": _refused(status, "application/json", "InferenceError") for status, (name, _) in _REFUSALS.items()
+}
+"""Every refusal by name, first in the form of the service, then in that of the Open Inference Protocol."""
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route may answer with."""
+    return {status: _reference(_REFUSALS[status]) for status in statuses}
+
+
+def v2_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The same in the form of the Open Inference Protocol, which calls 400 what is 422 elsewhere."""
+    return {status: _reference(_REFUSALS[422 if status == _V2_INVALID else status], "V2") for status in statuses}
+
+
+def _reference(refusal: tuple[str, str], form: str = "") -> dict[str, Any]:
+    name, meaning = refusal
+    return {"$ref": f"#/components/responses/{form}{name}", "description": meaning}
+
+
+def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:
+    """The description of a JSON body that msgspec reads; ``replaced`` are properties described otherwise."""
+    _, components = msgspec.json.schema_components([kind])
+    schema = components[kind.__name__]
+    schema["properties"] |= replaced
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}}}
+
+
+def path_parameter(name: str, description: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A part of the path, for a route that reads it from the request."""
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": schema or {"type": "string"}}

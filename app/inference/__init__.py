@@ -1,0 +1,1 @@
+"""The Open Inference Protocol (KServe V2): tensors in, tensors out."""

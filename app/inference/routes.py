@@ -1,0 +1,110 @@
+"""The Open Inference Protocol (KServe V2), for gateways and clients that speak it. A model may be named by its alias: ``news@live``."""
+
+from importlib.metadata import version as version_of
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.http.bodies import in_thread
+from app.http.checked_route import PlainRoute
+from app.http.documented import ENCODING, path_parameter, v2_refusals
+from app.http.version_numbers import NUMBER, checked_number
+from app.inference.service import infer, metadata
+from app.operations.routes import ready as ready_now
+from app.operations.schemas import Ready
+from app.predictions.predicting import version_and_model
+from app.services import services_of
+from workers.errors import Unavailable
+
+health = APIRouter(prefix="/v2", tags=["health"], route_class=PlainRoute)
+router = APIRouter(prefix="/v2/models", tags=["inference"], route_class=PlainRoute)
+
+_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
+_VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
+_EXAMPLE = {
+    "id": "42",
+    "inputs": [
+        {"name": "indptr", "shape": [3], "datatype": "INT64", "data": [0, 2, 3]},
+        {"name": "indices", "shape": [3], "datatype": "INT64", "data": [3, 17, 4]},
+        {"name": "data", "shape": [3], "datatype": "FP32", "data": [0.2, 0.9, 1.0]},
+    ],
+}
+
+
+def _schema(name: str) -> dict[str, Any]:
+    """Of ``app.inference.schemas``, which is loaded when the contract is asked for: making its schemas would delay every start."""
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+
+
+def _answers(name: str, *refused: int) -> dict[int | str, dict[str, Any]]:
+    return {200: {"description": "Successful Response", "content": _schema(name)}, **v2_refusals(*refused)}
+
+
+def _infer_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    content = _schema("InferenceRequest")
+    content["application/json"]["example"] = _EXAMPLE
+    return {"parameters": [*parameters, ENCODING], "requestBody": {"required": True, "content": content}}
+
+
+_INFERRED = _answers("InferenceResponse", 400, 404, 408, 413, 415, 429, 503)
+_DESCRIBED = _answers("ModelMetadata", 400, 404, 503)
+_READY = _answers("ModelReady", 400, 404, 503)
+
+
+@health.get("/health/live", responses=_answers("ServerLive", 400))
+async def oip_live(request: Request) -> Response:
+    """The process answers."""
+    return _json({"live": True})
+
+
+@health.get("/health/ready", responses=_answers("ServerReady", 400, 503))
+async def oip_ready(request: Request) -> Response:
+    """The store and Redis can be written."""
+    services = services_of(request)
+    if not isinstance(await in_thread(services.parsing, ready_now, services), Ready):
+        raise Unavailable("Redis or the store cannot be written; /v1/health/ready says which")
+    return _json({"ready": True})
+
+
+@health.get("", responses=_answers("ServerMetadata", 400))
+@health.get("/", include_in_schema=False)
+async def oip_server(request: Request) -> Response:
+    """Who answers."""
+    return _json({"name": "halfmoon", "version": version_of("halfmoon"), "extensions": []})
+
+
+@router.get("/{name}", responses=_DESCRIBED, openapi_extra={"parameters": [_MODEL]})
+@router.get("/{name}/versions/{number}", responses=_DESCRIBED, openapi_extra={"parameters": [*_VERSION]}, name="oip_version")
+async def oip_model(request: Request) -> Response:
+    """The tensors that go into a model, and those that come out."""
+    services = services_of(request)
+    version, model = await version_and_model(services, _reference(request))
+    versions = await in_thread(services.predicting, services.models.registry.versions, version.name)
+    return _json(metadata(version, model, [each.number for each in versions]))
+
+
+@router.get("/{name}/ready", responses=_READY, openapi_extra={"parameters": [_MODEL]})
+@router.get("/{name}/versions/{number}/ready", responses=_READY, openapi_extra={"parameters": [*_VERSION]}, name="oip_version_ready")
+async def oip_model_ready(request: Request) -> Response:
+    """The model is loaded, now if not before."""
+    version, _ = await version_and_model(services_of(request), _reference(request))
+    return _json({"name": version.name, "ready": True})
+
+
+@router.post("/{name}/infer", responses=_INFERRED, openapi_extra=_infer_extra(_MODEL))
+@router.post("/{name}/versions/{number}/infer", responses=_INFERRED, openapi_extra=_infer_extra(*_VERSION), name="oip_infer_version")
+async def oip_infer(request: Request) -> Response:
+    """Labels and scores of documents that come as tensors."""
+    return await infer(request, services_of(request), _reference(request))
+
+
+def _reference(request: Request) -> str:
+    """The version that the path names, the newest or an alias's if it names none; raises NotFound for a number that is none."""
+    name, number = request.path_params["name"], request.path_params.get("number")
+    return str(name) if number is None else f"{name}/{checked_number(name, number)}"
+
+
+def _json(content: dict[str, Any]) -> Response:
+    return Response(msgspec.json.encode(content), media_type="application/json")

@@ -1,0 +1,144 @@
+"""Documents as tensors of the Open Inference Protocol, which has no sparse ones: the three arrays of a CSR matrix, or a dense matrix X; and text."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds
+from app.codecs.documents import refusal
+from app.errors import InvalidRequest
+from core.documents.kinds import TextRows
+from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, misfit, sorted_rows
+from workers.errors import LimitExceeded
+
+_WHOLE = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
+_REAL = ("FP32", "FP64", *_WHOLE)
+SPARSE: Mapping[str, Sequence[str]] = {"indptr": _WHOLE, "indices": _WHOLE, "data": _REAL}
+DENSE: Mapping[str, Sequence[str]] = {"X": _REAL}
+TEXT = "text"
+_MOST_DIMENSIONS = 2
+_BINARY = "the extension for binary data is not spoken here; send the data as JSON"
+
+
+class Tensor(msgspec.Struct):
+    """An input as it was sent; its data are parsed when its name and type are known to be good."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: msgspec.Raw
+    parameters: dict[str, Any] | None = None
+
+
+def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | TextRows:
+    """The documents that the inputs are; raises InvalidRequest naming the tensor, InvalidDocuments, LimitExceeded."""
+    named = {tensor.name: tensor for tensor in tensors}
+    if list(named) == [TEXT] and len(tensors) == 1:
+        return _texts(named[TEXT], bounds)
+    wanted = DENSE if "X" in named else SPARSE
+    if len(named) != len(tensors) or named.keys() != wanted.keys():
+        given = ", ".join(repr(tensor.name[:MAX_TEXT]) for tensor in tensors[:MAX_FAULTS])
+        raise InvalidRequest(
+            "inputs", f"must be indptr, indices and data (a CSR matrix), X (a dense one) or text, each once; given: {given or 'none'}"
+        )
+    arrays = {name: _array(named[name], wanted[name], bounds) for name in wanted}
+    rows = _of_dense(arrays["X"]) if "X" in arrays else _of_sparse(arrays)
+    if rows.n_rows > bounds.documents:
+        raise LimitExceeded("documents", bounds.documents)
+    wrong = misfit(rows)
+    faults = [wrong] if wrong else find_faults(rows := sorted_rows(rows), MAX_FAULTS)
+    if faults:
+        raise refusal(faults)
+    if not rows.n_rows:
+        raise InvalidRequest("inputs", "there is no document")
+    return rows
+
+
+def _texts(tensor: Tensor, bounds: Bounds) -> TextRows:
+    """The elements of a tensor of strings, each a document."""
+    if tensor.datatype != "BYTES":
+        raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
+    if "binary_data_size" in (tensor.parameters or {}):
+        raise InvalidRequest(tensor.name, _BINARY)
+    try:
+        texts = msgspec.json.decode(tensor.data, type=list[str])
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise InvalidRequest(tensor.name, f"data must be strings: {error}") from None
+    if tensor.shape not in ([len(texts)], [len(texts), 1]):  # many clients send strings as a column
+        raise InvalidRequest(tensor.name, f"{len(texts)} strings do not fill the shape {tensor.shape[:MAX_FAULTS]}")
+    if len(texts) > bounds.documents:
+        raise LimitExceeded("documents", bounds.documents)
+    if not texts:
+        raise InvalidRequest("inputs", "there is no document")
+    return TextRows.of(texts)
+
+
+def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
+    indices = arrays["indices"]
+    if len(indices) and not (int(indices.min()) >= 0 and int(indices.max()) < MAX_FEATURES):
+        raise InvalidRequest("indices", f"must lie between 0 and {MAX_FEATURES - 1}")
+    indptr = arrays["indptr"].astype(np.int64)
+    if len(indptr) and (indptr[0], indptr[-1]) != (0, len(indices)):
+        raise InvalidRequest("indptr", f"must go from 0 to {len(indices)}, the number of indices, but goes from {indptr[0]} to {indptr[-1]}")
+    n_features = int(indices.max()) + 1 if len(indices) else 0
+    return SparseRows(indptr, indices.astype(np.uint32), _narrow(arrays["data"]), n_features)
+
+
+def _of_dense(matrix: NDArray[Any]) -> SparseRows:
+    values = _narrow(matrix)
+    kept = np.flatnonzero(values)
+    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(values, axis=1))]).astype(np.int64)
+    return SparseRows(indptr, (kept % max(1, values.shape[1])).astype(np.uint32), values.ravel()[kept], values.shape[1])
+
+
+def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
+    """One too large for float32 becomes infinite, which the check of all rows refuses."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[Any]:
+    """The numbers of a tensor, in its shape."""
+    if tensor.datatype not in datatypes:
+        raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}")
+    if "binary_data_size" in (tensor.parameters or {}):
+        raise InvalidRequest(tensor.name, _BINARY)
+    n_dimensions = 2 if tensor.name in DENSE else 1
+    if len(tensor.shape) != n_dimensions or min(tensor.shape) < 0:
+        raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")
+    if tensor.shape[0] and not tensor.shape[-1]:
+        raise InvalidRequest(tensor.name, f"has {tensor.shape[0]} documents without a single feature")
+    if prod(tensor.shape) > bounds.nonzeros:
+        raise LimitExceeded("numbers in a tensor", bounds.nonzeros)
+    numbers = _numbers(tensor)
+    if numbers.size != prod(tensor.shape):
+        raise InvalidRequest(tensor.name, f"{numbers.size} numbers do not fill the shape {tensor.shape}")
+    if numbers.ndim > 1 and list(numbers.shape) != tensor.shape:
+        raise InvalidRequest(tensor.name, f"the data are nested in the shape {list(numbers.shape)}, not {tensor.shape}")
+    return numbers.reshape(tensor.shape)
+
+
+def _checked_whole(tensor: Tensor, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Whole numbers, which some clients write with a point; all that are of use here are far below the 2**53 up to which floats are exact."""
+    odd = numbers[(numbers % 1 != 0) | (np.abs(numbers) >= 2**53)]
+    if odd.size:
+        raise InvalidRequest(tensor.name, f"data must be {tensor.datatype} numbers, but {odd.flat[0]:g} is not whole, or too large")
+    return numbers
+
+
+def _numbers(tensor: Tensor) -> NDArray[Any]:
+    """The data, flat or nested as the shape is."""
+    kind: Any = float
+    for _ in range(_MOST_DIMENSIONS):
+        kind = list[kind]
+        try:
+            numbers = np.array(msgspec.json.decode(tensor.data, type=kind), np.float64)
+        except (msgspec.MsgspecError, ValueError) as error:
+            detail = str(error)
+        else:
+            return _checked_whole(tensor, numbers) if tensor.datatype in _WHOLE else numbers
+    raise InvalidRequest(tensor.name, f"data must be {tensor.datatype} numbers, flat or in rows of the shape: {detail}")

@@ -1,0 +1,1 @@
+"""Jobs: submit, list, show, cancel, follow, and what they leave."""

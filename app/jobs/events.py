@@ -1,0 +1,40 @@
+"""Server-sent events of a job."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from app.jobs.schemas import JobOut
+from workers.contract import Job
+
+HEARTBEAT_SECONDS = 15.0
+"""Silence after which a comment is sent, so that proxies and clients know the connection is alive."""
+
+
+async def events_of(jobs: AsyncGenerator[Job, None], heartbeat: float = HEARTBEAT_SECONDS) -> AsyncIterator[bytes]:
+    """The text of the stream: ``state`` when the state has changed, ``progress`` when the progress has, comments in silence."""
+    before: Job | None = None
+    async with aclosing(jobs):
+        while True:
+            waiting = asyncio.ensure_future(anext(jobs, None))
+            try:
+                while not (await asyncio.wait([waiting], timeout=heartbeat))[0]:
+                    yield b": still here\n\n"
+            finally:
+                if not waiting.done():
+                    waiting.cancel()
+                    await asyncio.wait([waiting])
+            job = waiting.result()
+            if job is None:
+                return
+            yield _text(job, before)
+            before = job
+
+
+def _text(job: Job, before: Job | None) -> bytes:
+    text = ""
+    if before is None or job.progress != before.progress:
+        text += f"event: progress\ndata: {job.progress.model_dump_json()}\n\n"
+    if before is None or (job.state, job.attempt) != (before.state, before.attempt):
+        text += f"event: state\ndata: {JobOut.of(job).model_dump_json()}\n\n"
+    return (text or ": unchanged\n\n").encode()

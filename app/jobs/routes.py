@@ -1,0 +1,196 @@
+"""Jobs: start, list, show, cancel, watch, and what they leave."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from app.http.access import CALLER
+from app.http.bodies import in_thread, read_json
+from app.http.checked_route import CheckedRoute, PlainRoute
+from app.http.documented import DOCUMENTS, ENCODING, NAME, json_body, refusals
+from app.http.paging import Cursor, Limit
+from app.jobs.events import events_of
+from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
+from app.jobs.submission import submit
+from app.services import Has, Services, services_of
+from core.options.text import TextOptions
+from core.registry import OFFERED, Algorithm
+from workers.contract import JobState
+from workers.errors import Conflict, LiveUnavailable
+from workers.repositories.job_watch import job_now
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=CheckedRoute)
+bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=PlainRoute)
+
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key with the same request gives the same job; with another, 422.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
+_EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "auto", "options": {"labels_drawn": "random"}, "seed": 0}
+_ALGORITHM = {
+    "type": "string",
+    "enum": list(OFFERED),
+    "default": "auto",
+    "description": "; ".join(f"{each.name}: {each.title}" for each in OFFERED.values()),
+}
+
+
+def _options(algorithm: Algorithm) -> dict[str, Any]:
+    schema = algorithm.options.model_json_schema()
+    return schema | {"description": f"Options of `{algorithm.name}`: {algorithm.title}."}
+
+
+_OPTIONS = {
+    "description": "By algorithm; each may be left out, and so may all.",
+    "anyOf": [_options(each) for each in OFFERED.values()],
+}
+_TERMS = {
+    "description": "How text becomes terms; for documents that are text.",
+    "anyOf": [{"type": "null"}, TextOptions.model_json_schema()],
+}
+_SUBMIT: dict[str, Any] = {
+    **json_body(JobBody, _EXAMPLE, model=NAME, documents=DOCUMENTS["properties"]["documents"], algorithm=_ALGORITHM, options=_OPTIONS, text=_TERMS),
+    "parameters": [_KEY, ENCODING],
+}
+_TEXT = {"schema": {"type": "string"}}
+_HEADERS = {
+    "Location": {"description": "Where the job is shown.", **_TEXT},
+    "RateLimit-Policy": {"description": "How many unfinished jobs there may be: of a key, or of everybody where that bound is nearer.", **_TEXT},
+    "RateLimit": {"description": "How many more there may be now.", **_TEXT},
+}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
+_EVENT = {
+    "type": "object",
+    "title": "Event",
+    "description": "Each event. Its data are JSON: a Job (`state`) or a Progress (`progress`).",
+    "required": ["event", "data"],
+    "properties": {"event": {"enum": ["state", "progress"]}, "data": {"type": "string"}},
+}
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "`state` and `progress` events until the job has ended",
+        "content": {
+            "text/event-stream": {
+                "schema": {"anyOf": [_EVENT, {"type": "string", "description": "The whole stream."}]},
+                "example": 'event: progress\ndata: {"fraction":0.5,"phase":"tsvm/stage=8","iteration":3,"objective":0.385}\n\n',
+            }
+        },
+    }
+}
+_LINES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A line for each document that was unlabeled",
+        "content": {
+            "application/x-ndjson": {
+                "schema": {"type": "string", "description": "A LabeledDocument a line."},
+                "example": '{"id":"d3","label":"sport","score":1.102,"probability":0.899}\n',
+            }
+        },
+    }
+}
+
+
+@bodies.post("", status_code=202, responses={**_ACCEPTED, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
+async def create_job(request: Request) -> Response:
+    """Train a model on a dataset, or on documents in the body."""
+    services = services_of(request)
+    body = await read_json(request, services, JobBody)
+    return await in_thread(services.parsing, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(CALLER))
+
+
+@router.get("", responses=refusals(422, 503))
+def list_jobs(
+    services: Has,
+    state: JobState | None = None,
+    model: Annotated[str | None, Query(max_length=128)] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> JobPage:
+    """Jobs, newest first. Where few of very many jobs are asked for, a page may be short though there is a `next_cursor`."""
+    found, following = services.job_list.page(state, model, limit, cursor)
+    # whoever does not answer for one is not asked for the others: each time would be waited out
+    with suppress(LiveUnavailable):
+        for job in found:
+            if job.state in (JobState.RUNNING, JobState.CANCELLING):
+                job.progress = services.live.progress(job.request.id) or job.progress
+    return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following)
+
+
+@router.get("/{id}", responses=refusals(404, 422, 503))
+def show_job(services: Has, id: str) -> JobOut:
+    """A job as it is now."""
+    return JobOut.of(job_now(services.jobs, services.live, id))
+
+
+@router.delete("/{id}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
+def delete_job(services: Has, id: str) -> None:
+    """Forget a job that is over, its labels and its trace; a model that it has published stays."""
+    services.jobs.delete(id)
+
+
+@router.post("/{id}/cancel", status_code=202, responses=refusals(404, 409, 422, 503, 507))
+def cancel_job(services: Has, id: str) -> JobOut:
+    """Ask a job to stop; `cancelling` says that it was asked, `cancelled` that it has stopped."""
+    job = services.jobs.cancel(id)
+    # the worker also reads the wish from the store, only later
+    with suppress(LiveUnavailable):
+        services.live.request_cancel(id)
+    return JobOut.of(job)
+
+
+@router.get("/{id}/events", response_class=Response, responses={**_STREAM, **refusals(404, 422, 503)})
+async def follow_job(services: Has, id: str) -> StreamingResponse:
+    """Server-sent events: the state and the progress, now and whenever they change."""
+    events = events_of(services.watch.follow(id))
+    first = await anext(events)
+    return StreamingResponse(
+        _chained(first, events), media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )
+
+
+@router.get("/{id}/trace", responses=refusals(404, 422, 503))
+def show_trace(services: Has, id: str) -> Trace:
+    """The objective by iteration."""
+    job = services.jobs.get(id)
+    stored, points = services.jobs.file(job, "trace"), []
+    if stored is not None:
+        points = msgspec.json.decode(stored.read_bytes())
+    else:
+        with suppress(LiveUnavailable):
+            points = services.live.trace(id)
+    return Trace(job=id, points=[Point.model_validate(point) for point in points])
+
+
+@router.get("/{id}/labels", response_class=Response, responses={**_LINES, **refusals(404, 409, 422, 503)})
+async def download_labels(services: Has, id: str) -> FileResponse:
+    """The labels that a succeeded job has given to the documents that were unlabeled, as NDJSON."""
+    return FileResponse(await asyncio.to_thread(_labels, services, id), media_type="application/x-ndjson")
+
+
+def _labels(services: Services, id: str) -> Path:
+    job = services.jobs.get(id)
+    path = services.jobs.file(job, "labels") if job.state is JobState.SUCCEEDED else None
+    if path is None:
+        raise Conflict(f"job {id!r} is {job.state.value}; labels come when it has succeeded")
+    return path
+
+
+def _submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Response:
+    job, share = submit(services, body, key, caller)
+    headers = {"Location": f"/v1/jobs/{job.request.id}", **share.headers()}
+    return Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
+
+
+async def _chained(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for event in events:
+        yield event

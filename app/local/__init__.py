@@ -1,0 +1,1 @@
+"""halfmoon up: the whole service on one machine, its processes supervised."""

@@ -1,0 +1,79 @@
+"""Models: versions and aliases."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.http.bodies import in_thread, read_json
+from app.http.checked_route import CheckedRoute, PlainRoute
+from app.http.documented import ENCODING, NAME, json_body, path_parameter, refusals
+from app.http.paging import Cursor, Limit
+from app.http.version_numbers import VersionNumber, checked_number
+from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
+from app.services import Has, Services, services_of
+
+router = APIRouter(prefix="/v1/models", tags=["models"], route_class=CheckedRoute)
+bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=PlainRoute)
+
+_ALIAS: dict[str, Any] = {
+    **json_body(AliasBody, {"version": 3}),
+    "parameters": [path_parameter("name", "Of the model."), path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.", NAME), ENCODING],
+}
+
+
+@router.get("", responses=refusals(422, 503))
+def list_models(services: Has, limit: Limit = 50, cursor: Cursor = None) -> ModelPage:
+    """All models that have a version, by name."""
+    names, following = services.models.registry.names(limit, cursor)
+    summaries = (ModelSummary.of(services.models.registry, name) for name in names)
+    return ModelPage(models=[summary for summary in summaries if summary], next_cursor=following)
+
+
+@router.get("/{name}", responses=refusals(404, 422, 503))
+def show_model(services: Has, name: str) -> ModelOut:
+    """A model with its versions and aliases."""
+    return ModelOut.of(services.models.registry, name)
+
+
+@router.delete("/{name}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
+def delete_model(services: Has, name: str) -> None:
+    """Delete all versions and aliases of a model from which no unfinished job starts; its numbers are not used again."""
+    services.models.registry.delete(name, services.jobs.starting_from)
+    services.models.forget()
+
+
+@router.get("/{name}/versions/{number}", responses=refusals(404, 422, 503))
+def show_version(services: Has, name: str, number: VersionNumber) -> VersionOut:
+    """One version."""
+    return VersionOut.of(services.models.registry.version(name, checked_number(name, number)))
+
+
+@router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
+def delete_version(services: Has, name: str, number: VersionNumber) -> None:
+    """Delete a version to which no alias points and from which no unfinished job starts; its number is not used again."""
+    services.models.registry.delete_version(name, checked_number(name, number), services.jobs.starting_from)
+    services.models.forget()
+
+
+@bodies.put("/{name}/aliases/{alias}", responses={200: {"model": AliasOut}, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_ALIAS)
+async def set_alias(request: Request) -> Response:
+    """Let an alias stand for a version, at once and for every gateway."""
+    services = services_of(request)
+    body = await read_json(request, services, AliasBody)
+    name, alias = request.path_params["name"], request.path_params["alias"]
+    made = await in_thread(services.parsing, _set_alias, services, name, alias, body.version)
+    return Response(made.model_dump_json(), media_type="application/json")
+
+
+@router.delete("/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=refusals(404, 422, 503))
+def delete_alias(services: Has, name: str, alias: str) -> None:
+    """Remove an alias; the version stays."""
+    services.models.registry.delete_alias(name, alias)
+    services.models.forget()
+
+
+def _set_alias(services: Services, name: str, alias: str, version: int) -> AliasOut:
+    services.models.registry.set_alias(name, alias, version)
+    services.models.forget()
+    return AliasOut(name=name, alias=alias, version=version)

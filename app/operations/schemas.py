@@ -1,0 +1,21 @@
+"""Health by the names of the contract."""
+
+from pydantic import Field
+
+from app.http.schemas import Out
+
+
+class Alive(Out):
+    """The process answers."""
+
+    status: str = Field(examples=["live"])
+
+
+class Ready(Out):
+    """The service can take work."""
+
+    status: str = Field(examples=["ready"])
+    store: bool
+    redis: bool
+    workers: int
+    """that have lately given a sign of life; jobs wait while there is none"""

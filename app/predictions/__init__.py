@@ -1,0 +1,1 @@
+"""Predictions, explanations, and suggestions of what to label next."""

@@ -1,0 +1,62 @@
+"""Predictions and why they are what they are: by the newest version of a model, an alias, or a version by number."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.http.checked_route import PlainRoute
+from app.http.documented import DOCUMENT_BODY, DOCUMENTS, ENCODING, json_body, path_parameter, refusals
+from app.http.version_numbers import NUMBER, version_reference
+from app.predictions.explaining import ExplainBody, ExplanationOut, explain
+from app.predictions.predicting import predict
+from app.predictions.schemas import Prediction
+from app.services import services_of
+
+router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=PlainRoute)
+
+_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
+_VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
+_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **refusals(404, 408, 413, 415, 422, 429, 503)}
+
+
+_EXPLAINED: dict[int | str, dict[str, Any]] = {200: {"model": ExplanationOut}, **refusals(404, 408, 413, 415, 422, 429, 503)}
+
+
+def _explain_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    example = {"documents": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9]}], "n": 10}
+    described = json_body(ExplainBody, example, documents=DOCUMENTS["properties"]["documents"])
+    described["requestBody"]["required"] = False
+    return {**described, "parameters": [*parameters, ENCODING]}
+
+
+def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    return {**DOCUMENT_BODY, "parameters": [*parameters, *DOCUMENT_BODY["parameters"]]}
+
+
+@router.post("/{name}/predict", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
+async def predict_newest(request: Request) -> Response:
+    """Labels and scores by the newest version of a model, or by the one that an alias stands for."""
+    return await predict(request, services_of(request), request.path_params["name"])
+
+
+@router.post("/{name}/versions/{number}/predict", responses=_ANSWERS, openapi_extra=_extra(*_VERSION))
+async def predict_version(request: Request) -> Response:
+    """Labels and scores by one version of a model."""
+    return await predict(request, services_of(request), version_reference(request))
+
+
+@router.post("/{name}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(_MODEL))
+async def explain_newest(request: Request) -> Response:
+    """What the newest version of a model, or the one that an alias stands for, goes by; and of documents, what adds how much to their scores.
+
+    A linear model shows features. A kernel model shows training documents, by their position in the dataset it was trained on and, while that exists,
+    by their id.
+    """
+    return await explain(request, services_of(request), request.path_params["name"])
+
+
+@router.post("/{name}/versions/{number}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(*_VERSION))
+async def explain_version(request: Request) -> Response:
+    """What one version of a model goes by, and of documents, what adds how much to their scores."""
+    return await explain(request, services_of(request), version_reference(request))

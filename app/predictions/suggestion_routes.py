@@ -1,0 +1,38 @@
+"""Which documents to label next, by the newest version of a model, an alias, or a version by number."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.http.checked_route import PlainRoute
+from app.http.documented import ENCODING, json_body, path_parameter, refusals
+from app.http.version_numbers import NUMBER, version_reference
+from app.predictions.suggesting import SuggestBody, Suggestions, suggest
+from app.services import services_of
+
+router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class=PlainRoute)
+
+_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
+_VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
+_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Suggestions}, **refusals(404, 408, 413, 415, 422, 429, 503)}
+
+
+def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    described = json_body(SuggestBody, {"dataset": "ds-…", "n": 20, "strategy": "diverse"})
+    return {**described, "parameters": [*parameters, ENCODING]}
+
+
+@router.post("/{name}/suggest", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
+async def suggest_newest(request: Request) -> Response:
+    """Which documents of a dataset to label next, judged by the newest version of a model or the one that an alias stands for.
+
+    Only documents without a label in that dataset are suggested; if fewer are left than asked for, all of them.
+    """
+    return await suggest(request, services_of(request), request.path_params["name"])
+
+
+@router.post("/{name}/versions/{number}/suggest", responses=_ANSWERS, openapi_extra=_extra(*_VERSION))
+async def suggest_by_version(request: Request) -> Response:
+    """Which documents of a dataset to label next, judged by one version of a model."""
+    return await suggest(request, services_of(request), version_reference(request))

@@ -1,1 +1,0 @@
-"""HTTP, and HTTP only: one module a noun."""

@@ -1,0 +1,126 @@
+"""What the routes work with, opened once for each gateway process and passed to them."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.http.access import Access
+from app.http.limits import Room
+from app.services.backlog import Backlog
+from app.services.loaded_models import LoadedModels
+from app.services.metrics import Metrics, Observed
+from app.services.periodic import Rounds
+from app.settings import GatewaySettings
+from workers.queue.connect import connect
+from workers.queue.queue import Queue
+from workers.queue.redis_state import Live
+from workers.repositories.api_keys import ApiKeys
+from workers.repositories.datasets import Datasets
+from workers.repositories.datasets.quota import Quota
+from workers.repositories.job_list import JobList
+from workers.repositories.job_watch import Watch, job_now
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store, open_store
+from workers.upkeep.reconcile import Reconciler
+from workers.upkeep.retention import Retention
+
+
+@dataclass(frozen=True)
+class Services:
+    """The repositories, the queue and the threads of one gateway."""
+
+    settings: GatewaySettings
+    store: Store
+    access: Access
+    datasets: Datasets
+    jobs: Jobs
+    job_list: JobList
+    models: LoadedModels
+    live: Live
+    queue: Queue
+    watch: Watch
+    metrics: Metrics
+    backlog: Backlog
+    uploads: Room
+    """how many uploads are received at a time"""
+    held: Room
+    """bytes of bodies in memory"""
+    scored: Room
+    """how many datasets are scored, or wait for it, at a time"""
+    parsing: ThreadPoolExecutor
+    """where uploads are parsed and sealed"""
+    predicting: ThreadPoolExecutor
+    """where models are loaded and large predictions computed"""
+    scoring: ThreadPoolExecutor
+    """where whole datasets are scored"""
+    evaluating: ThreadPoolExecutor
+    """where posted documents are scored to evaluate a model: for that neither a prediction waits, nor it for a dataset"""
+
+
+@contextmanager
+def open_services(settings: GatewaySettings) -> Iterator[Services]:
+    """Open the store and a client of Redis, which need not answer yet, and reconcile until closed. Raises StoreUnavailable, ValueError."""
+    with ExitStack() as stack:
+        store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
+        redis = stack.enter_context(connect(settings.redis_url, settings.redis_seconds))
+        jobs, live = Jobs(store), Live(redis, settings.queue)
+        queue = Queue(redis, settings.queue, settings.job_seconds)
+        models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
+        quota = Quota(store, settings.max_datasets, settings.max_stored_bytes)
+        datasets = Datasets(store, settings.limits, quota, abandoned_seconds=settings.abandoned_seconds)
+
+        access = Access(ApiKeys(store), settings)
+        stack.enter_context(Rounds("keys", [access.refresh], settings.keys_seconds, first=0.0))
+        reconciler = Reconciler(
+            jobs,
+            live,
+            queue,
+            lease_seconds=settings.lease_seconds,
+            max_attempts=settings.max_attempts,
+            abandoned_seconds=settings.abandoned_seconds,
+        )
+        stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
+        retention = Retention(store, datasets, jobs, models.registry, settings.policy)
+        stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_seconds))
+        uploads = Room("uploads", "concurrent-requests", settings.max_uploads)
+        held = Room("bodies in memory", "content-bytes", settings.max_held_bytes)
+        scored = Room("datasets being scored", "concurrent-requests", settings.max_scored)
+        watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
+        watch = Watch(partial(job_now, jobs, live), settings.events_seconds, watching)
+        yield Services(
+            settings=settings,
+            store=store,
+            access=access,
+            datasets=datasets,
+            jobs=jobs,
+            job_list=JobList(jobs),
+            models=models,
+            live=live,
+            queue=queue,
+            watch=watch,
+            backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
+            uploads=uploads,
+            held=held,
+            scored=scored,
+            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held, scored, watch)),
+            parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
+            predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
+            scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),
+            evaluating=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "evaluate")),
+        )
+
+
+def services_of(request: Request) -> Services:
+    """The services of the gateway that got this request."""
+    found: Services = request.app.state.services
+    return found
+
+
+Has = Annotated[Services, Depends(services_of)]
+"""A parameter of this type gets the services."""

@@ -1,0 +1,1 @@
+"""The algorithms: one file or folder for each line of core.registry."""

@@ -1,0 +1,144 @@
+"""The transductive SVM by the concave-convex procedure, in the space of a kernel."""
+
+import math
+
+import numpy as np
+
+from core.engine.kernel_requests import KernelRange
+from core.engine.runner import Report, Steps, Stopped
+from core.kernels.cache import RowCache
+from core.kernels.function import Kernel
+from core.kernels.gram import Positions, Vector
+from core.losses.balance import positive_fraction
+from core.optimizers.cccp import Descent, Sides, descend
+from core.optimizers.expansion import Solution, hinge, hinge_terms, keep, nothing, wish_of
+from core.optimizers.smo import Ending, Iterate, Terms, maximise
+from core.options.kernel import CccpOptions
+from core.problem.problem import Problem
+from core.problem.result import Expansion, Result, Status
+
+
+class TransductiveLoss:
+    """``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i) + Σ_j C*_j [R_s(f_j) + R_s(−f_j)]`` under ``Σ_j weight_j f_j = target`` (Eqns. 1.12 and 1.13).
+
+    Points: the labeled rows, the unlabeled ones, and the mean of the unlabeled in the space of the kernel, whose multiplier is that of the constraint
+    (Eqn. 1.15). While C* is 0 there is no constraint.
+    """
+
+    def __init__(self, problem: Problem, C: float, caps: Vector, s: float, fraction: float) -> None:
+        self._y, self._n = problem.y, problem.n_labeled
+        self._caps, self._unlabeled, self._s = C * problem.costs[: problem.n_labeled], caps, s
+        self.supervised = not caps.any()
+        self._target = 2.0 * fraction - 1.0
+        self._weights = problem.weights[problem.n_labeled :]
+
+    def supervised_terms(self) -> Terms:
+        """Of the SVM on the labeled points: all others stay at 0."""
+        still = np.zeros(len(self._unlabeled) + 1)
+        return Terms(*(np.concatenate([own, still]) for own in hinge_terms(self._y, self._caps)))
+
+    def sides(self, scores: Vector) -> Sides:
+        """−1 where ``f < s``, 1 where ``f > −s``, else 0; of the unlabeled points."""
+        scores = scores[self._n : self._n + len(self._unlabeled)]
+        return (scores > -self._s).astype(np.int8) - (scores < self._s).astype(np.int8)
+
+    def terms(self, sides: Sides) -> Terms:
+        """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), whose sum is the point's multiplier; any for the mean."""
+        middle = self._unlabeled * sides
+        pieces = (middle - self._unlabeled, middle, middle + self._unlabeled, np.ones_like(middle), -np.ones_like(middle))
+        mean = (-np.inf, np.inf, np.inf, self._target, self._target)
+        own = hinge_terms(self._y, self._caps)
+        return Terms(*(np.concatenate([*parts[:2], [parts[2]]]) for parts in zip(own, pieces, mean, strict=True)))
+
+    def objective(self, solution: Solution) -> float:
+        """Eqn. 1.12; of the SVM while C* is 0."""
+        labeled, unlabeled = np.split(solution.scores[:-1], [self._n])
+        ramps = np.minimum(1.0 - self._s, hinge(unlabeled)) + np.minimum(1.0 - self._s, hinge(-unlabeled))
+        return 0.5 * solution.norm + float(self._caps @ hinge(self._y * labeled)) + float(self._unlabeled @ ramps)
+
+    def intercept(self, iterate: Iterate, found: float) -> float:
+        """The one with which the constraint holds exactly; it lies within the tolerance of the solver's."""
+        return self._target - float(iterate.pull[-1])
+
+    def kept(self, iterate: Iterate) -> Positions:
+        """The support vectors, and all unlabeled rows if the mean has a multiplier."""
+        return np.flatnonzero(self.weights(iterate))
+
+    def weights(self, iterate: Iterate) -> Vector:
+        """Weights of the rows: the mean's multiplier is shared among the unlabeled ones."""
+        weights = iterate.alpha[:-1].copy()
+        weights[self._n :] += iterate.alpha[-1] * self._weights
+        return weights
+
+
+def cccp_tsvm(problem: Problem, options: CccpOptions, init: Vector | None = None, /) -> Steps:
+    """Transductive SVM whose unlabeled rows are pushed out of the margin, with a given mean of their scores.
+
+    Objective: ``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i) + Σ_j C*_j [R_s(f_j) + R_s(−f_j)]``, ``R_s(z) = min(1 − s, max(0, 1 − z))`` (Eqn. 1.12 of
+    Collobert et al. 2006); C_i = C · cost of row i, C*_j = C* · cost of row j, C* = ``C_u``, by default such that both kinds weigh the same in total
+    (U C* = L C without costs); sums, not means.
+    Constraint: the weighted mean of the unlabeled scores is 2 r − 1, r the positive fraction (Eqn. 1.13).
+    Algorithm 1.3: from the SVM on the labeled rows (or from ``init``, scores of all rows), rounds of convex solves, in which the concave part of the
+    losses is replaced by its tangent at the last scores. Without unlabeled rows or with C* = 0 it is the SVM.
+    Stopping: the pieces on which the unlabeled rows lie repeat, or ``max_iterations``.
+    """
+    fraction = positive_fraction(problem, options)
+    loss = TransductiveLoss(problem, options.C, unlabeled_caps(problem, options), options.s, fraction)
+    search = _Search(problem, options, loss)
+    try:
+        return (yield from search.run(init))
+    except Stopped:
+        return search.result(Status.CANCELLED)
+
+
+def unlabeled_caps(problem: Problem, options: CccpOptions) -> Vector:
+    """C* of each unlabeled row."""
+    labeled, unlabeled = problem.costs[: problem.n_labeled], problem.costs[problem.n_labeled :]
+    weight = options.C_u
+    if weight is None:
+        weight = options.C * float(labeled.sum()) / float(unlabeled.sum()) if len(unlabeled) else 0.0
+    return weight * unlabeled
+
+
+class _Search:
+    """The state of one run."""
+
+    def __init__(self, problem: Problem, options: CccpOptions, loss: TransductiveLoss) -> None:
+        self._problem, self._options, self._loss = problem, options, loss
+        self._descent = Descent(loss, Iterate.zero(problem.rows.n_rows + 1))
+        self._kernel: Kernel | None = None
+
+    def run(self, init: Vector | None) -> Steps:
+        """The steps of ``cccp_tsvm``."""
+        problem, options, descent = self._problem, self._options, self._descent
+        n_rows = problem.rows.n_rows
+        mean = np.concatenate([np.zeros(problem.n_labeled), problem.weights[problem.n_labeled :]])
+        cache: RowCache = yield KernelRange(wish_of(options), 0, n_rows, mean, options.cache_bytes)
+        self._kernel = cache.gram.kernel
+        if not cache.gram.sound:
+            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        if init is None or self._loss.supervised:
+            report = Report("cccp_tsvm/svm", 0, 0.0, np.nan, 0.0, share=0.1)
+            ending = yield from maximise(cache, self._loss.supervised_terms(), descent.iterate, options.tolerance, report)
+            init = descent.iterate.pull[:-1] + ending.intercept
+            if self._loss.supervised:
+                yield from keep(self._kernel, self._loss.kept(descent.iterate))
+                return self._supervised(ending)
+        report = Report("cccp_tsvm", 0, 0.0, np.nan, 0.1, share=0.9)
+        status = yield from descend(cache, descent, self._loss.sides(init), options.tolerance, options.max_iterations, report)
+        return self.result(status)
+
+    def _supervised(self, ending: Ending) -> Result:
+        self._descent.best = Solution(self._descent.iterate, ending.intercept)
+        self._descent.objective = self._loss.objective(self._descent.best)
+        return self.result(ending.status if math.isfinite(self._descent.objective) else Status.NUMERICAL_ERROR)
+
+    def result(self, status: Status) -> Result:
+        """Of the best solution so far."""
+        best = self._descent.best
+        if best is None or self._kernel is None:
+            return nothing(self._options, self._problem, status)
+        weights = self._loss.weights(best.iterate)
+        rows = np.flatnonzero(weights)
+        expansion = Expansion(rows, weights[rows], best.intercept, self._kernel)
+        return Result(expansion, best.scores[self._problem.n_labeled : -1], self._descent.objective, status)

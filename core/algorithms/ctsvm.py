@@ -1,0 +1,163 @@
+"""The transductive SVM by convex relaxation."""
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from core.engine.kernel_requests import KernelRange, KernelRows
+from core.engine.runner import Pause, Report, Request, Steps, Stopped
+from core.errors import InvalidOption
+from core.kernels.cache import RowCache
+from core.kernels.function import Kernel
+from core.losses.balance import positive_fraction
+from core.losses.relaxation import Relaxation
+from core.numerics.blocked_lapack import Indefinite, Matrix, Vector
+from core.optimizers.expansion import keep, nothing, wish_of
+from core.optimizers.interior_point import Interior
+from core.options.relaxation import CtsvmOptions
+from core.problem.problem import Problem
+from core.problem.result import Expansion, Result, Status
+
+_NEGLIGIBLE = 1e-9
+"""share of the largest score that what is left out of an expansion may be worth together"""
+
+
+def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /) -> Steps:
+    """Convex relaxation of the transductive SVM, solved as far as its duality gap tells.
+
+    Objective: ``zᵀ G⁻¹ z + Σ C_i ξ_i`` over scores z, with ``y_i z_i ≥ 1 − ξ_i`` for labeled and ``z_j² ≥ 1 − ξ_j`` for unlabeled rows, relaxed by
+    ``Z ⪰ z zᵀ`` for ``z zᵀ`` (core.losses.relaxation); without ξ if ``hard_margin``. A sum, and against |w|², not ½ |w|², as in the paper.
+    Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows, weighted so that ``fraction`` of them is positive, less that of
+    the unlabeled ones.
+    Symbols: ``G = K + regularisation · mean(diag K) · I + bias²``, C_i = ``C`` or ``C_u`` times the cost of row i.
+    Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as ``stage_objective``, the dual bound as ``objective``.
+    Returns: the bound, below which no labeling's value lies; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``,
+    ``b = bias² Σ a``. The problem is convex: there is nothing that ``init`` could change.
+    Raises InvalidOption if G cannot be inverted in the precision of numbers.
+    Source: Xu, Jin, Zhu, King & Lyu 2007, (8), (9) and (12), as derived in docs/ctsvm.md.
+    """
+    kernel = Kernel(options.kernel)
+    search: _Search | None = None
+    status = Status.CANCELLED
+    try:
+        cache: RowCache = yield KernelRange(wish_of(options), 0, problem.rows.n_rows, None, 4 * problem.rows.n_rows**2)
+        if not cache.gram.sound:
+            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        kernel = cache.gram.kernel
+        # all rows have a weight but those that weigh next to nothing
+        yield from keep(kernel, np.arange(problem.rows.n_rows))
+        K = yield from _kernel_matrix(cache)
+        search = _Search(Interior(_relaxation(problem, options, K)), options)
+        del K
+        status = yield from search.run()
+    except Stopped:
+        pass
+    except Indefinite as error:
+        told = f"{options.regularisation:g} is too small: the kernel matrix of the documents has no inverse in the precision of its values: raise it"
+        raise InvalidOption("regularisation", told) from error
+    if search is None or not search.ready:
+        return nothing(options, problem, status)
+    scores = search.scores[problem.n_labeled :]
+    return Result(search.expansion(kernel, options.bias), scores, search.bound, status if np.isfinite(scores).all() else Status.NUMERICAL_ERROR)
+
+
+class _Search:
+    """The state of one run: an interior point and the best bounds so far."""
+
+    def __init__(self, interior: Interior, options: CtsvmOptions) -> None:
+        self._interior, self._options = interior, options
+        self.bound, self._least = -math.inf, math.inf
+        self._first = math.nan
+        self.ready = False
+
+    @property
+    def scores(self) -> Vector:
+        """z of all rows."""
+        return self._interior.scores()
+
+    def run(self) -> Generator[Request, Any, Status]:
+        for _ in self._interior.begin():
+            yield Pause()
+        self.ready = True
+        for iteration in range(self._options.max_iterations + 1):
+            standing = self._interior.standing()
+            self.bound = max(self.bound, standing.dual)
+            if not standing.feasible:
+                yield Report("ctsvm/feasible", iteration, standing.infeasibility, self.bound, 0.0)
+            else:
+                self._least = min(self._least, standing.primal)
+                gap = self._least - self.bound
+                yield Report("ctsvm", iteration, gap, self.bound, self._fraction(gap))
+                if gap <= self._options.tolerance * abs(self.bound):
+                    return Status.CONVERGED
+            if iteration < self._options.max_iterations:
+                try:
+                    yield from _paused(self._interior.step(standing.complementarity))
+                except Indefinite:  # no step is left that rounding does not undo
+                    break
+        return Status.ITERATION_LIMIT
+
+    def expansion(self, kernel: Kernel, bias: float) -> Expansion:
+        """``a = G⁻¹ z`` without the rows that together weigh nothing."""
+        weights = self._interior.weights()
+        worth = np.abs(weights) * np.sqrt(self._interior.problem.G.diagonal())
+        order = np.argsort(worth)
+        left_out = order[np.cumsum(worth[order]) <= _NEGLIGIBLE * worth.sum()]
+        kept = np.setdiff1d(np.arange(len(weights)), left_out)
+        return Expansion(kept, weights[kept], bias**2 * float(weights.sum()), kernel)
+
+    def _fraction(self, gap: float) -> float:
+        """How far on its way to the tolerance the gap is, in orders of magnitude."""
+        target = self._options.tolerance * abs(self.bound)
+        if math.isnan(self._first):
+            self._first = gap
+        if not gap > target > 0 or self._first <= target:
+            return 1.0
+        return math.log(self._first / gap) / math.log(self._first / target)
+
+
+def _paused(steps: Generator[None, None, float]) -> Generator[Request, Any, None]:
+    for _ in steps:
+        yield Pause()
+
+
+def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
+    """K in float64, symmetric to the last bit; the rows are computed once for all solvers that share the cache."""
+    n = cache.gram.n_points
+    K = np.empty((n, n))
+    for start in range(0, n, cache.block):
+        positions = np.arange(start, min(start + cache.block, n))
+        yield KernelRows(cache, positions)
+        K[positions] = cache.slots.rows[cache.slots.slot_of[positions]]
+    K += K.T.copy()
+    K *= 0.5
+    return K
+
+
+def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxation:
+    """The relaxation of a problem; K becomes its G. Raises InvalidOption if the bias leaves no digit to what tells rows apart."""
+    n, n_labeled, mean = len(K), problem.n_labeled, float(K.diagonal().mean())
+    ridge = options.regularisation * (mean or 1.0)
+    if ridge <= np.finfo(float).eps * n * (options.bias**2 + mean):
+        told = f"{options.bias:g} is too large beside kernel values of {mean:.1g} and a regularisation of {options.regularisation:g}"
+        raise InvalidOption("bias", f"{told}: no digit is left of what tells documents apart; lower it, or raise regularisation")
+    K.reshape(-1)[:: n + 1] += ridge
+    K += options.bias**2
+    unlabeled_cap = options.C if options.C_u is None else options.C_u
+    caps = np.repeat([options.C, unlabeled_cap], [n_labeled, n - n_labeled]) * problem.costs
+    if options.hard_margin:
+        caps = np.full(n, np.inf)
+    balance = None if options.epsilon is None or n == n_labeled else _balance(problem, positive_fraction(problem, options))
+    return Relaxation(K, problem.y, caps, balance, options.epsilon or 1.0)
+
+
+def _balance(problem: Problem, fraction: float) -> Vector:
+    """c of shape (n_rows,): the mean of the labeled rows, of which ``fraction`` count as positive, less that of the unlabeled ones (6)."""
+    c = problem.weights
+    found = problem.labeled_fraction()
+    if 0 < found < 1:
+        c[: problem.n_labeled] *= np.where(problem.y > 0, fraction / found, (1 - fraction) / (1 - found))
+    c[problem.n_labeled :] *= -1.0
+    return c

@@ -1,0 +1,130 @@
+"""The working set of cutting planes: what is known of each, and the best hyperplane under all of them."""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.engine.runner import Adjoint, Pause, Request, Vector
+from core.optimizers.simplex_qp import maximise
+
+_PATIENCE = 30
+_ROOM = 16
+_PRODUCTS = 1 << 27
+"""multiplications between two moments for the observer: some 20 ms"""
+
+Mask = NDArray[np.bool_]
+Bits = NDArray[np.uint8]
+
+
+class Solution(NamedTuple):
+    """The minimum of problem (17) over the working set."""
+
+    coefficients: Vector
+    """w, shape (n_features,)"""
+    slack: float
+    """ξ: the least that satisfies all planes, linearised, with w"""
+    value: float
+    """½ |w|² + ξ"""
+
+
+class Planes:
+    """Constraints ``ξ ≥ h_k − z_k · w`` of problem (17), one for each vector c of the working set Ω.
+
+    ``z_k = Σ_i weight_i c_ki s_i (x_i − centre)`` and ``h_k = Σ_i weight_i c_ki (1 − s_i level)``, where s are the ``sides`` by which all planes are
+    linearised: labels for the labeled rows, sign(o) at the last point for the unlabeled (Eqns. 15 to 18 of Zhao et al. 2008, with weights in the
+    place of C_l/n and C_u/n). Sums over rows come as ``Xᵀ a`` with the sum of a last; the centre is taken off afterwards, so rows stay sparse.
+    """
+
+    def __init__(self, weights: Vector, centre: Vector, level: float) -> None:
+        self._weights, self._centre, self._level = weights, centre, level
+        self._sides = np.zeros_like(weights)
+        self._members: list[Bits] = []  # eight rows a byte: of many planes over many rows they would be most of the memory
+        self._normals = np.empty((_ROOM, len(centre)))
+        self._gram = np.zeros((_ROOM, _ROOM))
+        self._offsets, self._duals = np.zeros(0), np.zeros(0)
+        self._idle = np.zeros(0, np.int64)
+        self._stale = np.zeros(0, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, members: Mask, pull: Vector) -> None:
+        """One more plane: c, shape (n_rows,), and ``Xᵀ(weights ∘ c ∘ sides)`` by the sides that the others are linearised by."""
+        if len(self) == len(self._normals):
+            self._normals = np.concatenate([self._normals, np.empty_like(self._normals)])
+            self._gram = np.pad(self._gram, (0, len(self)))
+        self._normals[len(self)] = 0.0
+        self._members.append(np.packbits(members))
+        self._offsets = np.append(self._offsets, self._weights[members].sum())
+        self._duals, self._idle, self._stale = np.append(self._duals, 0.0), np.append(self._idle, 0), np.append(self._stale, True)
+        self._shift(len(self) - 1, pull)
+
+    def moved(self, sides: Vector) -> bool:
+        """Whether other sides would change any plane."""
+        among = _Among(np.flatnonzero(sides != self._sides))
+        return any(among.those(members).any() for members in self._members)
+
+    def linearise(self, sides: Vector) -> Generator[Request, Any, None]:
+        """Linearise all planes by other sides: for each a pass over its rows whose side changed."""
+        rows = np.flatnonzero(sides != self._sides)
+        changes = self._weights[rows] * (sides - self._sides)[rows]
+        weights, among = np.zeros_like(self._weights), _Among(rows)
+        for k, members in enumerate(self._members):
+            weights[rows] = changes * among.those(members)
+            if weights[rows].any():
+                sums = np.zeros(len(self._centre) + 1)
+                yield Adjoint(weights, sums)
+                self._shift(k, sums)
+        self._sides = sides
+
+    def solve(self) -> Generator[Request, Any, Solution]:
+        """The minimum of problem (17), by its dual (19); the duals of the last time are where the search for the new ones starts."""
+        normals, gram = self._normals[: len(self)], self._gram[: len(self), : len(self)]
+        yield from self._multiply(normals, gram)
+        self._duals = maximise(gram, self._offsets, self._duals)
+        slack = max(0.0, float((self._offsets - gram @ self._duals).max()))
+        coefficients = self._duals @ normals
+        return Solution(coefficients, slack, 0.5 * float(coefficients @ coefficients) + slack)
+
+    def tidy(self) -> None:
+        """Drop the planes that have not borne on the solution for many rounds."""
+        self._idle = np.where(self._duals > 0, 0, self._idle + 1)
+        kept = np.flatnonzero(self._idle < _PATIENCE)
+        if len(kept) == len(self):
+            return
+        self._normals[: len(kept)] = self._normals[kept]
+        self._gram[: len(kept), : len(kept)] = self._gram[np.ix_(kept, kept)]
+        self._members = [self._members[k] for k in kept]
+        self._offsets, self._duals = self._offsets[kept], self._duals[kept]
+        self._idle, self._stale = self._idle[kept], self._stale[kept]
+
+    def _multiply(self, normals: Vector, gram: Vector) -> Generator[Request, Any, None]:
+        """Products of all planes with those that have changed; of many planes a part of their length at a time."""
+        stale = np.flatnonzero(self._stale)
+        gram[stale] = 0.0
+        width = max(1, _PRODUCTS // (len(stale) * len(self) or 1))
+        for start in range(0, normals.shape[1], width):
+            part = normals[:, start : start + width]
+            gram[stale] += part[stale] @ part.T
+            yield Pause()
+        gram[:, stale] = gram[stale].T
+        self._stale[:] = False
+
+    def _shift(self, k: int, pull: Vector) -> None:
+        """Add the sum over some rows to a plane."""
+        self._normals[k] += pull[:-1] - pull[-1] * self._centre
+        self._offsets[k] -= self._level * pull[-1]
+        self._stale[k] = True
+
+
+class _Among:
+    """Which of some rows belong to a plane."""
+
+    def __init__(self, rows: NDArray[np.intp]) -> None:
+        self._bytes, self._bits = rows >> 3, (128 >> (rows & 7)).astype(np.uint8)
+
+    def those(self, members: Bits) -> Mask:
+        """A mask of the rows."""
+        return np.asarray(members[self._bytes] & self._bits != 0)

@@ -1,0 +1,46 @@
+"""The SVM with hinge loss in the space of a kernel."""
+
+import math
+
+import numpy as np
+
+from core.engine.kernel_requests import KernelRange
+from core.engine.runner import Report, Steps, Stopped, Vector
+from core.kernels.cache import RowCache
+from core.optimizers.expansion import Solution, expansion_of, hinge, hinge_terms, keep, nothing, score_unlabeled, wish_of
+from core.optimizers.smo import Iterate, maximise
+from core.options.kernel import KernelOptions
+from core.problem.problem import Problem
+from core.problem.result import Expansion, Result, Status
+
+
+def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = None, /) -> Steps:
+    """Support vector machine on the labeled rows; the unlabeled ones are only scored (NaN if stopped before).
+
+    Objective: ``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i)``, f = w·φ(x) + b, C_i = C · cost of row i: a sum, as usual for this family (Eqn. 1.4 of
+    Collobert et al. 2006). Solved in its dual by sequential minimal optimisation; the problem is convex: there is nothing that ``init`` could change.
+    Stopping: core.optimizers.smo, with ``tolerance``.
+    """
+    caps = options.C * problem.costs[: problem.n_labeled]
+    iterate = Iterate.zero(problem.n_labeled)
+    result = nothing(options, problem, Status.CANCELLED)
+    try:
+        cache: RowCache = yield KernelRange(wish_of(options), 0, problem.n_labeled, None, options.cache_bytes)
+        if not cache.gram.sound:
+            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        ending = yield from maximise(
+            cache, hinge_terms(problem.y, caps), iterate, options.tolerance, Report("kernel_svm", 0, 0.0, None, 0.0, share=0.9)
+        )
+        solution = Solution(iterate, ending.intercept)
+        expansion = expansion_of(solution, cache.gram.kernel)
+        result = _result(problem, caps, solution, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
+        yield from keep(expansion.kernel, expansion.rows)
+        unlabeled, status = yield from score_unlabeled(problem, expansion, ending.status)
+    except Stopped:
+        return result
+    return _result(problem, caps, solution, expansion, unlabeled, status)
+
+
+def _result(problem: Problem, caps: Vector, solution: Solution, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
+    objective = 0.5 * solution.norm + float(caps @ hinge(problem.y * solution.scores))
+    return Result(expansion, unlabeled, objective, status if math.isfinite(objective) else Status.NUMERICAL_ERROR)

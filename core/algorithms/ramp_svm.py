@@ -1,0 +1,117 @@
+"""The SVM with ramp loss: documents far on the wrong side of the margin are given up, and are no support vectors."""
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from core.engine.kernel_requests import KernelRange, KernelSubset, KernelSums
+from core.engine.runner import Report, Request, Steps, Stopped
+from core.kernels.cache import RowCache
+from core.kernels.gram import Positions, Vector
+from core.numerics.width import WIDTH
+from core.optimizers.cccp import Descent, Sides, descend
+from core.optimizers.expansion import Solution, expansion_of, hinge, hinge_terms, nothing, score_unlabeled, wish_of
+from core.optimizers.smo import Iterate, Terms, maximise
+from core.options.kernel import RampOptions
+from core.problem.problem import Problem
+from core.problem.result import Expansion, Result, Status
+
+
+class RampLoss:
+    """``½ |w|² + Σ_i C_i min(1 − s, max(0, 1 − y_i f_i))`` (Eqn. 1.8): the hinge at 1 minus the hinge at s."""
+
+    def __init__(self, y: Vector, caps: Vector, s: float) -> None:
+        self._y, self._caps, self._s = y, caps, s
+
+    def sides(self, scores: Vector) -> Sides:
+        """1 where ``y f < s``: there β = C."""
+        return (self._y * scores < self._s).astype(np.int8)
+
+    def terms(self, sides: Sides) -> Terms:
+        """``−β ≤ y α ≤ C − β`` (Eqn. 1.9)."""
+        terms = hinge_terms(self._y, self._caps)
+        shift = self._y * self._caps * sides
+        return terms._replace(lower=terms.lower - shift, knot=terms.knot - shift, upper=terms.upper - shift)
+
+    def objective(self, solution: Solution) -> float:
+        """Eqn. 1.8."""
+        losses = np.minimum(1.0 - self._s, hinge(self._y * solution.scores))
+        return 0.5 * solution.norm + float(self._caps @ losses)
+
+    def intercept(self, iterate: Iterate, found: float) -> float:
+        """As the solver found it."""
+        return found
+
+    def kept(self, iterate: Iterate) -> Positions:
+        """The support vectors."""
+        return np.flatnonzero(iterate.alpha)
+
+
+def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None, /) -> Steps:
+    """Ramp-loss SVM on the labeled rows; the unlabeled ones are only scored (NaN if stopped before).
+
+    Objective: ``½ |w|² + Σ_i C_i R_s(y_i f_i)`` with ``R_s(z) = min(1 − s, max(0, 1 − z))``, C_i = C · cost of row i (Eqn. 1.8 of Collobert et al.
+    2006); not convex. Algorithm 1.2: rounds of convex solves, in which documents that scored below s have a loss that is straight in their score.
+    Start: ``zero`` treats no document so in the first round, which is then the hinge-loss SVM; ``subset`` begins with those that the hinge-loss SVM
+    on a share of the labeled rows, evenly spaced within each class, gives up (section 1.3.5), and with its multipliers. ``init``, scores of
+    all rows, takes the place of either.
+    Stopping: a round gives up the same documents as the one before, or ``max_iterations``.
+    """
+    caps = options.C * problem.costs[: problem.n_labeled]
+    loss = RampLoss(problem.y, caps, options.s)
+    descent = Descent(loss, Iterate.zero(problem.n_labeled))
+    result = nothing(options, problem, Status.CANCELLED)
+    try:
+        cache: RowCache = yield KernelRange(wish_of(options), 0, problem.n_labeled, None, options.cache_bytes)
+        if not cache.gram.sound:
+            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        sides, whole = loss.sides(np.full(problem.n_labeled, np.inf) * problem.y), Report("ramp_svm", 0, 0.0, np.nan, 0.0, share=0.95)
+        if init is not None:
+            sides = loss.sides(init[: problem.n_labeled])
+        elif options.start == "subset":
+            sides = yield from _start_on_subset(cache, problem, caps, loss, descent, options)
+        # the first round of a start at zero has the support vectors of the hinge loss, which later rounds lose
+        final_from = 0 if sides.any() else 1
+        try:
+            status = yield from descend(cache, descent, sides, options.tolerance, options.max_iterations, whole, final_from=final_from)
+        finally:
+            if descent.best is not None:
+                expansion = expansion_of(descent.best, cache.gram.kernel)
+                result = _result(problem, descent, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
+        if descent.best is None:
+            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        unlabeled, status = yield from score_unlabeled(problem, expansion, status)
+    except Stopped:
+        return result
+    return _result(problem, descent, expansion, unlabeled, status)
+
+
+def _start_on_subset(
+    cache: RowCache, problem: Problem, caps: Vector, loss: RampLoss, descent: Descent, options: RampOptions
+) -> Generator[Request, Any, Sides]:
+    """Solve the hinge-loss SVM on a share of the rows; leaves its multipliers in ``descent.iterate``, answers the pieces that it puts all rows on."""
+    chosen = stratified(problem.y, options.subset_fraction)
+    # each solver side by side has one of its own
+    part: RowCache = yield KernelSubset(cache.gram.kernel, chosen, options.cache_bytes // WIDTH)
+    iterate = Iterate.zero(len(chosen))
+    report = Report("ramp_svm/subset", 0, 0.0, np.nan, 0.0)
+    ending = yield from maximise(part, hinge_terms(problem.y[chosen], caps[chosen]), iterate, options.tolerance, report)
+    descent.iterate.alpha[chosen] = iterate.alpha
+    support = np.flatnonzero(descent.iterate.alpha)
+    descent.iterate.pull = yield KernelSums(cache, support, descent.iterate.alpha[support])
+    return loss.sides(descent.iterate.pull + ending.intercept)
+
+
+def stratified(y: Vector, share: float) -> Positions:
+    """A share of the rows of each class, at least one, evenly spaced; ascending."""
+    parts = []
+    for label in (-1.0, 1.0):
+        rows = np.flatnonzero(y == label)
+        count = min(len(rows), max(1, round(share * len(rows))))
+        parts.append(rows[np.linspace(0, len(rows) - 1, count).round().astype(np.int64)] if len(rows) else rows)
+    return np.unique(np.concatenate(parts))
+
+
+def _result(problem: Problem, descent: Descent, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
+    return Result(expansion, unlabeled, descent.objective, status)

@@ -1,0 +1,1 @@
+"""Documents of every kind, and how they become rows of a sparse matrix."""

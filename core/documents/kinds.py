@@ -1,0 +1,139 @@
+"""Documents as their owners have them, one a row, in one of three kinds: vectors (``SparseRows``), named features, text."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows, find_faults, misfit, sorted_rows
+from core.errors import MAX_FAULTS, Fault
+
+Kind = Literal["vectors", "features", "text"]
+
+FIELDS: dict[Kind, str] = {"vectors": "indices", "features": "features", "text": "text"}
+"""The field of a document that holds it, by kind."""
+
+KINDS: dict[Kind, str] = {"vectors": "vectors", "features": "named features", "text": "text"}
+"""What people call them."""
+
+
+class NamedRows(NamedTuple):
+    """Rows whose features have names."""
+
+    rows: SparseRows
+    names: Sequence[str]
+    """shape (n_features,): of each column, all different"""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    @property
+    def indptr(self) -> NDArray[np.int64]:
+        """shape (n_rows + 1,): where each row begins and ends."""
+        return self.rows.indptr
+
+    def between(self, start: int, stop: int) -> "NamedRows":
+        """See SparseRows."""
+        return self._replace(rows=self.rows.between(start, stop))
+
+    def taken(self, positions: NDArray[np.int64]) -> "NamedRows":
+        """See SparseRows."""
+        return self._replace(rows=self.rows.taken(positions))
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Texts: row ``i`` is the UTF-8 of the bytes ``indptr[i]:indptr[i + 1]`` of ``data``."""
+
+    indptr: NDArray[np.int64]
+    """shape (n_rows + 1,), ascending"""
+    data: NDArray[np.uint8]
+    """shape (n_bytes,)"""
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "TextRows":
+        """These texts; raises UnicodeEncodeError for what is not Unicode."""
+        encoded = [text.encode() for text in texts]
+        indptr = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=indptr[1:])
+        return cls(indptr, np.frombuffer(b"".join(encoded), np.uint8))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        """The texts in order, each decoded when its turn comes."""
+        return (self.data[start:stop].tobytes().decode() for start, stop in pairwise(self.indptr.tolist()))
+
+    def between(self, start: int, stop: int) -> "TextRows":
+        """See SparseRows."""
+        return TextRows(self.indptr[start : stop + 1], self.data)
+
+    def taken(self, positions: NDArray[np.int64]) -> "TextRows":
+        """See SparseRows."""
+        starts, stops = self.indptr[positions], self.indptr[positions + 1]
+        indptr = np.concatenate([[0], np.cumsum(stops - starts)]).astype(np.int64)
+        parts = [self.data[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+        return TextRows(indptr, np.concatenate([np.zeros(0, np.uint8), *parts]))
+
+
+Rows = SparseRows | NamedRows | TextRows
+
+
+def kind_of(rows: Rows) -> Kind:
+    """The kind of these documents."""
+    match rows:
+        case SparseRows():
+            return "vectors"
+        case NamedRows():
+            return "features"
+        case TextRows():
+            return "text"
+
+
+def shape_fault(rows: Rows) -> Fault | None:
+    """What keeps arrays from being rows; without it, everything else may be asked of them."""
+    match rows:
+        case SparseRows():
+            return misfit(rows)
+        case NamedRows():
+            return misfit(rows.rows)
+        case TextRows():
+            return None
+
+
+def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
+    """Rows in the order in which they are kept, and at most ``limit`` things that are wrong with them; ``Fault.document`` is the row as a string."""
+    match rows:
+        case SparseRows():
+            ordered = sorted_rows(rows)
+            return ordered, find_faults(ordered, limit)
+        case NamedRows():
+            return rows, _odd_values(rows, limit)
+        case TextRows():
+            return rows, []
+
+
+def _odd_values(named: NamedRows, limit: int) -> list[Fault]:
+    first, last = int(named.indptr[0]), int(named.indptr[-1])
+    odd = np.flatnonzero(~np.isfinite(named.rows.values[first:last]))[:limit] + first
+    owners = np.searchsorted(named.indptr, odd, side="right") - 1
+    names = [named.names[column] for column in named.rows.indices[odd].tolist()]
+    return [Fault(str(row), "features", f"the value of {name!r} is not a finite number") for row, name in zip(owners.tolist(), names, strict=True)]
+
+
+def spans(indptr: NDArray[np.int64], most_rows: int, most: int) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges of rows, of at most ``most_rows`` rows and ``most`` entries each; a single row may have as many as it likes."""
+    start, n_rows = 0, len(indptr) - 1
+    while start < n_rows:
+        stop = int(np.searchsorted(indptr[start : start + most_rows + 1], indptr[start] + most, "right")) - 1 + start
+        stop = max(stop, start + 1)
+        yield start, stop
+        start = stop

@@ -1,0 +1,179 @@
+"""Text as rows: how much each word and each pair of words in a row tells of a document.
+
+The terms of a text are its words (two or more letters, digits or underscores in a row, in lower case) and, unless ``ngrams`` is 1, pairs of
+words that follow one another. A term that occurs ``t`` times in a document and in ``d`` of the ``n`` documents weighs there::
+
+    (1 + ln t) · (1 + ln((1 + n) / (1 + d)))
+
+and the weights of a document are scaled to length 1. These are the weights of scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2),
+sublinear_tf=True)``, to the bit; a test compares them. The definition is Salton and Buckley's (1988), with scikit-learn's smoothing.
+
+Nothing here keeps the text of a pair. A term is one number: the place of its first word in the sorted words in the upper 32 bits, and in the
+lower ones 0, or the place of its second word, plus 1. As no character of a word sorts before the space between two, the order of these numbers
+is that of the terms as strings.
+"""
+
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import Rows, TextRows
+from core.documents.rows import SparseRows
+from core.documents.vocabulary import UNKNOWN, Places, Read, Vocabulary, beyond, wrong_kind
+
+_WORD = re.compile(r"\b\w\w+\b")
+_SPACE = re.compile(r"\s")
+_CLAUSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{6}")
+"""as long as hardly a word of Chinese or Japanese is"""
+_LOOKED_AT = 200
+"""texts"""
+_PIECE = 1 << 16
+_SECOND = np.uint64(32)
+_LOW = np.uint64(2**32 - 1)
+
+
+@dataclass(frozen=True)
+class TextTerms(Vocabulary):
+    """Columns that are terms, in the order of their strings."""
+
+    kind = "text"
+    words: Sequence[str]
+    """of which the terms are made, sorted"""
+    keys: NDArray[np.uint64]
+    """shape (n_terms,), ascending: the terms as numbers"""
+    idf: NDArray[np.float64]
+    """shape (n_terms,)"""
+    ngrams: int
+    """most words of a term: 1 or 2"""
+
+    @property
+    def nbytes(self) -> int:
+        """See Vocabulary."""
+        return self._places.nbytes + self.keys.nbytes + self.idf.nbytes
+
+    def read(self, rows: Rows) -> Read:
+        """See Vocabulary."""
+        if not isinstance(rows, TextRows):
+            raise wrong_kind(self.kind, rows)
+        tokens = tokens_of(rows, self._places)
+        keys, owners = occurrences(tokens, self.ngrams)
+        columns, n_terms = self._columns(keys), max(1, len(self.keys))
+        known = columns != UNKNOWN
+        cells, counts = np.unique(owners[known] * n_terms + columns[known], return_counts=True)
+        owners, columns = np.divmod(cells, n_terms)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=rows.n_rows))]).astype(np.int64)
+        found = SparseRows(indptr, columns.astype(np.uint32), self._weights(owners, columns, counts), len(self.keys))
+        return Read(found, int(np.count_nonzero(tokens.words == UNKNOWN)), len(tokens.words))
+
+    def numbers_of(self, other: Vocabulary) -> NDArray[np.int64]:
+        """See Vocabulary."""
+        assert isinstance(other, TextTerms)
+        places = np.fromiter(map(self._places.__getitem__, other.words), np.int64, len(other.words))
+        first, second = words_in(other.keys)
+        keys = key_of(places[first], np.where(second == UNKNOWN, UNKNOWN, places[second]))
+        lost = (places[first] == UNKNOWN) | ((second != UNKNOWN) & (places[second] == UNKNOWN))
+        return beyond(np.where(lost, UNKNOWN, self._columns(keys)), len(self.keys))
+
+    def named(self, columns: NDArray[np.integer[Any]]) -> list[str]:
+        """See Vocabulary."""
+        first, second = words_in(self.keys[columns])
+        pairs = zip(first.tolist(), second.tolist(), strict=True)
+        return [self.words[one] if two == UNKNOWN else f"{self.words[one]} {self.words[two]}" for one, two in pairs]
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The words."""
+        return self.words
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """See Vocabulary."""
+        return {"term_keys": self.keys, "term_idf": self.idf}, {"kind": self.kind, "words": list(self.words), "ngrams": self.ngrams}
+
+    def facts(self) -> dict[str, str | int]:
+        """How many terms there are, and of how many words they are made."""
+        return {"n_terms": len(self.keys), "n_words": len(self.words)}
+
+    def _columns(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """shape (n,): the columns of terms as numbers, or UNKNOWN."""
+        if not len(self.keys):
+            return np.full(len(keys), UNKNOWN)
+        at = np.searchsorted(self.keys, keys)
+        return np.where(self.keys.take(at, mode="clip") == keys, at, UNKNOWN)
+
+    def _weights(self, owners: NDArray[np.int64], columns: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float32]:
+        """shape (n,): of terms that occur so often in these rows; each row of length 1."""
+        weights = (np.log(counts) + 1.0) * self.idf[columns]
+        # summed one after the other, as scikit-learn does
+        lengths = np.sqrt(np.bincount(owners, weights * weights))
+        return (weights / lengths[owners]).astype(np.float32)
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places.of(self.words)
+
+
+class Tokens(NamedTuple):
+    """The words of some texts, one after the other."""
+
+    words: NDArray[np.int64]
+    """shape (n_words,): as numbers, or UNKNOWN"""
+    owners: NDArray[np.int64]
+    """shape (n_words,): the row of each"""
+
+
+def tokens_of(rows: TextRows, numbers: Mapping[str, int]) -> Tokens:
+    """The words of the texts by their numbers; ``numbers`` may give new ones."""
+    found, lengths = array("q"), []
+    for text in rows:
+        before = len(found)
+        for piece in _pieces(text):
+            found.extend(map(numbers.__getitem__, _WORD.findall(piece.lower())))
+        lengths.append(len(found) - before)
+    return Tokens(np.array(found, np.int64), np.repeat(np.arange(rows.n_rows), lengths))
+
+
+def unspaced(rows: TextRows) -> bool:
+    """Whether what counts as words of these texts often are whole clauses, as of Chinese and Japanese without spaces."""
+    texts = rows.taken(np.unique(np.linspace(0, rows.n_rows - 1, min(_LOOKED_AT, rows.n_rows)).astype(np.int64)))
+    words = [word for text in texts for word in _WORD.findall(text[:_PIECE])]
+    return sum(_CLAUSE.search(word) is not None for word in words) > len(words) / 4
+
+
+def occurrences(tokens: Tokens, ngrams: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """All occurrences of terms of known words, as numbers, and the row of each; both of shape (n,)."""
+    words, owners = tokens
+    known = words != UNKNOWN
+    keys, rows = [key_of(words[known])], [owners[known]]
+    if ngrams > 1:
+        follow = known[:-1] & known[1:] & (owners[:-1] == owners[1:])
+        keys.append(key_of(words[:-1][follow], words[1:][follow]))
+        rows.append(owners[:-1][follow])
+    return np.concatenate(keys), np.concatenate(rows)
+
+
+def key_of(first: NDArray[np.int64], second: NDArray[np.int64] | int = UNKNOWN) -> NDArray[np.uint64]:
+    """TextTerms as numbers; a second word UNKNOWN stands for none."""
+    return (first.astype(np.uint64) << _SECOND) | np.asarray(second + 1).astype(np.uint64)
+
+
+def words_in(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The inverse of ``key_of``: first and second words of terms, the second UNKNOWN where there is none."""
+    return (keys >> _SECOND).astype(np.int64), (keys & _LOW).astype(np.int64) - 1
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text, cut at white space if it is long: so no other thread has to wait for the end of one search, and no word is cut."""
+    start = 0
+    while len(text) - start > _PIECE:
+        space = _SPACE.search(text, start + _PIECE)
+        if space is None:
+            break
+        yield text[start : space.start()]
+        start = space.start()
+    yield text[start:]

@@ -1,0 +1,209 @@
+"""What the columns of a model stand for, so that documents of its kind become rows of it: numbers, names, or terms of text."""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import FIELDS, KINDS, Kind, NamedRows, Rows, kind_of
+from core.documents.rows import SparseRows, sorted_rows
+from core.errors import Fault, InvalidDocuments
+
+UNKNOWN = -1
+_STEP = 10_000
+_PLACE_BYTES = 104
+"""of the places of a string in a list and in a dictionary"""
+
+
+class Read(NamedTuple):
+    """Documents as rows of a model."""
+
+    rows: SparseRows
+    """what is unknown is left out"""
+    unknown: int
+    """values (of text: words) that have no column"""
+    n_values: int
+    """how many there were"""
+
+
+class Vocabulary(ABC):
+    """The columns of a model."""
+
+    kind: ClassVar[Kind]
+    """of the documents that it reads"""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Memory that it takes, with what it makes for itself to read by, which is made now: whoever loads a model asks, and no reader waits for
+        it."""
+
+    @abstractmethod
+    def read(self, rows: Rows) -> Read:
+        """Documents as rows; raises InvalidDocuments for those of another kind."""
+
+    @abstractmethod
+    def numbers_of(self, other: "Vocabulary") -> NDArray[np.int64]:
+        """The columns here of all columns of another vocabulary of this kind, all different: those unknown here get numbers beyond."""
+
+    @abstractmethod
+    def named(self, columns: NDArray[np.integer[Any]]) -> list[str] | None:
+        """What these columns are called, None where they have numbers alone."""
+
+    @property
+    @abstractmethod
+    def strings(self) -> Sequence[str]:
+        """The strings of which the columns' names are made, all different; none where they have numbers alone."""
+
+    @abstractmethod
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays to store as tensors, and what else to store as JSON."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, str | int]:
+        """What the owner of a model may like to know."""
+
+
+@dataclass(frozen=True)
+class Numbers(Vocabulary):
+    """Columns that are called by number: vectors are rows as they are."""
+
+    kind = "vectors"
+
+    @property
+    def nbytes(self) -> int:
+        """None."""
+        return 0
+
+    def read(self, rows: Rows) -> Read:
+        """See Vocabulary."""
+        if not isinstance(rows, SparseRows):
+            raise wrong_kind(self.kind, rows)
+        return Read(rows, 0, rows.n_nonzeros)
+
+    def numbers_of(self, other: Vocabulary) -> NDArray[np.int64]:
+        """See Vocabulary; never asked for, as numbers are the same everywhere."""
+        raise NotImplementedError
+
+    def named(self, columns: NDArray[np.integer[Any]]) -> None:
+        """See Vocabulary."""
+        return None
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """See Vocabulary."""
+        return {}, {"kind": self.kind}
+
+    def facts(self) -> dict[str, str | int]:
+        """Nothing."""
+        return {}
+
+
+NUMBERS = Numbers()
+
+
+@dataclass(frozen=True)
+class Names(Vocabulary):
+    """Columns that have a name each."""
+
+    kind = "features"
+    names: Sequence[str]
+    """by column, all different"""
+
+    @property
+    def nbytes(self) -> int:
+        """See Vocabulary."""
+        return self._places.nbytes
+
+    def read(self, rows: Rows) -> Read:
+        """See Vocabulary."""
+        if not isinstance(rows, NamedRows):
+            raise wrong_kind(self.kind, rows)
+        first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+        given, where = np.unique(rows.rows.indices[first:last], return_inverse=True)
+        columns = self._columns(rows.names[name] for name in given.tolist())[where]
+        known = columns != UNKNOWN
+        before = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+        found = SparseRows(
+            before[rows.indptr - first], columns[known].astype(np.uint32), np.asarray(rows.rows.values[first:last][known]), len(self.names)
+        )
+        return Read(sorted_rows(found), int(np.count_nonzero(~known)), last - first)
+
+    def numbers_of(self, other: Vocabulary) -> NDArray[np.int64]:
+        """See Vocabulary."""
+        assert isinstance(other, Names)
+        return beyond(self._columns(other.names), len(self.names))
+
+    def named(self, columns: NDArray[np.integer[Any]]) -> list[str]:
+        """See Vocabulary."""
+        return [self.names[column] for column in columns.tolist()]
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The names."""
+        return self.names
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """See Vocabulary."""
+        return {}, {"kind": self.kind, "names": list(self.names)}
+
+    def facts(self) -> dict[str, str | int]:
+        """How many names there are."""
+        return {"n_names": len(self.names)}
+
+    def _columns(self, names: Iterable[str]) -> NDArray[np.int64]:
+        return np.fromiter(map(self._places.__getitem__, names), np.int64)
+
+    @cached_property
+    def _places(self) -> "Places":
+        return Places.of(self.names)
+
+
+class Places(dict[str, int]):
+    """Where strings stand in a list; UNKNOWN for those that do not."""
+
+    nbytes = 0
+    """Memory that they take, list and strings included."""
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> "Places":
+        """The places of different strings, taken in step by step, so that no thread waits long for the interpreter."""
+        places, numbered = cls(), enumerate(strings)
+        while step := [(string, place) for place, string in islice(numbered, _STEP)]:
+            places.update(step)
+            places.nbytes += sum(string_bytes(string) for string, _ in step)
+        return places
+
+    def __missing__(self, string: str) -> int:
+        return UNKNOWN
+
+
+def string_bytes(string: str) -> int:
+    """Memory that a string takes in a list and a dictionary; what has no spaces in it may be a word of megabytes."""
+    return _PLACE_BYTES + sys.getsizeof(string)
+
+
+def beyond(columns: NDArray[np.int64], n_columns: int) -> NDArray[np.int64]:
+    """The columns with a number beyond all others, a different one each, in place of UNKNOWN."""
+    return np.where(columns == UNKNOWN, n_columns + np.arange(len(columns)), columns)
+
+
+def wrong_kind(taken: Kind, rows: Rows) -> InvalidDocuments:
+    """The error of documents that are not of the kind that is taken; the first of them is named."""
+    given = kind_of(rows)
+    return InvalidDocuments(kind_detail(taken, given), [Fault("0", FIELDS[given], kind_detail(taken, given))])
+
+
+def kind_detail(taken: Kind, given: Kind) -> str:
+    """What is wrong with documents of another kind."""
+    return f"the model was trained on {KINDS[taken]} and takes {FIELDS[taken]}, not {FIELDS[given]}"

@@ -1,0 +1,1 @@
+"""Runs solvers: they ask for passes over the rows, and the engine alone touches the rows."""

@@ -1,0 +1,39 @@
+"""The one signature of all solvers."""
+
+from importlib import import_module
+from typing import Protocol, cast
+
+from core.engine.runner import Steps, Sweeper, Vector
+from core.options.base import Options
+from core.problem.problem import Problem
+from core.problem.result import Result
+from core.progress import Observer
+from core.registry import Algorithm
+from core.registry import algorithm as find_algorithm
+
+
+class Solver(Protocol):
+    """Steps towards a Result, to be run by a Sweeper over ``problem.rows``.
+
+    ``init`` is what the registry says that the algorithm starts from: coefficients, shape (n_features + 1,), the bias last, or scores of all rows,
+    shape (n_rows,).
+    """
+
+    def __call__(self, problem: Problem, options: Options, init: Vector | None = None, /) -> Steps:
+        """The steps, not yet begun."""
+        ...
+
+
+def load(algorithm: Algorithm) -> Solver:
+    """The solver of an algorithm, imported at first use."""
+    module, _, function = algorithm.solver.partition(":")
+    return cast(Solver, getattr(import_module(module), function))
+
+
+def solve(
+    algorithm: str, problem: Problem, options: Options, *, init: Vector | None = None, observer: Observer | None = None, threads: int | None = None
+) -> Result:
+    """Run one solver on one two-class problem, as the options say; raises UnknownAlgorithm."""
+    solver = load(find_algorithm(algorithm))
+    with Sweeper(problem.rows, threads=threads, observer=observer) as sweeper:
+        return sweeper.run({"": lambda: solver(problem, options, init)})[0]

@@ -1,0 +1,1 @@
+"""Kernel functions, and rows of kernel matrices in a bounded cache."""

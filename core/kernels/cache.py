@@ -1,0 +1,153 @@
+"""Kernel rows in a bounded number of bytes, the least recently used going first."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.kernels.function import Block
+from core.kernels.gram import Gram, Positions, Vector
+from core.kernels.products import add_rows
+from core.numerics.width import WIDTH
+
+_FEWEST = 5 * WIDTH
+"""rows kept however few bytes there are: what the solvers side by side may need at once"""
+_APART = 1 << 23
+"""most kernel values that are computed and added up without being kept: 32 MB"""
+_NOWHERE = -1
+
+
+class Team(Protocol):
+    """Threads that call things side by side."""
+
+    n_threads: int
+
+    def side_by_side(self, works: Iterable[Callable[[], None]]) -> None:
+        """Call all of these."""
+        ...
+
+
+class Slots(NamedTuple):
+    """The cache as compiled loops read it."""
+
+    slot_of: NDArray[np.int32]
+    """shape (n_points,): where a point's row is, or -1"""
+    stamps: NDArray[np.int64]
+    """shape (n_slots,): when it was last used"""
+    rows: Block
+    """shape (n_slots, n_points)"""
+    diagonal: Vector
+    """shape (n_points,)"""
+
+
+class RowCache:
+    """The kernel rows of ``gram`` that were used last, shared by all solvers that work on these points.
+
+    Time is counted in calls of ``fetch``, so that what is kept does not depend on how fast threads are. ``between`` is called between blocks; what it
+    raises ends the work.
+    """
+
+    def __init__(self, gram: Gram, most_bytes: int, team: Team, between: Callable[[], None]) -> None:
+        self.gram, self.now = gram, 0
+        self._team, self._between = team, between
+        n_slots = min(max(_FEWEST, most_bytes // (4 * max(1, gram.n_points))), gram.n_points)
+        rows = np.empty((n_slots, gram.n_points), np.float32)
+        self.slots = Slots(np.full(gram.n_points, _NOWHERE, np.int32), np.zeros(n_slots, np.int64), rows, gram.diagonal)
+        self._row_of = np.full(n_slots, _NOWHERE, np.int64)
+        self._used = 0
+        if gram.weights is not None and gram.sound:
+            kept = np.flatnonzero(gram.weights)
+            gram.set_mean(self.expand(kept, gram.weights[kept])[:-1])
+            self.slots.rows[: self._used, -1] = gram.mean[self._row_of[: self._used]]
+
+    @property
+    def block(self) -> int:
+        """Rows that are computed at once: about 20 ms for each thread, and no more than what the solvers side by side may ask for in turn."""
+        return max(2, min(self.gram.height * self._team.n_threads, len(self._row_of) // (2 * WIDTH)))
+
+    def missing(self, positions: Positions) -> Positions:
+        """Those of the points whose rows are not here."""
+        return np.asarray(positions[self.slots.slot_of[positions] == _NOWHERE], np.int64)
+
+    def fetch(self, wanted: Positions) -> None:
+        """Have the rows of different points: at most ``block`` of them, or as many as there is room for."""
+        self.now += 1
+        held = self.slots.slot_of[wanted]
+        self.slots.stamps[held[held != _NOWHERE]] = self.now
+        positions = self.missing(wanted)
+        slots = self._room(len(positions))
+        self.slots.stamps[slots] = self.now
+        self._compute(positions, slots)
+        before = self._row_of[slots]
+        self.slots.slot_of[before[before != _NOWHERE]] = _NOWHERE
+        self.slots.slot_of[positions] = slots
+        self._row_of[slots] = positions
+
+    def expand(self, positions: Positions, weights: Vector) -> Vector:
+        """``Σ_k weights[k] · row of positions[k]``, shape (n_points,). Rows that are not here are kept as long as nothing must go for them."""
+        out = np.zeros(self.gram.n_points)
+        here = self.slots.slot_of[positions] != _NOWHERE
+        most = max(1, _APART // max(1, self.gram.n_points))
+        held, left = np.flatnonzero(here), np.flatnonzero(~here)
+        for start in range(0, len(held), most):
+            part = held[start : start + most]
+            self._add(self.slots.rows, self.slots.slot_of[positions[part]].astype(np.int64), weights[part], out)
+            self._between()
+        most = min(self.gram.height * self._team.n_threads, most)
+        while len(left):
+            room = len(self._row_of) - self._used
+            part, left = np.split(left, [min(most, room or most)])
+            block, where = self._kept(positions[part]) if room else self._apart(positions[part])
+            self._add(block, where, weights[part], out)
+            self._between()
+        return out
+
+    def _kept(self, positions: Positions) -> tuple[Block, Positions]:
+        """Rows of points for which there is room, and where they are in the block."""
+        self.fetch(positions)
+        return self.slots.rows, self.slots.slot_of[positions].astype(np.int64)
+
+    def _apart(self, positions: Positions) -> tuple[Block, Positions]:
+        """Rows that are not kept."""
+        block = np.empty((len(positions), self.gram.n_points), np.float32)
+        self._side_by_side([partial(self.gram.fill, positions[own], block[own]) for own in self._shares(len(positions))])
+        return block, np.arange(len(positions))
+
+    def _room(self, count: int) -> Positions:
+        """Slots to write to: unused ones, then those used longest ago."""
+        fresh = np.arange(self._used, min(self._used + count, len(self._row_of)))
+        self._used += len(fresh)
+        if len(fresh) == count:
+            return fresh
+        more = count - len(fresh)
+        oldest = np.argpartition(self.slots.stamps[: self._used - len(fresh)], more - 1)
+        return np.concatenate([fresh, oldest[:more]])
+
+    def _compute(self, positions: Positions, slots: Positions) -> None:
+        self._side_by_side([partial(self._fill, positions[own], slots[own]) for own in self._shares(len(positions))])
+
+    def _fill(self, positions: Positions, slots: Positions) -> None:
+        if len(slots) and slots[-1] - slots[0] == len(slots) - 1 and (np.diff(slots) == 1).all():
+            self.gram.fill(positions, self.slots.rows[slots[0] : slots[-1] + 1])
+            return
+        block = np.empty((len(positions), self.gram.n_points), np.float32)
+        self.gram.fill(positions, block)
+        self.slots.rows[slots] = block
+
+    def _add(self, block: Block, where: Positions, weights: Vector, out: Vector) -> None:
+        """Each thread its own columns, so that the sums do not depend on the number of threads."""
+        bounds = np.linspace(0, len(out), self._team.n_threads + 1).astype(int)
+        works = [partial(add_rows, block, where, weights, int(a), int(b), out) for a, b in pairwise(bounds)]
+        self._side_by_side(works)
+
+    def _shares(self, count: int) -> list[slice]:
+        """Even parts of a block, one a thread."""
+        bounds = np.linspace(0, count, min(self._team.n_threads, count) + 1).astype(int)
+        return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+
+    def _side_by_side(self, works: Sequence[Callable[[], None]]) -> None:
+        if works:
+            self._team.side_by_side(works)

@@ -1,0 +1,83 @@
+"""The compiled loops over kernel rows and inverted rows."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows
+from core.numerics.compiled import compiled
+
+Block = NDArray[np.float32]
+
+SLICE = 1 << 19
+"""nonzeros between two moments for the observer: some 20 ms where they are scattered or new memory is touched"""
+
+
+class Inverted(NamedTuple):
+    """A sparse matrix by its columns: column j owns the slice ``starts[j]:starts[j + 1]`` of ``owners`` (ascending rows) and ``values``."""
+
+    starts: NDArray[np.int64]
+    owners: NDArray[np.uint32]
+    values: NDArray[np.float32]
+
+
+def inverted(rows: SparseRows, counts: NDArray[np.int64], between: Callable[[], None]) -> Inverted:
+    """The columns of rows, of which column j has ``counts[j]`` nonzeros. ``between`` is called between slices; what it raises ends the work."""
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    columns = Inverted(starts, np.empty(rows.n_nonzeros, np.uint32), np.empty(rows.n_nonzeros, np.float32))
+    places = starts[:-1].copy()
+    for start, stop in rows.slices(SLICE):
+        _scatter(*rows[:3], start, stop, places, columns.owners, columns.values)
+        between()
+    return columns
+
+
+@compiled
+def _scatter(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    start: int,
+    stop: int,
+    places: NDArray[np.int64],
+    new_owners: NDArray[np.uint32],
+    new_values: NDArray[np.float32],
+) -> None:
+    for i in range(start, stop):
+        for k in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
+            place = places[np.uintp(indices[k])]
+            new_owners[place], new_values[place] = i, values[k]
+            places[np.uintp(indices[k])] = place + 1
+
+
+@compiled
+def multiply_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    starts: NDArray[np.int64],
+    owners: NDArray[np.uint32],
+    column_values: NDArray[np.float32],
+    positions: NDArray[np.int64],
+    out: Block,
+) -> None:
+    """``out[k, i]`` becomes the inner product of rows ``positions[k]`` and i; only the columns that a row has are read."""
+    for k in range(len(positions)):
+        row = out[k]
+        row[:] = np.float32(0.0)
+        for at in range(np.uintp(indptr[positions[k]]), np.uintp(indptr[positions[k] + 1])):
+            value = values[at]
+            column = np.uintp(indices[at])
+            for place in range(np.uintp(starts[column]), np.uintp(starts[column + np.uintp(1)])):
+                row[np.uintp(owners[place])] += value * column_values[place]
+
+
+@compiled
+def add_rows(rows: Block, chosen: NDArray[np.int64], weights: NDArray[np.float64], start: int, stop: int, out: NDArray[np.float64]) -> None:
+    """``out[start:stop] += Σ_k weights[k] · rows[chosen[k], start:stop]``: the sums in float64."""
+    for k in range(len(chosen)):
+        row, weight = rows[chosen[k]], weights[k]
+        for i in range(start, stop):
+            out[i] += weight * row[i]

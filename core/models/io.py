@@ -1,0 +1,35 @@
+"""Reads stored models of any family; ``to_arrays`` of a model writes what is read here."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from core.documents.tfidf import TextTerms
+from core.documents.vocabulary import NUMBERS, Names, Vocabulary
+from core.models.kernel import KernelModel
+from core.models.linear import LinearModel
+from core.models.model import Model
+from core.validation.calibration import Calibration
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def read_model(arrays: Arrays, meta: Mapping[str, Any]) -> Model:
+    """The model of ``Model.to_arrays``; models of earlier versions call their family their kind."""
+    family = meta["family"] if "family" in meta else meta["kind"]
+    model: Model = KernelModel.read(arrays, meta) if family == "kernel" else LinearModel.read(arrays, meta)
+    stored = meta.get("calibration")
+    calibration = None if stored is None else Calibration.read(stored)
+    return replace(model, calibration=calibration, vocabulary=read_vocabulary(arrays, meta.get("vocabulary", {})))
+
+
+def read_vocabulary(arrays: Arrays, meta: Mapping[str, Any]) -> Vocabulary:
+    """The vocabulary of ``Vocabulary.to_arrays``; numbers where nothing was stored."""
+    match meta.get("kind", "vectors"):
+        case "features":
+            return Names(meta["names"])
+        case "text":
+            return TextTerms(meta["words"], arrays["term_keys"], arrays["term_idf"], meta["ngrams"])
+    return NUMBERS

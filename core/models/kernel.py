@@ -1,0 +1,214 @@
+"""The model of the kernel family: rows of the training documents, and a weight of each for every column of scores."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows, filled, sorted_rows
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from core.kernels.function import Kernel, Values
+from core.models.model import Arrays, Model, Terms, Weights
+from core.problem.result import stored_bytes
+
+_BLOCK = 1 << 22
+"""kernel values, and numbers of dense rows, held at once"""
+_VALUE_WORK = 16
+"""multiplications that a kernel value costs as much as, once the product is known"""
+_LARGEST = 1e37
+_DENSE = 8
+"""support rows are kept dense if that takes at most so many numbers a nonzero: a dense product is as many times as fast"""
+
+
+@dataclass(frozen=True)
+class KernelModel(Model):
+    """Scores ``Σ_k weights[k] · kernel(support row k, x) + intercepts`` of documents."""
+
+    support: SparseRows
+    """shape (n_support, n_seen): its columns are positions in ``features``"""
+    weights: NDArray[np.float64]
+    """shape (n_support, n_columns)"""
+    intercepts: NDArray[np.float64]
+    """shape (n_columns,)"""
+    kernel: Kernel
+    positions: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    """shape (n_support,): where the support rows stand among the documents of training; None of models from when that was not kept"""
+
+    @property
+    def weight_bytes(self) -> int:
+        """See Model; of the support rows, as they are kept to predict by."""
+        kept = self._dense.nbytes if self._is_dense else self.support.n_nonzeros * 8 + 8 * len(self.features)
+        return self._bytes_worth_a_table + kept + sum(table.nbytes for table in self._table)
+
+    @property
+    def row_work(self) -> int:
+        """A product with all that is kept of the support rows, a kernel value of each, and a weight of it for every column."""
+        products = self.support.n_rows * len(self.features) if self._is_dense else self.support.n_nonzeros
+        return products + self.support.n_rows * (_VALUE_WORK + len(self.intercepts))
+
+    def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
+        """Block by block, so that memory does not grow with the number of documents.
+
+        Raises InvalidDocuments if a score is beyond the range of numbers, as a high power of huge values is.
+        """
+        scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
+        widest = max(1, self.support.n_rows, len(self.features) if self._is_dense else 1)
+        height = max(1, _BLOCK // widest)
+        for start in range(0, rows.n_rows, height):
+            part = rows.between(start, min(start + height, rows.n_rows))
+            positions = self._positions(part.indices[part.indptr[0] : part.indptr[-1]])
+            unseen += int(np.count_nonzero(positions == len(self.features)))
+            with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at below
+                scores[start : start + part.n_rows] = self._values(part, positions).astype(np.float64) @ self.weights
+        scores += self.intercepts
+        beyond = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(beyond):
+            faults = [Fault(str(row), "values", "so large that the score is beyond the range of numbers") for row in beyond[:MAX_FAULTS].tolist()]
+            raise InvalidDocuments("documents cannot be scored by this model", faults)
+        return scores, unseen
+
+    def terms(self, row: SparseRows, column: int) -> Terms:
+        """A term for each support row that has a weight in this column; what tells most is the row that is nearest, by kernel value."""
+        items, weights, intercept = self.weights_of(column)
+        values = self._values(row, self._positions(row.indices[row.indptr[0] : row.indptr[-1]]))[0, items].astype(np.float64)
+        return Terms(items, values, weights, intercept).sorted(values)
+
+    def weights_of(self, column: int) -> Weights:
+        """Support rows and their weights; those that only other columns need are left out."""
+        items = np.flatnonzero(self.weights[:, column])
+        return Weights(items, self.weights[items, column], float(self.intercepts[column]))
+
+    def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """See Model."""
+        arrays: Arrays = {"features": self.features, "weights": self.weights, "intercepts": self.intercepts}
+        first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
+        arrays |= {"indptr": self.support.indptr - first, "indices": self.support.indices[first:last], "values": self.support.values[first:last]}
+        arrays |= {} if self.positions is None else {"positions": self.positions}
+        meta = {"family": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
+        return arrays, meta
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
+        """The inverse of ``weights_to_arrays``."""
+        support = SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(arrays["features"]))
+        kernel = Kernel(**meta["kernel"])
+        features, weights, intercepts = arrays["features"], arrays["weights"], arrays["intercepts"]
+        return cls(list(meta["classes"]), meta["n_features"], features, support, weights, intercepts, kernel, positions=arrays.get("positions"))
+
+    def weight_facts(self) -> dict[str, str | int]:
+        """Its family and kernel, and how many of the training documents it keeps."""
+        return {"family": "kernel", "kernel": self.kernel.name, "n_support": self.support.n_rows}
+
+    def renumbered(self, numbers: NDArray[np.int64]) -> Self:
+        """See Model."""
+        features = numbers[self.features]
+        order = np.argsort(features)
+        first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
+        indices = np.argsort(order).astype(np.uint32)[self.support.indices[first:last]]
+        support = SparseRows(self.support.indptr - first, indices, self.support.values[first:last], len(features))
+        return replace(self, n_features=int(features.max(initial=-1)) + 1, features=features[order].astype(np.uint32), support=sorted_rows(support))
+
+    @property
+    def _bytes_worth_a_table(self) -> int:
+        return stored_bytes(self.support.n_rows, self.support.n_nonzeros, self.weights.shape[1])
+
+    @property
+    def _is_dense(self) -> bool:
+        return self.support.n_rows * len(self.features) <= _DENSE * self.support.n_nonzeros
+
+    @cached_property
+    def _centre(self) -> NDArray[np.float32]:
+        """What is taken off all rows before distances are computed, so that they do not drown in the rows' distance from the origin."""
+        if self.kernel.name != "rbf" or not self._is_dense or not self.support.n_rows:
+            return np.zeros(len(self.features), np.float32)
+        first, last = self.support.indptr[0], self.support.indptr[-1]
+        sums = np.bincount(self.support.indices[first:last], self.support.values[first:last], len(self.features))
+        return np.asarray(sums / self.support.n_rows, np.float32)
+
+    @cached_property
+    def _dense(self) -> NDArray[np.float32]:
+        """The support rows off their centre, shape (n_support, n_seen)."""
+        first, last = self.support.indptr[0], self.support.indptr[-1]
+        return filled(self.support, self.support.indices[first:last]) - self._centre
+
+    @cached_property
+    def _columns(self) -> Any:
+        """The support rows as a SciPy matrix of shape (n_seen, n_support)."""
+        from scipy.sparse import csr_array  # loaded by the first prediction of such a model: it takes a second
+
+        arrays = self.weights_to_arrays()[0]
+        shape = (self.support.n_rows, len(self.features))
+        return csr_array((arrays["values"], arrays["indices"].astype(np.int64), arrays["indptr"]), shape=shape).T.tocsr()
+
+    @cached_property
+    def _norms(self) -> NDArray[np.float32]:
+        if self._is_dense:
+            return _squares(self._dense)
+        norms: NDArray[np.float64] = np.asarray(self._columns.multiply(self._columns).sum(axis=0)).ravel()
+        return norms.astype(np.float32)
+
+    def _values(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> Values:
+        """Kernel values of rows with the support rows, shape (n_rows, n_support).
+
+        Where the numbers on the way to them could leave the range of float32, rows are divided by powers of two, and what comes of them is multiplied
+        in float64.
+        """
+        scales = np.ones(rows.n_rows, np.float32)
+        narrow = self._fit_float32(rows)
+        if not narrow:
+            scales = _scales(rows)
+            values = np.asarray(_values_of(rows) / np.repeat(scales, np.diff(rows.indptr)), np.float32)
+            rows = rows._replace(indptr=rows.indptr - rows.indptr[0], values=values)
+        products, norms = self._dense_products(rows, positions, scales) if self._is_dense else self._sparse_products(rows, positions)
+        if narrow:
+            self.kernel.turn(products, norms, self._norms)
+            return products
+        wide, factors = products.astype(np.float64), scales.astype(np.float64)
+        wide *= factors[:, None]
+        self.kernel.turn(wide, norms * factors**2, self._norms)
+        return wide
+
+    def _fit_float32(self, rows: SparseRows) -> bool:
+        """Whether all products, squares and powers on the way to kernel values of these rows are within float32, by what they are at most."""
+        length = float(np.abs(_values_of(rows)).max(initial=0.0)) * math.sqrt(float(np.diff(rows.indptr).max(initial=0)))
+        far = length + 2.0 * math.sqrt(float(self._norms.max(initial=0.0))) + math.sqrt(float(self._centre @ self._centre))
+        if far > _LARGEST or far * far * max(1.0, self.kernel.gamma) > _LARGEST:
+            return False
+        return self.kernel.name != "poly" or math.log(self.kernel.gamma * far * far + self.kernel.coef0 + 1.0) * self.kernel.degree < math.log(
+            _LARGEST
+        )
+
+    def _dense_products(
+        self, rows: SparseRows, positions: NDArray[np.integer[Any]], scales: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        dense = filled(rows._replace(n_features=len(self.features)), positions) - self._centre / scales[:, None]
+        return np.asarray(dense @ self._dense.T, np.float32), _squares(dense)
+
+    def _sparse_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        from scipy.sparse import csr_array
+
+        values = _values_of(rows) * (positions < len(self.features))
+        columns = np.minimum(positions, max(0, len(self.features) - 1)).astype(np.int64)
+        matrix = csr_array((values, columns, rows.indptr - rows.indptr[0]), shape=(rows.n_rows, len(self.features)))
+        owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+        norms = np.bincount(owners, values.astype(np.float64) ** 2, rows.n_rows)
+        return (matrix @ self._columns).toarray(), norms.astype(np.float32)
+
+
+def _values_of(rows: SparseRows) -> NDArray[np.float32]:
+    return rows.values[rows.indptr[0] : rows.indptr[-1]]
+
+
+def _scales(rows: SparseRows) -> NDArray[np.float32]:
+    """The least powers of two, at least 1, that no value of a row exceeds, shape (n_rows,): dividing by them rounds nothing."""
+    largest = np.ones(rows.n_rows, np.float32)
+    np.maximum.at(largest, np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), np.abs(_values_of(rows)))
+    return np.asarray(np.exp2(np.minimum(np.ceil(np.log2(largest)), 127)), np.float32)
+
+
+def _squares(dense: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(np.einsum("ij,ij->i", dense, dense), np.float32)

@@ -1,0 +1,175 @@
+"""What training leaves behind and prediction needs: loads with NumPy alone."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows
+from core.documents.vocabulary import NUMBERS, Vocabulary
+from core.one_vs_rest import labels_of, n_problems
+from core.validation.calibration import Calibration
+
+_TABLE_BYTES = 64 << 20
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Weights(NamedTuple):
+    """A column of scores: the ``items``, of which a document has values, their weights, and the intercept."""
+
+    items: NDArray[np.int64]
+    """shape (n_items,): features of a linear model, numbers of support rows of a kernel model"""
+    weights: NDArray[np.float64]
+    """shape (n_items,)"""
+    intercept: float
+
+
+class Terms(NamedTuple):
+    """What a score of one document is made of: ``intercept + values @ weights``."""
+
+    items: NDArray[np.int64]
+    """shape (n_terms,): as in Weights"""
+    values: NDArray[np.float64]
+    """shape (n_terms,): the document's own value of the feature, its kernel value with the row"""
+    weights: NDArray[np.float64]
+    """shape (n_terms,)"""
+    intercept: float
+
+    @property
+    def contributions(self) -> NDArray[np.float64]:
+        """shape (n_terms,): what each adds to the score."""
+        return self.values * self.weights
+
+    def sorted(self, telling: NDArray[np.float64]) -> "Terms":
+        """The same, those first that tell most, of equals the first item."""
+        return self.taken(np.argsort(-telling, kind="stable"))
+
+    def taken(self, chosen: NDArray[np.int64] | slice) -> "Terms":
+        """Some of the terms."""
+        return Terms(self.items[chosen], self.values[chosen], self.weights[chosen], self.intercept)
+
+
+@dataclass(frozen=True)
+class Model(ABC):
+    """Scores of documents, and the labels that they stand for.
+
+    Two classes have one column of scores, positive for the second of ``classes``; more have a column each, the largest wins.
+    Features that training never saw count as zero.
+    """
+
+    classes: Sequence[str | int]
+    n_features: int
+    """of the training documents; larger indices are as unseen as gaps"""
+    features: NDArray[np.uint32]
+    """shape (n_seen,), ascending: the features that occurred in training"""
+    calibration: Calibration | None = field(default=None, kw_only=True)
+    """how scores become probabilities, if that is known"""
+    vocabulary: Vocabulary = field(default=NUMBERS, kw_only=True)
+    """what the features stand for: it makes rows of documents"""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the loaded model takes, with what it makes for itself to read and predict by."""
+        return self.weight_bytes + self.vocabulary.nbytes
+
+    @property
+    @abstractmethod
+    def weight_bytes(self) -> int:
+        """Memory of what it predicts by."""
+
+    @property
+    @abstractmethod
+    def row_work(self) -> int:
+        """Multiplications that the scores of a document take beside those of its own nonzeros, roughly: whether few documents are little work."""
+
+    @abstractmethod
+    def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
+        """Scores, shape (n_rows, n_columns), and how many nonzeros of the rows are of features that training never saw."""
+
+    @abstractmethod
+    def terms(self, row: SparseRows, column: int) -> Terms:
+        """The terms of which a column of the scores of a single row is the sum, beside its intercept, the most telling first."""
+
+    @abstractmethod
+    def weights_of(self, column: int) -> Weights:
+        """All items that may have a weight in a column of scores."""
+
+    @abstractmethod
+    def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """What it predicts by, as arrays and JSON, which names the ``family``."""
+
+    @abstractmethod
+    def weight_facts(self) -> dict[str, str | int]:
+        """What there is to tell of a model of its family."""
+
+    @abstractmethod
+    def renumbered(self, numbers: NDArray[np.int64]) -> Self:
+        """The same model of features with other numbers: of feature ``i``, ``numbers[i]``; all different."""
+
+    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """Arrays to store as tensors, and what else to store as JSON."""
+        arrays, meta = self.weights_to_arrays()
+        named, vocabulary = self.vocabulary.to_arrays()
+        calibration = {} if self.calibration is None else {"calibration": self.calibration.to_json()}
+        return arrays | named, meta | calibration | {"vocabulary": vocabulary}
+
+    def facts(self) -> dict[str, str | int]:
+        """What the owner of the model may like to know of its make: its ``family``, the ``bytes`` of its arrays and words, and what else there is."""
+        size = sum(array.nbytes for array in self.to_arrays()[0].values()) + sum(len(string.encode()) for string in self.vocabulary.strings)
+        return self.weight_facts() | {"bytes": size} | self.vocabulary.facts()
+
+    def scores(self, rows: SparseRows) -> NDArray[np.float64]:
+        """shape (n_rows, n_columns)."""
+        return self.scores_and_unseen(rows)[0]
+
+    def unseen(self, rows: SparseRows) -> int:
+        """How many nonzeros of the rows are of features that training never saw."""
+        return self.scores_and_unseen(rows)[1]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of scores."""
+        return n_problems(len(self.classes))
+
+    def labels_of(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """shape (n_rows,): positions in ``classes``."""
+        return labels_of(scores)
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """shape (n_rows, n_classes), or None for a model that was not calibrated."""
+        return None if self.calibration is None else self.calibration.probabilities(scores)
+
+    @property
+    def finite(self) -> bool:
+        """Whether every number of the model is one."""
+        return all(bool(np.isfinite(array).all()) for array in self.to_arrays()[0].values())
+
+    @cached_property
+    def _table(self) -> list[NDArray[np.uint32]]:
+        """Position of every feature in ``features`` (the number of features where unseen), where so large a table is bearable."""
+        if self.n_features * 4 > max(_TABLE_BYTES, 2 * self._bytes_worth_a_table):
+            return []
+        table = np.full(self.n_features + 1, len(self.features), np.uint32)
+        table[self.features] = np.arange(len(self.features), dtype=np.uint32)
+        return [table]
+
+    @property
+    @abstractmethod
+    def _bytes_worth_a_table(self) -> int:
+        """Bytes of the arrays beside which a table of twice their size does not matter."""
+
+    def _positions(self, indices: NDArray[np.uint32]) -> NDArray[np.integer[Any]]:
+        """Positions in ``features``, the number of features where unseen. Gathering is told to clip, which takes a third of the time of an index
+        that is checked."""
+        if self._table:
+            return self._table[0].take(indices, mode="clip")
+        if not len(self.features):
+            return np.zeros(len(indices), np.intp)
+        at = np.searchsorted(self.features, indices)
+        found = self.features.take(at, mode="clip") == indices
+        return np.where(found, at, len(self.features))

@@ -1,0 +1,69 @@
+"""Where training starts from, when it starts from the model of nearly the same documents."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows
+from core.models.linear import LinearModel
+from core.models.model import Model
+from core.one_vs_rest import positives_of
+from core.registry import Algorithm
+
+_WORK = 1 << 22
+"""multiplications between two moments for the observer, at most: some 20 ms"""
+
+Points = list[NDArray[np.float64] | None]
+
+
+def starting_points(
+    start: Model,
+    algorithm: Algorithm,
+    rows: SparseRows,
+    order: NDArray[np.int64],
+    features: NDArray[np.uint32],
+    classes: Sequence[str | int],
+    between: Callable[[], None],
+) -> Points:
+    """For each two-class problem what its solver starts from, None where ``start`` has nothing for it.
+
+    Solvers start from coefficients, shape (n_columns + 1,), of the ``features`` that occur, or from the scores of all rows in ``order``: the registry
+    says which. Scores are had of any model, coefficients of linear ones. ``between`` is called between blocks of rows; what it raises ends the work.
+    """
+    columns = [_column(start, classes, positive) for positive in positives_of(len(classes))]
+    if algorithm.start == "scores":
+        return _scores(start, columns, rows, order, between)
+    if algorithm.start == "coefficients" and isinstance(start, LinearModel):
+        return [None if column is None else _coefficients(start, features, column) for column in columns]
+    return [None] * len(columns)
+
+
+def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: NDArray[np.int64], between: Callable[[], None]) -> Points:
+    """A column of scores for each problem, none twice in memory but those of a block of rows: of as many as are little work for the model."""
+    points: Points = [None if column is None else np.empty(rows.n_rows) for column in columns]
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    n_columns = start.n_columns
+    for first, last in rows.slices(max(1, _WORK // n_columns), max(1, start.row_work // n_columns)):
+        scores = start.scores(rows.between(first, last))
+        for point, column in zip(points, columns, strict=True):
+            if point is not None:
+                point[place[first:last]] = scores[:, column]
+        between()
+    return points
+
+
+def _column(start: Model, classes: Sequence[str | int], positive: int) -> int | None:
+    """The column of scores that ``start`` has for one two-class problem."""
+    if len(classes) == 2 or len(start.classes) == 2:
+        return 0 if list(start.classes) == list(classes) else None
+    return start.classes.index(classes[positive]) if classes[positive] in start.classes else None
+
+
+def _coefficients(start: LinearModel, features: NDArray[np.uint32], column: int) -> NDArray[np.float64]:
+    init = np.zeros(len(features) + 1)
+    _, here, there = np.intersect1d(features, start.features, assume_unique=True, return_indices=True)
+    init[here] = start.coefficients[there, column]
+    init[-1] = start.intercepts[column]
+    return init

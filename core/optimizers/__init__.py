@@ -1,0 +1,1 @@
+"""Minimises and maximises: Newton, conjugate gradients, SMO, CCCP, interior points. Knows no algorithm by name."""

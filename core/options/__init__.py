@@ -1,0 +1,1 @@
+"""The options of each algorithm: frozen, validated, every error naming its field. Loads without NumPy."""

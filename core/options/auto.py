@@ -1,0 +1,13 @@
+"""The options of ``auto``."""
+
+from pydantic import Field
+
+from core.options.base import BalancedOptions
+
+
+class AutoOptions(BalancedOptions):
+    """Options of the selection: what its owner knows of the classes, and how exact the model is to be."""
+
+    tolerance: float = Field(
+        default=1e-6, gt=0, le=1, description="The chosen model is solved until its objective lies within this relative distance of the minimum."
+    )

@@ -1,0 +1,81 @@
+"""What the options of all algorithms have in common."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.errors import InvalidOption
+
+Weight = Annotated[float, Field(ge=1e-12, le=1e9, allow_inf_nan=False)]
+"""Beyond these bounds sums of squares overflow or vanish before any method is meaningfully different from its limit."""
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Drawn = Literal["unknown", "random", "chosen"]
+
+
+class Options(BaseModel):
+    """What the options of all algorithms have in common: how they are read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> Self:
+        """Options from JSON; raises InvalidOption that names the first wrong field."""
+        try:
+            return cls.model_validate(dict(given), by_alias=True, by_name=False)
+        except ValidationError as error:
+            raise _invalid(cls, given, error) from None
+
+    def check_size(self, n_documents: int, n_classes: int) -> None:
+        """Raise InvalidOption if a dataset is too large for the algorithm, told these options; most take what fits in memory."""
+
+
+class SolverOptions(Options):
+    """What every algorithm takes that is one solver; auto calibrates without being asked."""
+
+    probabilities: bool = Field(
+        default=False,
+        description="Learn probabilities too, from what models that were not told a third of the labels make of it: takes about four times as long.",
+    )
+
+
+class BalancedOptions(Options):
+    """What every algorithm takes that needs to know how the unlabeled documents are shared among the classes."""
+
+    positive_fraction: Fraction | Literal["labeled", "estimate"] = Field(
+        default="estimate",
+        description="Fraction of the unlabeled documents in the positive class (of two); or, for any number of classes, labeled: "
+        "take the shares of the labels; estimate: find the fractions from the documents and their labels.",
+    )
+    class_fractions: dict[str, Fraction] | Literal["labeled", "estimate"] | None = Field(
+        default=None,
+        description="Fractions of the unlabeled documents in the classes, summing to 1; labeled or estimate, as above; null: see positive_fraction.",
+    )
+
+    labels_drawn: Drawn = Field(
+        default="unknown",
+        description="How the documents that are labeled were drawn, which tells whether an estimate may go by the shares of the labels: random: "
+        "from all documents, so that it may; chosen: otherwise, as by what a model suggests, so that it may not; unknown: unless they are even.",
+    )
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the fractions are to be estimated."""
+        return (self.positive_fraction if self.class_fractions is None else self.class_fractions) == "estimate"
+
+
+def _invalid(cls: type[Options], given: Mapping[str, Any], error: ValidationError) -> InvalidOption:
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(_path(first["loc"], given)) or "options"
+    if first["type"] == "extra_forbidden":
+        known = ", ".join(sorted(info.alias or name for name, info in cls.model_fields.items()))
+        return InvalidOption(field, f"unknown option; known are {known}")
+    return InvalidOption(field, first["msg"])
+
+
+def _path(places: Sequence[int | str], value: Any) -> Iterator[str]:
+    """The keys of what was given that lead to an error; where a field takes several types, Pydantic names the type in between."""
+    for place in places:
+        if isinstance(value, Mapping) and place in value:
+            value = value[place]
+            yield str(place)

@@ -1,0 +1,28 @@
+"""The options of CutS3VM."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from core.options.base import BalancedOptions, SolverOptions, Weight
+
+
+class Cuts3vmOptions(SolverOptions, BalancedOptions):
+    """Options of the semi-supervised SVM by cutting planes."""
+
+    C: Weight = Field(
+        default=1000.0,
+        description="Weight of the mean loss of the labeled documents against ½ |w|²; Zhao et al. divide sums by n, so their C_l is C n / l.",
+    )
+    C_u: Weight | None = Field(
+        default=None, description="Weight of the mean loss of the unlabeled documents; by default C. The C_u of Zhao et al. is C_u n / u."
+    )
+    epsilon: Weight | None = Field(
+        default=None,
+        description="Most that a constraint may be violated by, in units of the objective; by default 0.005 (C + C_u), at least 1e-9 of that sum.",
+    )
+    start: Literal["supervised", "random"] = Field(
+        default="supervised", description="Begin at the solution for the labeled documents, or in random directions that the job's seed decides."
+    )
+    restarts: int = Field(default=1, ge=1, le=10_000, description="Random directions to begin in; the end of the least objective is taken.")
+    max_iterations: int = Field(default=500, ge=1, le=1_000_000, description="Most planes of one start; reaching it is told in the status.")

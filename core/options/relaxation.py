@@ -1,0 +1,58 @@
+"""The options of the convex relaxation."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from core.errors import InvalidOption
+from core.numerics.width import WIDTH
+from core.one_vs_rest import n_problems
+from core.options.base import BalancedOptions, Weight
+from core.options.kernel import KernelChoice
+
+_MATRICES = 16
+"""matrices of float64 that one two-class problem holds at its peak"""
+
+
+class CtsvmOptions(KernelChoice, BalancedOptions):
+    """Options of the transductive SVM by convex relaxation."""
+
+    C: Weight = Field(default=1.0, description="Weight of the summed losses of the labeled documents against |w|²: twice that of kernel_svm.")
+    C_u: Weight | None = Field(default=None, description="Weight of the summed losses of the unlabeled documents; by default C.")
+    hard_margin: bool = Field(default=False, description="Allow no losses at all, whatever C and C_u.")
+    epsilon: Annotated[float, Field(ge=1e-6, le=1e6)] | None = Field(
+        default=0.01, description="How far the mean score of the unlabeled documents may lie from that of the labeled ones; null: anywhere."
+    )
+    regularisation: float = Field(
+        default=1e-3,
+        ge=1e-6,
+        le=1e6,
+        description="Added to the diagonal of the kernel matrix, in units of its mean: without it a singular one has no inverse.",
+    )
+    bias: float = Field(
+        default=1.0,
+        ge=0,
+        le=1e3,
+        description="Value of a constant feature, whose weight is regularised; 0: no bias. With one that is free the relaxation would be void.",
+    )
+    tolerance: float = Field(default=1e-5, ge=1e-9, le=1, description="Training ends when the duality gap is this share of the bound, certified.")
+    max_iterations: int = Field(default=100, ge=1, le=10_000, description="Most Newton steps; reaching it is told in the status.")
+    max_documents: int = Field(
+        default=3000, ge=1, le=20_000, description="More documents than this are refused: memory grows with their square, time with their cube."
+    )
+
+    def matrix_bytes(self, n_documents: int, n_classes: int) -> int:
+        """Bytes of the dense matrices of documents × documents that are held at a time; the kernel's own is shared by the classes."""
+        together = min(n_problems(n_classes), WIDTH)
+        return n_documents**2 * (8 * _MATRICES * together + 4)
+
+    def check_size(self, n_documents: int, n_classes: int) -> None:
+        """Refuse what would take more memory than was agreed to."""
+        if n_documents <= self.max_documents:
+            return
+        raise InvalidOption(
+            "max_documents",
+            f"{n_documents:,} documents are more than the {self.max_documents:,} that this option allows: ctsvm would need about "
+            f"{self.matrix_bytes(n_documents, n_classes) / 1e6:,.0f} MB for dense matrices of documents × documents; "
+            "tsvm, da, cuts3vm and cccp_tsvm learn from as many",
+        )

@@ -1,0 +1,73 @@
+"""What every solver returns."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.kernels.function import Kernel
+from core.progress import TracePoint
+
+
+class Status(StrEnum):
+    """How a solver ended; only ``converged`` says that its stopping rule was met."""
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration_limit"
+    CANCELLED = "cancelled"
+    NUMERICAL_ERROR = "numerical_error"
+
+    def worse(self, other: "Status") -> "Status":
+        """The less satisfying of two endings, for work made of parts."""
+        order = list(Status)
+        return max(self, other, key=order.index)
+
+
+class Linear(NamedTuple):
+    """A row ``x`` scores ``coefficients @ x + intercept``."""
+
+    coefficients: NDArray[np.float64]
+    """shape (n_features,)"""
+    intercept: float
+
+
+class Expansion(NamedTuple):
+    """A row ``x`` scores ``Σ_k weights[k] · kernel(row rows[k] of the problem, x) + intercept``."""
+
+    rows: NDArray[np.int64]
+    """shape (n_support,), ascending: positions in ``problem.rows``"""
+    weights: NDArray[np.float64]
+    """shape (n_support,)"""
+    intercept: float
+    kernel: Kernel
+
+
+def stored_bytes(n_support: int, n_nonzeros: int, n_columns: int) -> int:
+    """Bytes of a model's support rows, their positions and weights, without its table of features."""
+    return n_nonzeros * 8 + n_support * (16 + 8 * n_columns)
+
+
+Decision = Linear | Expansion
+
+
+@dataclass(frozen=True)
+class Result:
+    """A two-class solution: rows with a score above 0 are of class +1."""
+
+    decision: Decision
+    unlabeled_scores: NDArray[np.float64]
+    """shape (n_unlabeled,)"""
+    objective: float
+    """the objective in the solver's docstring, at the returned decision"""
+    status: Status
+    trace: tuple[TracePoint, ...] = ()
+    passes: float = 0.0
+    """passes over the nonzeros that the solution took, partial ones counted by their share"""
+
+
+def stopped(results: Iterable[Result]) -> bool:
+    """Whether the observer asked one of them to stop."""
+    return any(result.status is Status.CANCELLED for result in results)

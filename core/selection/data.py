@@ -1,0 +1,76 @@
+"""What every selection works on: comparable rows, two-class problems, and folds of the labels."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows
+from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
+from core.options.base import Drawn
+from core.problem.problem import Problem
+from core.selection.evidence import designed
+from core.selection.prepared import Prepared, prepared
+from core.validation.folds import folds_of
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rows of which the first are labeled, and their two-class problems: one for two classes, for the second; for more one a class."""
+
+    prepared: Prepared
+    codes: NDArray[np.integer[Any]]
+    """shape (n_labeled,): classes of the labeled rows, from 0"""
+    folds: NDArray[np.int64]
+    """shape (n_labeled,): see core.validation.folds"""
+    problems: list[Problem]
+    """over the prepared rows"""
+    prefixes: list[str]
+    """of the phases of each problem"""
+    drawn: Drawn = "unknown"
+    """how the labeled rows came to be labeled"""
+
+    @classmethod
+    def of(
+        cls,
+        rows: SparseRows,
+        codes: NDArray[np.integer[Any]],
+        classes: Sequence[str | int],
+        seed: int,
+        between: Callable[[], None] = lambda: None,
+        drawn: Drawn = "unknown",
+    ) -> Self:
+        """A study of these rows; ``seed`` decides the folds. ``between`` is called between parts of the work; what it raises ends it."""
+        ready = prepared(rows, between)
+        positives = positives_of(len(classes))
+        whole = Problem.of(ready.rows, np.ones(len(codes)), seed=seed)
+        # they share the costs, a number a row
+        problems = [replace(whole, y=np.where(codes == positive, 1.0, -1.0)) for positive in positives]
+        return cls(ready, codes, folds_of(codes, seed), problems, prefixes_of(classes), drawn)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return n_classes_of(len(self.problems))
+
+    @property
+    def positives(self) -> list[int]:
+        """The class of each problem."""
+        return positives_of(self.n_classes)
+
+    @property
+    def even(self) -> bool:
+        """Whether the classes have (nearly) as many labels each."""
+        return designed(np.bincount(self.codes, minlength=self.n_classes))
+
+    @property
+    def informative(self) -> bool:
+        """Whether the counts of the labels tell of the fractions of the classes."""
+        return self.drawn == "random" or (self.drawn == "unknown" and not self.even)
+
+    @property
+    def left_out(self) -> NDArray[np.bool_]:
+        """The labeled rows that some fold leaves out."""
+        return np.asarray(self.folds >= 0)

@@ -1,0 +1,182 @@
+"""Near neighbours: classes that lie on curved sheets, as images do, where no linear boundary follows them.
+
+Labels spread over the graph of each document's nearest neighbours (Zhou et al., Learning with local and global consistency, 2004). The scores are
+compared at several fractions like those of the transductive SVM: by the labels left out, and by the edges that a fraction cuts.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from core.engine.kernel_requests import Keep
+from core.engine.runner import Pause, Report, Steps, Stopped
+from core.kernels.function import Block, Kernel
+from core.kernels.gram import dense_copy, resolved, squares_of
+from core.numerics import blocked_lapack as dense
+from core.problem.result import Expansion, Result, Status
+from core.selection.bounds import LANDMARKS
+from core.selection.data import Study
+from core.selection.estimate import shares_of
+from core.selection.path import Path
+from core.validation.folds import N_FOLDS
+
+Vector = NDArray[np.float64]
+
+NEIGHBOURS = 7
+_PULL, _ROUNDS = 0.9, 100
+"""how much of a document's belief is its neighbours', and how often it is asked for: .9¹⁰⁰ is next to nothing"""
+_UNREACHED = 1e-12
+_RIDGE = 1e-2
+_BLOCK = 1 << 21
+"""distances, kernel values and beliefs that are made at once: a tenth of a second where rows are long"""
+
+
+class Graph:
+    """The documents of a study, their neighbours and how the labels spread."""
+
+    def __init__(self, study: Study, between: Callable[[], None]) -> None:
+        """``between`` is called between parts of some million operations; what it raises ends the work."""
+        self._study, self._between = study, between
+        self._dense = dense_copy(study.prepared.rows, Kernel("rbf"), between)
+        self._squares = squares_of(self._dense, between).astype(np.float32)
+        self._edges = _neighbours(self._dense, self._squares, between)
+        self._scores = self._spread()
+        self._landmarks = _landmarks(len(self._dense), len(study.codes))
+        self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows, between)
+
+    def paths(self, grids: Sequence[Vector]) -> list[list[Path]]:
+        """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.path."""
+        return [[self._path(column, fold, grid) for fold in range(N_FOLDS + 1)] for column, grid in enumerate(grids)]
+
+    @property
+    def predicted(self) -> list[float]:
+        """The share of the unlabeled rows whose neighbourhood is for the class of each two-class problem."""
+        return shares_of(self._scores[N_FOLDS][len(self._study.codes) :])
+
+    def steps(self, column: int, fraction: float) -> Steps:
+        """A model of the scores of one two-class problem at this fraction: an expansion in an RBF kernel, for documents that are not in the graph.
+
+        Objective: ``ridge |w|² + Σ_k (score_k − f(x_k))²``, f = w·φ(x) + mean score, over at most 2,000 rows.
+        """
+        rows, n_labeled = self._landmarks, len(self._study.codes)
+        result = Result(Expansion(rows[:0], np.zeros(0), 0.0, self._kernel), np.full(len(self._dense) - n_labeled, np.nan), np.nan, Status.CANCELLED)
+        try:
+            yield Keep(rows)
+            targets = self._at(self._scores[N_FOLDS][:, column], fraction)[rows]
+            mean = float(targets.mean())
+            constant = float(((targets - mean) ** 2).sum())
+            yield Report("graph", 0, constant, constant, 0.0)
+            weights = dense.solved(self._factor, dense.solved(self._factor, targets - mean), transposed=True)
+            scores = []
+            for part in _strips(len(self._dense), len(rows)):
+                scores.append(self._values(part) @ weights + mean)
+                yield Pause()
+            found = np.concatenate(scores)
+            off = targets - found[rows]
+            # ridge · weights = off, so that ridge |w|² is weights · (targets − mean − off) ridge
+            objective = _RIDGE * float(weights @ (targets - mean - off)) + float(off @ off)
+            yield Report("graph", 1, objective, objective, 1.0)
+        except Stopped:
+            return result
+        return Result(Expansion(rows, weights, mean, self._kernel), found[n_labeled:], objective, Status.CONVERGED)
+
+    @cached_property
+    def _factor(self) -> dense.Matrix:
+        """Cholesky's, lower, of the landmarks' kernel matrix with the ridge; raises Stopped."""
+        rows = self._landmarks
+        matrix = np.empty((len(rows), len(rows)))
+        for part in _strips(len(rows), len(rows)):
+            matrix[part] = self._values(rows[part])
+            self._between()
+        matrix[np.diag_indices_from(matrix)] += _RIDGE
+        for _ in dense.cholesky(matrix):
+            self._between()
+        return matrix
+
+    def _values(self, rows: slice | NDArray[np.int64]) -> Block:
+        """Kernel values of rows with the landmarks, shape (n, n_landmarks)."""
+        products = self._dense[rows] @ self._dense[self._landmarks].T
+        self._kernel.turn(products, self._squares[rows], self._squares[self._landmarks])
+        return products
+
+    def _spread(self) -> NDArray[np.float64]:
+        """Log-odds of the class of each two-class problem without each fold and last with all labels, shape (n_folds + 1, n_rows, n_problems).
+
+        ``F ← α S F + (1 − α) Y`` with S the normalised edges; the labels of each class weigh the same in total.
+        """
+        study, n_classes = self._study, self._study.n_classes
+        seeds = np.zeros((len(self._dense), N_FOLDS + 1, n_classes))
+        for fold in range(N_FOLDS + 1):
+            told = np.flatnonzero(study.folds != fold)
+            codes = study.codes[told]
+            seeds[told, fold, codes] = 1 / np.bincount(codes, minlength=n_classes)[codes]
+        start = seeds.reshape(len(seeds), -1)
+        beliefs = np.empty_like(start)
+        for part in _strips(start.shape[1], len(start)):
+            own = start[:, part]
+            for _ in range(_ROUNDS):
+                own = _PULL * (self._edges @ own) + (1 - _PULL) * start[:, part]
+                self._between()
+            beliefs[:, part] = own
+        scores = np.empty((N_FOLDS + 1, len(start), len(study.positives)))
+        for fold in range(N_FOLDS + 1):
+            each = beliefs.reshape(seeds.shape)[:, fold] + _UNREACHED
+            sums = each.sum(axis=1, keepdims=True)
+            own = each[:, study.positives]
+            scores[fold] = np.log(own) - np.log(np.maximum(sums - own, _UNREACHED))
+            self._between()
+        return scores
+
+    def _path(self, column: int, fold: int, grid: Vector) -> Path:
+        log_odds, path = self._scores[fold][:, column], Path(grid)
+        scores = np.array([self._at(log_odds, float(fraction)) for fraction in grid])
+        path.labeled = scores[:, : len(self._study.codes)].copy()  # alone: there are as many paths as classes and folds
+        path.objectives = np.array([self._cut(each > 0) for each in scores])
+        self._between()
+        return path
+
+    def _at(self, log_odds: Vector, fraction: float) -> Vector:
+        """Scores, of mean size 1 around the median, with that fraction of the unlabeled rows above 0."""
+        unlabeled = log_odds[len(self._study.codes) :]
+        above = log_odds - np.quantile(unlabeled, 1 - fraction)
+        return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _UNREACHED))
+
+    def _cut(self, sides: NDArray[np.bool_]) -> float:
+        """The share of the edges whose ends are on different sides: 2 r (1 − r) for sides that have nothing to do with the neighbours."""
+        owners = np.repeat(sides, np.diff(self._edges.indptr))
+        return (float(np.count_nonzero(owners != sides[self._edges.indices])) + 1) / (self._edges.nnz + 1)
+
+
+def _landmarks(n_rows: int, n_labeled: int) -> NDArray[np.int64]:
+    """As many rows as a model may keep, ascending: evenly spaced labeled ones, at most half, and unlabeled ones; all if they are no more."""
+    if n_rows <= LANDMARKS:
+        return np.arange(n_rows)
+    labeled = max(min(n_labeled, LANDMARKS // 2), LANDMARKS - (n_rows - n_labeled))
+    ranges = (0, n_labeled - 1, labeled), (n_labeled, n_rows - 1, LANDMARKS - labeled)
+    return np.concatenate([np.linspace(first, last, count).astype(np.int64) for first, last, count in ranges])
+
+
+def _strips(n: int, width: int) -> list[slice]:
+    """Ranges of 0 to n of which each has so many places of this width as are made at once."""
+    height = max(1, _BLOCK // width)
+    return [slice(start, min(start + height, n)) for start in range(0, n, height)]
+
+
+def _neighbours(rows: Block, squares: NDArray[np.float32], between: Callable[[], None]) -> csr_array:
+    """Edges of each row to its nearest ones, both ways, by ``1 / √(degree · degree)``."""
+    n_rows = len(rows)
+    nearest = np.empty((n_rows, NEIGHBOURS), np.int64)
+    for part in _strips(n_rows, n_rows):
+        distances = squares - 2 * (rows[part] @ rows.T)
+        distances[np.arange(len(distances)), np.arange(part.start, part.stop)] = np.inf
+        nearest[part] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+        between()
+    owners = np.repeat(np.arange(n_rows), NEIGHBOURS)
+    one_way = csr_array((np.ones(nearest.size), (owners, nearest.ravel())), shape=(n_rows, n_rows))
+    edges = csr_array(one_way.maximum(one_way.T))
+    roots = np.sqrt(np.diff(edges.indptr))
+    edges.data /= np.repeat(roots, np.diff(edges.indptr)) * roots[edges.indices]
+    return edges

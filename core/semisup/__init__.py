@@ -1,1 +1,0 @@
-"""Semi-supervised solvers."""

@@ -1,1 +1,0 @@
-"""Solvers of convex, supervised objectives; the semi-supervised methods are loops around them."""

@@ -1,0 +1,1 @@
+"""Cross-validation: folds, scores of labels left out, calibrated probabilities."""

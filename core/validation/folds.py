@@ -1,0 +1,34 @@
+"""Held-out labels: which labeled rows are left out together."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.problem.problem import Problem
+
+N_FOLDS = 3
+
+
+def folds_of(codes: NDArray[np.integer[Any]], seed: int, count: int = N_FOLDS) -> NDArray[np.int64]:
+    """For each labeled row the fold that it is left out in, shape (n_labeled,); -1 for the only label of a class, which cannot be missed.
+
+    ``codes`` are the classes of the labeled rows. Every class is spread over the folds as evenly as it goes, and the folds are of about one size.
+    """
+    rng = np.random.default_rng(seed)
+    folds, following = np.full(len(codes), -1, np.int64), 0
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        if len(rows) > 1:
+            folds[rng.permutation(rows)] = (np.arange(len(rows)) + following) % count
+            following += len(rows)
+    return folds
+
+
+def without(problem: Problem, rows: NDArray[np.bool_]) -> Problem:
+    """The same problem as if some of its labeled rows, shape (n_labeled,), were not there: they cost nothing. Takes a number a row of memory."""
+    costs = problem.costs.copy()
+    costs[: problem.n_labeled][rows] = 0.0
+    costs.flags.writeable = False
+    return replace(problem, costs=costs)

@@ -1,0 +1,37 @@
+"""What models make of labels that they were not told, whatever the algorithm."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.reorder import gathered
+from core.documents.rows import SparseRows
+from core.problem.result import Result, stopped
+from core.validation.folds import N_FOLDS, folds_of
+from core.watch import Stopped
+
+Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
+"""Solves without a fold: its number, all rows with the labeled ones first, and the classes of these; a result a two-class problem."""
+
+
+def held_out_scores(
+    rows: SparseRows, codes: NDArray[np.integer[Any]], n_columns: int, seed: int, solve: Solve, between: Callable[[], None] = lambda: None
+) -> NDArray[np.float64]:
+    """Scores of the labeled rows, shape (n_labeled, n_columns), each by models that had it among the unlabeled rows; raises Stopped.
+
+    ``codes`` are the classes of the labeled rows, which come first. NaN for a row that no fold leaves out. So that every solver can be asked in
+    the same way, the rows are put into another order for each fold, one copy at a time. ``between`` is called between slices of such a copy.
+    """
+    folds, scores = folds_of(codes, seed), np.full((len(codes), n_columns), np.nan)
+    for fold in range(N_FOLDS):
+        hidden = np.flatnonzero(folds == fold)
+        if not len(hidden):
+            continue
+        told = np.flatnonzero(folds != fold)
+        results = solve(fold, gathered(rows, np.concatenate([told, hidden, np.arange(len(codes), rows.n_rows)]), between), codes[told])
+        if stopped(results):
+            raise Stopped
+        scores[hidden] = np.column_stack([result.unlabeled_scores[: len(hidden)] for result in results])
+    return scores

@@ -1,0 +1,226 @@
+"""Every body parser, sent what nobody should send: it gives documents or a named refusal, and nothing else, however the body is cut."""
+
+import gzip
+import io
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+
+from app.codecs.base import Bounds
+from app.codecs.dispatch import MEDIA_TYPES, body_of, unpacker_of
+from app.datasets.schemas import LabelsBody
+from app.errors import InvalidRequest
+from app.http.bodies import _decoded
+from app.inference.service import InferBody
+from app.inference.tensors import documents_of
+from app.jobs.schemas import JobBody
+from app.models.schemas import AliasBody
+from app.predictions.predicting import documents_in
+from core.documents.kinds import FIELDS, NamedRows, Rows, TextRows
+from core.errors import InvalidDocuments
+from workers.errors import LimitExceeded
+
+BOUNDS = Bounds(body_bytes=100_000, unpacked_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
+REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest)
+
+
+def npz(**arrays: object) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+GOOD: dict[str, list[bytes]] = {
+    "application/json": [
+        b'{"documents": [{"id": "a", "indices": [0, 7], "values": [1, -2.5e3], "label": "x"}, {"indices": [], "label": null}]}',
+        b'{"documents": [{"id": "a", "text": "a } \\" { \\u00e9", "label": "x"}, {"text": ""}, {"label": 3, "text": "b"}]}',
+        b'{"documents": [{"features": {"a}": 1, "b\\"": -2.5e3}, "label": "x"}, {"features": {}}, {"id": "c", "features": {"b": 0}}]}',
+    ],
+    "application/x-ndjson": [
+        b'{"id": "a\\u00e9", "indices": [0, 7], "values": [1.5, 2]}\n{"indices": [3], "label": 4}\n',
+        b'{"text": "x y", "label": 4}\n{"text": ""}\n',
+        b'{"features": {"x": 1, "y": 2}}\n{"features": {}}\n',
+    ],
+    "text/x-svmlight": [b"1 1:0.5 9:2 # words\n0 4:1e-3\n-1\n"],
+    "application/x-npz": [
+        npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),
+        npz(X=np.eye(3, dtype=np.float32), ids=["a", "b", "c"]),
+    ],
+}
+
+
+def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity") -> list[Rows]:
+    return [batch.rows for batch in documents_in(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS)]
+
+
+def told(rows: Rows) -> list[Any]:
+    """Each document in Python's own types."""
+    if isinstance(rows, TextRows):
+        return list(rows)
+    if isinstance(rows, NamedRows):
+        names, rows = rows.names, rows.rows
+        numbered = [{names[index]: value for index, value in row} for row in told(rows)]
+        assert all(len(row) == length for row, length in zip(numbered, np.diff(rows.indptr), strict=True))
+        return numbered
+    assert np.isfinite(rows.values).all()
+    assert (np.diff(rows.indptr) >= 0).all()
+    pairs = list(zip(rows.indices.tolist(), rows.values.tolist(), strict=True))
+    return [pairs[start:stop] for start, stop in pairwise(rows.indptr.tolist())]
+
+
+def outcome(act: Callable[[], list[Rows]]) -> tuple[str, list[Any]]:
+    """What comes of a body, the same however it was cut."""
+    try:
+        found = act()
+    except REFUSALS as error:
+        return type(error).__name__, []
+    return "documents", [document for rows in found for document in told(rows)]
+
+
+def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
+    edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    return [data[start:stop] for start, stop in pairwise(edges)]
+
+
+@st.composite
+def mutated(draw: st.DrawFn, good: Sequence[bytes]) -> bytes:
+    """A good body with some bytes changed, removed, repeated or put in."""
+    data = bytearray(draw(st.sampled_from(good)))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data)))
+        match draw(st.integers(0, 4)):
+            case 0:
+                del data[at:]
+            case 1:
+                data[at : at + 1] = draw(st.binary(max_size=4))
+            case 2:
+                data[at:at] = draw(
+                    st.sampled_from([b"{", b"}", b"[", b'"', b"\\", b"\n", b",", b"null", b"1e999", b"-1", b"NaN", b"\xff", b"PK\x05\x06"])
+                )
+            case 3:
+                data[at:at] = data[at : at + draw(st.integers(1, 30))]
+            case _:
+                del data[at : at + draw(st.integers(1, 30))]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("media_type", MEDIA_TYPES)
+@given(data=st.data(), places=st.lists(st.integers(0, 10_000), max_size=6))
+@profile(max_examples=150)
+def test_bodies_that_were_damaged(media_type: str, data: st.DataObject, places: list[int]) -> None:
+    body = data.draw(st.one_of(mutated(GOOD[media_type]), st.binary(max_size=300)))
+    whole = outcome(lambda: parsed(media_type, [body]))
+    assert outcome(lambda: parsed(media_type, cut(body, places))) == whole
+
+
+@pytest.mark.parametrize("media_type", MEDIA_TYPES)
+def test_bodies_that_were_not_damaged(media_type: str) -> None:
+    for body in GOOD[media_type]:
+        assert outcome(lambda body=body: parsed(media_type, [body]))[0] == "documents"  # type: ignore[misc]
+        for end in range(len(body)):
+            assert outcome(lambda body=body, end=end: parsed(media_type, [body[:end]]))[0] in ("documents", "InvalidDocuments")  # type: ignore[misc]
+
+
+def packed(body: bytes) -> bytes:
+    """The same in every run: else the time is in it."""
+    return gzip.compress(body, mtime=0)
+
+
+@given(body=st.one_of(st.binary(max_size=200), st.binary(max_size=200).map(packed), mutated([packed(GOOD["application/json"][0])])))
+@profile(max_examples=150)
+def test_gzip_that_was_damaged(body: bytes) -> None:
+    outcome(lambda: parsed("application/json", [body], "gzip"))
+    unpacker = unpacker_of({"content-encoding": "gzip"}, BOUNDS)
+    with suppress(*REFUSALS):
+        assert sum(map(len, unpacker.feed(body))) <= BOUNDS.unpacked_bytes
+        unpacker.finish()
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.sampled_from([*FIELDS.values(), "values", "id", "label", "x"]), inner, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    documents=st.lists(
+        st.one_of(JSON, *(st.fixed_dictionaries({field: JSON}, optional={"values": JSON, "id": JSON, "label": JSON}) for field in FIELDS.values())),
+        max_size=4,
+    )
+)
+@profile(max_examples=200)
+def test_documents_of_wrong_types(documents: list[object]) -> None:
+    lines = [json.dumps(document).encode() for document in documents]
+    outcome(lambda: parsed("application/json", [b'{"documents": [' + b",".join(lines) + b"]}"]))
+    outcome(lambda: parsed("application/x-ndjson", [b"\n".join(lines)]))
+
+
+@given(
+    arrays=st.dictionaries(
+        st.sampled_from(["indptr", "indices", "data", "shape", "X", "labels", "labeled", "ids", "format", "other"]),
+        st.one_of(
+            st.lists(st.integers(-3, 12), max_size=6).map(np.array),
+            st.lists(st.floats(width=32), max_size=6).map(np.array),
+            st.lists(st.text(max_size=4), max_size=6).map(lambda texts: np.array(texts, dtype="U4")),
+            st.tuples(st.integers(0, 4), st.integers(0, 4)).map(lambda shape: np.ones(shape, order="F")),
+            st.sampled_from(
+                [np.array(1), np.zeros(3, bool), np.zeros(2, "M8[s]"), np.zeros(2, complex), np.zeros(2, [("a", "i4")]), np.zeros((2, 2, 2))]
+            ),
+        ),
+        max_size=6,
+    )
+)
+@profile(max_examples=200)
+def test_arrays_of_wrong_types(arrays: dict[str, object]) -> None:
+    outcome(lambda: parsed("application/x-npz", [npz(**arrays)]))
+
+
+TENSOR = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["indptr", "indices", "data", "X", "?"]),
+        "shape": st.lists(st.integers(-1, 5), max_size=3),
+        "datatype": st.sampled_from(["INT64", "UINT32", "FP32", "FP64", "BYTES", ""]),
+        "data": st.one_of(JSON, st.lists(st.one_of(st.integers(-1, 2**40), st.floats()), max_size=8)),
+    }
+)
+
+
+@given(tensors=st.lists(TENSOR, max_size=4), shape=st.lists(st.integers(0, 3), min_size=2, max_size=2))
+@example(tensors=[{"name": "X", "shape": [10**9, 10**9], "datatype": "FP32", "data": []}], shape=[0, 0])
+@profile(max_examples=200)
+def test_tensors_of_wrong_types(tensors: list[dict[str, object]], shape: list[int]) -> None:
+    def act() -> list[Rows]:
+        try:
+            body = msgspec.json.decode(json.dumps({"inputs": tensors}), type=InferBody)
+        except msgspec.MsgspecError as error:
+            raise InvalidRequest("inputs", str(error)) from error
+        return [documents_of(body.inputs, BOUNDS)]
+
+    outcome(act)
+
+
+@pytest.mark.parametrize("kind", [JobBody, LabelsBody, AliasBody, InferBody])
+@given(data=st.data())
+@profile(max_examples=60)
+def test_small_bodies_of_wrong_types(kind: type[msgspec.Struct], data: st.DataObject) -> None:
+    body = data.draw(st.one_of(st.binary(max_size=60), JSON.map(lambda value: json.dumps(value).encode())))
+    with suppress(*REFUSALS):
+        assert isinstance(_decoded(body, unpacker_of({}, BOUNDS), kind), kind)
+
+
+def test_the_bounds_of_the_headers_are_kept() -> None:
+    with pytest.raises(LimitExceeded):
+        body_of({"content-type": "application/json", "content-length": "100001"}, BOUNDS)

@@ -1,0 +1,266 @@
+"""Clients that are slow, leave, or send what unfolds: they get nothing, hold nothing, and leave nothing behind."""
+
+import gzip
+import io
+import socket
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.codecs.encoding import Gunzip
+from app.datasets import upload
+from app.http import connection, middleware
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
+from tests.waiting import HANG, until
+from workers.contract import Job
+from workers.repositories.jobs import Jobs
+
+LINE = b'{"indices": [1, 2, 3]}\n'
+
+
+def dial(gateway: Gateway) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG)
+
+
+def head(path: str, media_type: str = NDJSON, length: int = 1 << 20) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n".encode()
+
+
+def all_of(client: socket.socket) -> bytes:
+    parts = []
+    while part := client.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
+def test_a_body_that_stops_is_given_up(start: Start, path: str) -> None:
+    gateway = start(body_idle_seconds=0.3)
+    with dial(gateway) as client:
+        client.sendall(head(path) + LINE)
+        answer = all_of(client)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in answer.lower()
+    assert b"/problems/too-slow" in answer
+    assert gateway.kept() == []
+
+
+def test_a_body_that_drips_is_given_up(start: Start) -> None:
+    gateway = start(body_idle_seconds=0.5, body_rate=10_000.0)
+    with dial(gateway) as client:
+        client.sendall(head("/v1/datasets"))
+        stop = threading.Event()
+
+        def drip() -> None:
+            while not stop.wait(0.05):
+                try:
+                    client.sendall(LINE)
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        answer = client.recv(65536)
+        stop.set()
+        thread.join()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    until(lambda: gateway.kept() == [])
+
+
+def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only the service's own work moves, by more than a client has for the whole body."""
+    gateway = start(body_idle_seconds=HANG, body_rate=1e9)
+    now, take = [0.0], upload._take
+
+    def slowly(body: Any, builder: Any, data: bytes) -> None:
+        now[0] += 2 * HANG
+        take(body, builder, data)
+
+    monkeypatch.setattr(upload, "_take", slowly)
+    monkeypatch.setattr(middleware, "time", SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter))
+    answer = gateway.client.post("/v1/datasets", content=LINE * 50_000, headers={"Content-Type": NDJSON})
+    assert answer.status_code == 201, answer.text
+    assert now[0] > 4 * HANG
+
+
+def test_slow_uploads_hold_no_thread(start: Start) -> None:
+    """More of them than there are threads, and others are served while they last."""
+    gateway = start(parse_threads=1, body_idle_seconds=10 * HANG)
+    clients = [dial(gateway) for _ in range(20)]
+    try:
+        for client in clients:
+            client.sendall(head("/v1/datasets") + LINE)
+        dataset = gateway.upload(TWO_CLASSES)["id"]
+    finally:
+        for client in clients:
+            client.close()
+    folder = f"datasets/{dataset}"
+    until(lambda: all(path == folder or path.startswith(f"{folder}/") for path in gateway.kept()))
+
+
+def test_a_head_that_never_ends_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
+    gateway = start()
+    for sent in (b"", b"GET / HTTP/1.1\r\n", b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nX: "):
+        with dial(gateway) as client:
+            client.sendall(sent)
+            answer = all_of(client)
+            assert answer.endswith(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"), sent
+
+
+def test_a_head_without_bounds_is_refused(gateway: Gateway) -> None:
+    with dial(gateway) as client:
+        try:
+            client.sendall(b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * (1 << 20))
+        except OSError:
+            pass
+        else:
+            assert client.recv(65536).startswith(b"HTTP/1.1 431 ")
+    assert gateway.client.get("/v1/health/live").status_code == 200
+
+
+def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a head has ended, no patience with heads is kept until the next begins."""
+    made: list[connection.Connection] = []
+    expect = connection.Connection._expect_head
+
+    def noted(self: connection.Connection) -> None:
+        made.append(self)
+        expect(self)
+
+    monkeypatch.setattr(connection.Connection, "_expect_head", noted)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", HANG)
+    gateway = start()
+    with dial(gateway) as client:
+        for turn in (1, 2):
+            client.sendall(b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b'{"status":"live"}'):
+                answer += client.recv(65536)
+            assert len(made) == turn + 1, "at connecting, and at the beginning of each head"
+            assert [each._timer for each in made] == [None] * (turn + 1)
+
+
+def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    looks: list[float] = []
+    look = Jobs.get
+
+    def counted(self: Jobs, id: str) -> Job:
+        if threading.current_thread().name.startswith("watch"):
+            looks.append(time.monotonic())
+        return look(self, id)
+
+    monkeypatch.setattr(Jobs, "get", counted)
+    clients = [dial(gateway) for _ in range(200)]
+    try:
+        for client in clients:
+            client.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        for client in clients:
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        threads = threading.active_count()
+        gateway.client.post(f"/v1/jobs/{job}/cancel").raise_for_status()
+        for client in clients:
+            assert b'"state":"cancelled"' in all_of(client)
+    finally:
+        for client in clients:
+            client.close()
+    assert len(looks) <= 2 + 1.2 * (looks[-1] - looks[0]) / 0.25
+    assert sum(thread.name.startswith("watch") for thread in threading.enumerate()) <= 2
+    assert threading.active_count() <= threads + 2
+    until(lambda: gateway.client.get(f"/v1/jobs/{job}").json()["state"] == "cancelled")
+
+
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict", "/v1/jobs"])
+def test_many_that_leave_leave_nothing(gateway: Gateway, path: str) -> None:
+    for n in range(20):
+        with dial(gateway) as client:
+            client.sendall(head(path, "application/json" if path.endswith("jobs") else NDJSON) + LINE * n * 1000)
+    until(lambda: gateway.kept() == [])
+    gateway.upload(TWO_CLASSES)
+
+
+def bomb_of_gzip() -> bytes:
+    return gzip.compress(LINE * 2_000_000)
+
+
+def bomb_of_zip() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (10_000, 1000)})
+        for _ in range(100):
+            member.write(bytes(400_000))
+    return buffer.getvalue()
+
+
+def counted_unpacking(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the pieces that gzip and zip give out from now on."""
+    sizes: list[int] = []
+    feed, read = Gunzip.feed, zipfile.ZipExtFile.read
+
+    def fed(self: Gunzip, data: bytes) -> Iterator[bytes]:
+        for piece in feed(self, data):
+            sizes.append(len(piece))
+            yield piece
+
+    def given(self: zipfile.ZipExtFile, n: int | None = -1) -> bytes:
+        sizes.append(len(piece := read(self, n)))
+        return piece
+
+    monkeypatch.setattr(Gunzip, "feed", fed)
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", given)
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("media_type", "encoding", "body"),
+    [(NDJSON, "gzip", bomb_of_gzip()), ("application/x-npz", "identity", bomb_of_zip()), ("application/x-npz", "gzip", gzip.compress(bomb_of_zip()))],
+)
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
+def test_a_bomb_stops_at_the_limit(start: Start, monkeypatch: pytest.MonkeyPatch, path: str, media_type: str, encoding: str, body: bytes) -> None:
+    from tests.app.conftest import publish
+
+    gateway = start(max_unpacked_bytes=1_000_000, max_request_bytes=1_000_000)
+    publish(gateway.store, "m")
+    before = gateway.kept()
+    assert len(body) < 200_000
+    unpacked = counted_unpacking(monkeypatch)
+    answer = gateway.client.post(path, content=body, headers={"Content-Type": media_type, "Content-Encoding": encoding})
+    assert problem_of(answer, 413)["detail"] == "more than 1000000 bytes in the unpacked body"
+    assert sum(unpacked) <= 2_000_000, "of 40 MB or more"
+    assert gateway.kept() == before
+
+
+HOSTILE = ["../x", "..", ".hidden", "a/b", "a\x00b", "", " ", "é", "a" * 129, "-a", "a\nb"]
+
+
+def test_no_name_leaves_the_store(gateway: Gateway, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    kept = gateway.kept()
+    for name in HOSTILE:
+        refuses(gateway, name, dataset)
+    assert gateway.kept() == kept
+    assert {path.name for path in tmp_path.iterdir()} == {"outside", "store"}
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def refuses(gateway: Gateway, name: str, dataset: str) -> None:
+    problem_of(gateway.client.post("/v1/datasets", params={"name": name}, json={"documents": TWO_CLASSES}), 422)
+    problem_of(gateway.job(dataset=dataset, model=name), 422)
+    quoted = "".join(f"%{byte:02x}" for byte in name.encode())
+    calls = [("GET", "/v1/datasets/{}"), ("DELETE", "/v1/datasets/{}"), ("GET", "/v1/jobs/{}"), ("GET", "/v1/jobs/{}/labels")]
+    calls += [("GET", "/v1/models/{}"), ("DELETE", "/v1/models/{}"), ("DELETE", "/v1/models/{}/versions/1"), ("DELETE", "/v1/models/m/aliases/{}")]
+    for method, path in calls:
+        answer = gateway.client.request(method, path.format(quoted))
+        assert answer.status_code in (404, 405), (method, path, answer.text)
+    body = {"documents": [{"indices": [0]}]}
+    assert gateway.client.post(f"/v1/models/{quoted}/predict", json=body).status_code in (404, 405)
+    assert gateway.client.put(f"/v1/models/m/aliases/{quoted}", json={"version": 1}).status_code in (404, 405, 422)

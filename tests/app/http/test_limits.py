@@ -1,0 +1,225 @@
+"""What there may be, and what there may be at a time."""
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.codecs.encoding import Gunzip
+from app.errors import TooMany
+from app.http.limits import Room
+from app.services.backlog import Backlog
+from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.waiting import HANG, until
+from workers.contract import Job
+from workers.errors import QuotaExceeded, StoreUnavailable
+from workers.repositories.api_keys import ApiKeys, Scope
+from workers.repositories.datasets import Datasets
+from workers.repositories.datasets.quota import Quota
+from workers.repositories.jobs import Jobs
+
+LINE = b'{"indices": [1, 2, 3]}\n'
+
+
+def test_so_many_datasets_and_no_more(start: Start) -> None:
+    gateway = start(max_datasets=2)
+    first = gateway.upload(TWO_CLASSES)
+    gateway.upload(TWO_CLASSES)
+    answer = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES})
+    assert problem_of(answer, 507)["type"] == "/problems/quota-exceeded"
+    problem_of(gateway.client.put(f"/v1/datasets/{first['id']}/labels", json={"labels": {"c": "no"}}), 507)
+    problem_of(gateway.job(documents=TWO_CLASSES), 507)
+    gateway.client.delete(f"/v1/datasets/{first['id']}")
+    gateway.upload(TWO_CLASSES)
+
+
+def test_so_many_bytes_of_datasets_and_no_more(start: Start) -> None:
+    gateway = start(max_stored_bytes=4096)
+    answer = gateway.client.post("/v1/datasets", content=LINE * 1000, headers={"Content-Type": NDJSON})
+    problem_of(answer, 413)
+    assert gateway.kept() == []
+    gateway.client.post("/v1/datasets", content=LINE * 100, headers={"Content-Type": NDJSON}).raise_for_status()
+    answer = gateway.client.post("/v1/datasets", content=LINE * 100, headers={"Content-Type": NDJSON})
+    assert problem_of(answer, 507)["detail"].startswith("there may be no more than 4096 bytes")
+
+
+def test_files_that_datasets_share_are_counted_once(gateway: Gateway) -> None:
+    store = gateway.store
+    quota, datasets = Quota(store, 10, None), Datasets(store)
+    base = gateway.upload(TWO_CLASSES)["id"]
+    _, alone = quota.used()
+    datasets.relabel(base, {"c": "no"})
+    count, both = quota.used()
+    labels = datasets.get(base).files["labels"].bytes
+    assert (count, both) == (2, alone + labels)
+    datasets.delete(base)
+    quota.forget()
+    assert quota.used() == (1, alone)
+    with pytest.raises(QuotaExceeded):
+        Quota(store, 1, None).left()
+    assert Quota(store, 2, alone + 7).left() == 7
+
+
+def test_so_many_unfinished_jobs_by_everybody(start: Start) -> None:
+    gateway = start(max_jobs_per_key=2)
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    accepted = [gateway.job(dataset=dataset) for _ in range(2)]
+    assert [answer.headers["ratelimit"] for answer in accepted] == ['"jobs";r=1', '"jobs";r=0']
+    assert accepted[0].headers["ratelimit-policy"] == '"jobs";q=2;qu="concurrent-requests"'
+    refused = gateway.job(dataset=dataset)
+    assert problem_of(refused, 429)["type"] == "/problems/too-many"
+    assert (refused.headers["ratelimit"], refused.headers["retry-after"]) == ('"jobs";r=0;t=5', "5")
+    gateway.client.post(f"/v1/jobs/{accepted[0].json()['id']}/cancel").raise_for_status()
+    assert gateway.job(dataset=dataset).status_code == 202
+
+
+def test_a_job_that_is_asked_for_again_is_no_other_job(start: Start) -> None:
+    gateway = start(max_jobs_per_key=1)
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    body = {"model": "m", "algorithm": "svm", "dataset": dataset}
+    answers = [gateway.client.post("/v1/jobs", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert answers[0].json()["id"] == answers[1].json()["id"]
+
+
+def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
+    gateway = start(access="keys", keys_seconds=0.05, max_jobs_per_key=1, max_jobs=2)
+    keys = [ApiKeys(gateway.store).create(name, {Scope.TRAIN})[1] for name in ("a", "b", "c")]
+    heads = [{"X-API-Key": key} for key in keys]
+    until(lambda: gateway.client.get("/v1/jobs", headers=heads[2]).status_code == 200)
+    dataset = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}, headers=heads[0]).json()["id"]
+    body = {"model": "m", "algorithm": "svm", "dataset": dataset}
+    assert [gateway.client.post("/v1/jobs", json=body, headers=head).status_code for head in heads for _ in range(2)] == [
+        202,
+        429,
+        202,
+        429,
+        429,
+        429,
+    ]
+    assert [job.request.caller is not None for job in Jobs(gateway.store).unfinished()] == [True, True]
+
+
+def test_who_is_refused_is_told_the_bound_that_was_reached(start: Start) -> None:
+    gateway = start(max_jobs=1, max_jobs_per_key=5)
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    assert gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"jobs of everybody";q=1;qu="concurrent-requests"'
+    refused = gateway.job(dataset=dataset)
+    assert problem_of(refused, 429)["detail"].startswith("jobs of everybody: no more than 1 at a time")
+    assert (refused.headers["ratelimit-policy"], refused.headers["ratelimit"]) == (
+        '"jobs of everybody";q=1;qu="concurrent-requests"',
+        '"jobs of everybody";r=0;t=5',
+    )
+
+
+def test_an_accepted_job_is_told_though_the_store_is_gone(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, submit = gateway.upload(TWO_CLASSES)["id"], Jobs.submit
+
+    def last(self: Jobs, **fields: Any) -> tuple[Job, bool]:
+        made = submit(self, **fields)
+        monkeypatch.setattr(Jobs, "unfinished_ids", away)
+        monkeypatch.setattr(Jobs, "get", away)
+        return made
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(Jobs, "submit", last)
+    answer = gateway.job(dataset=dataset)
+    assert (answer.status_code, answer.headers["ratelimit"]) == (202, '"jobs";r=999')
+
+
+def test_whose_jobs_they_are_is_looked_up_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Jobs(gateway.store)
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    for _ in range(3):
+        gateway.job(dataset=dataset)
+    backlog = Backlog(jobs, 10, 3)
+    with pytest.raises(TooMany, match=r"^jobs: no more than 3 at a time"):
+        backlog.share(None).check()
+    monkeypatch.setattr(Jobs, "get", lambda self, id: pytest.fail("looked up again"))
+    backlog.share("key-other").check()
+
+
+def test_so_many_uploads_at_a_time(start: Start) -> None:
+    gateway = start(max_uploads=1)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly() -> Iterator[bytes]:
+        yield LINE
+        begun.set()
+        go_on.wait(HANG)
+        yield LINE
+
+    def upload() -> None:
+        answers.append(gateway.client.post("/v1/datasets", content=slowly(), headers={"Content-Type": NDJSON}))
+
+    answers: list[httpx.Response] = []
+    thread = threading.Thread(target=upload)
+    thread.start()
+    assert begun.wait(HANG)
+    with httpx.Client(base_url=gateway.client.base_url, verify=False, timeout=HANG) as other:
+        until(lambda: other.post("/v1/datasets", json={"documents": TWO_CLASSES}).status_code == 429)
+        refused = other.post("/v1/datasets", json={"documents": TWO_CLASSES})
+        assert refused.headers["ratelimit-policy"] == '"uploads";q=1;qu="concurrent-requests"'
+        assert refused.headers["retry-after"] == "1"
+    go_on.set()
+    thread.join()
+    assert answers[0].status_code == 201
+    gateway.upload(TWO_CLASSES)
+
+
+def test_so_many_bytes_of_bodies_in_memory_at_a_time(start: Start) -> None:
+    gateway = start(max_held_bytes=10_000)
+    large = {"labels": {f"d{n}": "x" for n in range(2000)}}
+    refused = gateway.client.put("/v1/datasets/ds-x/labels", json=large)
+    assert problem_of(refused, 429)["detail"].startswith("bodies in memory: no more than 10000")
+    problem_of(gateway.client.put("/v1/datasets/ds-x/labels", json={"labels": {}}), 404)
+
+
+def test_what_a_body_unpacks_to_counts_too(start: Start) -> None:
+    gateway = start(max_held_bytes=100_000)
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    labels = gzip.compress(json.dumps({"labels": {"d": "x" * 200_000}}).encode())
+    documents = gzip.compress(b'{"documents": [' + b'{"indices":[0]},' * 10_000 + b'{"indices":[0]}]}')
+    assert len(labels) + len(documents) < 10_000
+    publish(gateway.store)
+    for answer in (
+        gateway.client.put("/v1/datasets/ds-x/labels", content=labels, headers=packed),
+        gateway.client.post("/v1/models/news/predict", content=documents, headers=packed),
+    ):
+        assert problem_of(answer, 429)["detail"].startswith("bodies in memory: no more than 100000")
+    assert "halfmoon_body_bytes 0.0" in gateway.client.get("/metrics").text
+    small = gzip.compress(b'{"documents": [{"indices":[0]}]}')
+    assert gateway.client.post("/v1/models/news/predict", content=small, headers=packed).status_code == 200
+
+
+def test_packed_json_is_never_unpacked_on_the_event_loop(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, feed = [], Gunzip.feed
+
+    def noted(self: Gunzip, data: bytes) -> Iterator[bytes]:
+        threads.append(threading.current_thread().name)
+        return feed(self, data)
+
+    monkeypatch.setattr(Gunzip, "feed", noted)
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    problem_of(gateway.client.put("/v1/datasets/ds-x/labels", content=gzip.compress(b'{"labels": {}}'), headers=packed), 404)
+    assert [name.partition("_")[0] for name in threads] == ["parse"]
+
+
+def test_a_place_is_given_back() -> None:
+    room = Room("things", "requests", 10)
+    with room.place() as place:
+        place.grow(7)
+        with pytest.raises(TooMany):
+            place.grow(4)
+        assert room.used == 7
+    assert room.used == 0
+    with room.place() as one, room.place() as other:
+        one.grow(4)
+        other.grow(6)
+        assert room.used == 10

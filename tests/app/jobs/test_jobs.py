@@ -1,0 +1,295 @@
+"""Jobs over HTTP: taking them in, refusing them, following and cancelling them, and what they leave."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis.connection import AbstractConnection
+
+from core.options.linear import TsvmOptions
+from core.registry import OFFERED, Algorithm
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
+from tests.waiting import HANG, until
+from tests.workers.conftest import Valkey
+from workers.contract import File, JobState, Outcome, Progress
+from workers.queue.connect import connect
+from workers.queue.queue import Queue
+from workers.queue.redis_state import Live
+from workers.repositories.jobs import Jobs
+from workers.store.folder import FolderStore
+
+
+def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue) -> None:
+    options = {"lambda": 0.01, "lambda_u": 2, "positive_fraction": 0.25}
+    answer = gateway.job(dataset=dataset, algorithm="tsvm", options=options, seed=7)
+    assert answer.status_code == 202
+    job = answer.json()
+    assert answer.headers["location"] == f"/v1/jobs/{job['id']}"
+    assert (job["state"], job["algorithm"], job["dataset"], job["seed"]) == ("queued", "tsvm", dataset, 7)
+    assert job["options"] == TsvmOptions.parse(options).model_dump(by_alias=True), "what was left out is told, so that it outlasts the defaults"
+    assert job["options"].items() > options.items()
+    assert (job["model"], job["model_name"], job["error"], job["finished_at"]) == (None, "news", None, None)
+    assert job["progress"] == {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None}
+    assert job["id"] in queue.waiting()
+    assert gateway.client.get(f"/v1/jobs/{job['id']}").json() == job
+
+
+def test_documents_in_the_job(gateway: Gateway, queue: Queue) -> None:
+    job = gateway.job(documents=TWO_CLASSES).json()
+    assert gateway.client.get(f"/v1/datasets/{job['dataset']}").json()["n_documents"] == 3
+    assert job["id"] in queue.waiting()
+
+
+@pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da", "cuts3vm", "ramp_svm", "cccp_tsvm"])
+def test_a_start_that_is_of_use_is_accepted(gateway: Gateway, dataset: str, algorithm: str) -> None:
+    publish(gateway.store)
+    answer = gateway.job(dataset=dataset, algorithm=algorithm, start_from="news")
+    assert answer.status_code == 202
+    assert answer.json()["start_from"] == {"name": "news", "version": 1}
+
+
+def test_without_an_algorithm_it_is_chosen(gateway: Gateway, dataset: str) -> None:
+    answer = gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news"})
+    assert answer.status_code == 202
+    assert answer.json()["algorithm"] == "auto"
+    assert answer.json()["options"]["positive_fraction"] == "estimate"
+    assert answer.json()["report"] is None
+
+
+def test_idempotency(gateway: Gateway, dataset: str, queue: Queue) -> None:
+    headers = {"idempotency-key": "k1"}
+    body = {"dataset": dataset, "model": "news", "algorithm": "svm", "options": {"lambda": 0.5, "tolerance": 0.1}}
+    first = gateway.client.post("/v1/jobs", json=body, headers=headers).json()
+    reordered = json.dumps(dict(reversed(body.items())) | {"options": {"tolerance": 0.1, "lambda": 0.5}}, indent=2)
+    again = gateway.client.post("/v1/jobs", content=reordered, headers=headers | {"content-type": "application/json"})
+    assert again.status_code == 202
+    assert again.json()["id"] == first["id"]
+    assert queue.depth() == 1
+    problem = problem_of(gateway.client.post("/v1/jobs", json=body | {"seed": 1}, headers=headers), 422)
+    assert problem["type"] == "/problems/idempotency-conflict"
+    assert len(gateway.client.get("/v1/jobs").json()["jobs"]) == 1
+
+
+def test_a_replay_gives_the_same_job_when_its_dataset_is_gone_and_redis_too(start: Start, tmp_path: Path) -> None:
+    gateway = start()
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    body, headers = {"dataset": dataset, "model": "news", "algorithm": "svm"}, {"idempotency-key": "k"}
+    first = gateway.client.post("/v1/jobs", json=body, headers=headers).json()
+    gateway.client.post(f"/v1/jobs/{first['id']}/cancel")
+    assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
+    for client in (gateway.client, start(redis_url=f"unix://{tmp_path}/nowhere.sock").client):
+        again = client.post("/v1/jobs", json=body, headers=headers)
+        assert again.status_code == 202, again.text
+        assert again.json()["id"] == first["id"]
+    assert gateway.client.get("/v1/datasets").json()["datasets"] == []
+
+
+@pytest.mark.parametrize("algorithm", OFFERED.values(), ids=list(OFFERED))
+def test_options_as_they_are_stored_are_taken_again(algorithm: Algorithm) -> None:
+    options = algorithm.options.parse({"lambda": 0.25} if "lambda_" in algorithm.options.model_fields else {})
+    stored = json.loads(json.dumps(options.model_dump(mode="json", by_alias=True)))
+    assert algorithm.options.parse(stored) == options
+
+
+def test_idempotency_of_documents_keeps_one_dataset(gateway: Gateway) -> None:
+    body = {"documents": TWO_CLASSES, "model": "news", "algorithm": "svm"}
+    jobs = [gateway.client.post("/v1/jobs", json=body, headers={"idempotency-key": "k"}).json() for _ in range(2)]
+    assert jobs[0] == jobs[1]
+    assert len(gateway.client.get("/v1/datasets").json()["datasets"]) == 1
+
+
+def test_listing_by_state_and_model(gateway: Gateway, dataset: str) -> None:
+    ids = [gateway.job(dataset=dataset, model=model).json()["id"] for model in ("a", "b", "a")]
+    gateway.client.post(f"/v1/jobs/{ids[0]}/cancel")
+
+    def listed(**query: Any) -> list[str]:
+        return [job["id"] for job in gateway.client.get("/v1/jobs", params=query).json()["jobs"]]
+
+    assert listed() == ids[::-1]
+    assert listed(model="a") == [ids[2], ids[0]]
+    assert listed(state="queued") == [ids[2], ids[1]]
+    assert listed(state="cancelled", model="a") == [ids[0]]
+    page = gateway.client.get("/v1/jobs", params={"limit": 2}).json()
+    assert listed(limit=2, cursor=page["next_cursor"]) == [ids[0]]
+    problem_of(gateway.client.get("/v1/jobs", params={"state": "asleep"}), 422)
+    problem_of(gateway.client.get("/v1/jobs", params={"limit": 0}), 422)
+
+
+def test_a_job_is_cancelled_once(gateway: Gateway, dataset: str) -> None:
+    id = gateway.job(dataset=dataset).json()["id"]
+    cancelled = gateway.client.post(f"/v1/jobs/{id}/cancel")
+    assert (cancelled.status_code, cancelled.json()["state"]) == (202, "cancelled")
+    before = gateway.kept()
+    problem = problem_of(gateway.client.post(f"/v1/jobs/{id}/cancel"), 409)
+    assert problem["type"] == "/problems/conflict"
+    assert "cancelled" in problem["detail"]
+    assert gateway.kept() == before
+
+
+def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, live: Live) -> None:
+    id = gateway.job(dataset=dataset).json()["id"]
+    Jobs(gateway.store).begin(id, "worker")
+    live.lease(id, 1, HANG)
+    live.publish_progress(id, Progress(fraction=0.5, phase="mfn", iteration=3, objective=0.25))
+    assert gateway.client.get(f"/v1/jobs/{id}").json()["progress"] == {"fraction": 0.5, "phase": "mfn", "iteration": 3, "objective": 0.25}
+    assert gateway.client.post(f"/v1/jobs/{id}/cancel").json()["state"] == "cancelling"
+    assert live.cancel_requested(id)
+    problem_of(gateway.client.post(f"/v1/jobs/{id}/cancel"), 409)
+
+
+def test_a_finished_job_stays_finished(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    problem = problem_of(gateway.client.post(f"/v1/jobs/{version.job}/cancel"), 409)
+    assert "succeeded" in problem["detail"]
+
+
+def test_what_a_success_leaves(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    job = gateway.client.get(f"/v1/jobs/{version.job}").json()
+    assert (job["state"], job["model"], job["status"], job["warnings"]) == ("succeeded", {"name": "news", "version": 1}, "converged", ["hm"])
+    assert job["progress"]["fraction"] == 1.0
+    labels = gateway.client.get(f"/v1/jobs/{version.job}/labels")
+    assert labels.headers["content-type"] == "application/x-ndjson"
+    assert [json.loads(line) for line in labels.text.splitlines()] == [{"id": "c", "label": "yes", "score": 1.0, "probability": None}]
+    trace = gateway.client.get(f"/v1/jobs/{version.job}/trace").json()
+    assert [point["stage_objective"] for point in trace["points"]] == [0.5]
+
+
+def test_labels_and_trace_before_the_end(gateway: Gateway, dataset: str, live: Live) -> None:
+    id = gateway.job(dataset=dataset).json()["id"]
+    assert gateway.client.get(f"/v1/jobs/{id}/trace").json() == {"job": id, "points": []}
+    problem_of(gateway.client.get(f"/v1/jobs/{id}/labels"), 409)
+    point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 0.1, "seconds": 0.1}
+    live.publish_progress(id, Progress(), [point])
+    assert gateway.client.get(f"/v1/jobs/{id}/trace").json()["points"] == [point]
+
+
+def test_a_finished_job_is_deleted_and_its_model_stays(gateway: Gateway, dataset: str) -> None:
+    version = publish(gateway.store)
+    running = gateway.job(dataset=dataset).json()["id"]
+    problem = problem_of(gateway.client.delete(f"/v1/jobs/{running}"), 409)
+    assert "queued" in problem["detail"]
+    assert gateway.client.delete(f"/v1/jobs/{version.job}").status_code == 204
+    for method, path in (("GET", ""), ("GET", "/labels"), ("GET", "/trace"), ("POST", "/cancel"), ("DELETE", "")):
+        problem_of(gateway.client.request(method, f"/v1/jobs/{version.job}{path}"), 404)
+    assert [job["id"] for job in gateway.client.get("/v1/jobs").json()["jobs"]] == [running]
+    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
+
+
+@pytest.mark.parametrize("kind", ["labels", "trace"])
+def test_a_file_that_goes_while_it_is_asked_for(gateway: Gateway, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    version = publish(gateway.store)
+    local = FolderStore.local
+
+    def gone(store: FolderStore, file: File) -> Path:
+        Jobs(gateway.store).delete(version.job)
+        return local(store, file)
+
+    monkeypatch.setattr(FolderStore, "local", gone)
+    problem_of(gateway.client.get(f"/v1/jobs/{version.job}/{kind}"), 404)
+
+
+@pytest.mark.parametrize("path", ["", "/cancel", "/events", "/trace", "/labels"])
+@pytest.mark.parametrize("id", ["job-nothing", "job-" + "0" * 24])
+def test_unknown_jobs(gateway: Gateway, path: str, id: str) -> None:
+    method = "POST" if path == "/cancel" else "GET"
+    problem_of(gateway.client.request(method, f"/v1/jobs/{id}{path}"), 404)
+
+
+def events(answer: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
+    name = ""
+    for line in answer.iter_lines():
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def test_events_follow_a_job_to_its_end(start: Start, live: Live) -> None:
+    gateway = start(events_seconds=0.02)
+    id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    jobs = Jobs(gateway.store)
+    with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        stream = events(answer)
+        assert next(stream) == ("progress", {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None})
+        name, job = next(stream)
+        assert (name, job["state"]) == ("state", "queued")
+        live.lease(id, 1, HANG)
+        jobs.begin(id, "worker")
+        name, job = next(stream)
+        assert (name, job["state"], job["attempt"]) == ("state", "running", 1)
+        live.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=2, objective=0.3))
+        assert next(stream) == ("progress", {"fraction": 0.4, "phase": "mfn", "iteration": 2, "objective": 0.3})
+        jobs.finish(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+        assert [job["state"] for name, job in stream if name == "state"] == ["cancelled"]
+
+
+def test_events_of_a_finished_job_end_at_once(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    with gateway.client.stream("GET", f"/v1/jobs/{version.job}/events") as answer:
+        assert [name for name, _ in events(answer)] == ["progress", "state"]
+
+
+def test_without_redis(start: Start, tmp_path: Any) -> None:
+    gateway = start(redis_url=f"unix://{tmp_path}/nowhere.sock")
+    made = gateway.upload(TWO_CLASSES)
+    version = publish(gateway.store, dataset=made["id"])
+    before = gateway.kept()
+    for source in ({"dataset": made["id"]}, {"documents": TWO_CLASSES}):
+        answer = gateway.job(**source)
+        assert problem_of(answer, 503)["type"] == "/problems/unavailable"
+        assert answer.headers["retry-after"] == "1"
+        assert gateway.kept() == before
+    assert gateway.client.get(f"/v1/jobs/{version.job}").json()["state"] == "succeeded"
+    assert gateway.client.get("/v1/jobs").status_code == 200
+    running, _ = Jobs(gateway.store).submit(
+        dataset=made["id"], model="news", algorithm="svm", options={}, seed=0, idempotency_key=None, fingerprint=""
+    )
+    assert gateway.client.get(f"/v1/jobs/{running.request.id}/trace").json() == {"job": running.request.id, "points": []}
+    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]}).json()["labels"] == ["yes"]
+    assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "Redis cannot be written"
+    assert gateway.client.get("/v1/health/live").status_code == 200
+    assert "halfmoon_redis_up 0.0" in gateway.client.get("/metrics").text
+
+
+def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[str] = []
+    connect = AbstractConnection.connect
+
+    def counted(self: AbstractConnection) -> None:
+        waits.append(threading.current_thread().name)
+        connect(self)  # type: ignore[no-untyped-call]
+
+    def waited() -> int:
+        """How often requests have waited for Redis, which ends its connection each time."""
+        return sum(name not in ("reconcile", "tidy") for name in waits)
+
+    monkeypatch.setattr(AbstractConnection, "connect", counted)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        gateway = start(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_seconds=0.1)
+        jobs, dataset = Jobs(gateway.store), gateway.upload(TWO_CLASSES)["id"]
+        for _ in range(8):
+            job, _ = jobs.submit(dataset=dataset, model="news", algorithm="svm", options={}, seed=0)
+            assert jobs.begin(job.request.id, "w") is not None
+        before = waited()
+        listed = gateway.client.get("/v1/jobs").json()["jobs"]
+        assert [job["state"] for job in listed] == ["running"] * 8
+        assert waited() - before == 1
+        problem_of(gateway.job(dataset=dataset), 503)
+        assert waited() - before == 2
+
+
+def test_a_lost_queue_is_filled_again(start: Start, valkey: Valkey, queue: Queue) -> None:
+    gateway = start(reconcile_seconds=0.05, lease_seconds=0.2)
+    id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    with connect(valkey.url, HANG) as redis:
+        redis.flushall()
+    assert id not in queue.waiting()
+    until(lambda: id in queue.waiting())

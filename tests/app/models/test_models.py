@@ -1,0 +1,233 @@
+"""Models, aliases and predictions over HTTP."""
+
+import gzip
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from tests.app.codecs.encodings import ENCODERS, npz
+from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+
+DOCUMENTS = [{"indices": [0], "values": [2.0]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
+
+
+def predict(gateway: Gateway, path: str = "news/predict", documents: Any = DOCUMENTS) -> dict[str, Any]:
+    answer = gateway.client.post(f"/v1/models/{path}", json={"documents": documents})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_prediction_of_two_classes(gateway: Gateway) -> None:
+    publish(gateway.store)
+    assert predict(gateway) == {
+        "model": "news",
+        "version": 1,
+        "classes": ["no", "yes"],
+        "labels": ["no", "yes"],
+        "scores": [[-2.0], [0.5]],
+        "probabilities": None,
+        "warnings": [],
+    }
+
+
+def test_a_prediction_of_three_classes(gateway: Gateway) -> None:
+    publish(gateway.store, classes=("a", "b", "c"))
+    found = predict(gateway)
+    assert found["labels"] == ["a", "c"]
+    assert found["scores"] == [[2.0, 0.0, 0.0], [0.0, 0.5, 9.0]]
+
+
+@pytest.mark.parametrize("media_type", ENCODERS)
+@pytest.mark.parametrize("repeats", [1, 20_000])
+def test_every_format_predicts_alike(gateway: Gateway, media_type: str, repeats: int) -> None:
+    publish(gateway.store)
+    body = ENCODERS[media_type](DOCUMENTS * repeats)
+    for encoding, content in (("identity", body), ("gzip", gzip.compress(body, 1))):
+        headers = {"content-type": media_type, "content-encoding": encoding}
+        answer = gateway.client.post("/v1/models/news/predict", content=content, headers=headers)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["labels"] == ["no", "yes"] * repeats
+        assert answer.json()["scores"] == [[-2.0], [0.5]] * repeats
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("repeats", [1, 20_000])
+def test_dense_documents_are_predicted_alike(gateway: Gateway, order: Literal["C", "F"], repeats: int) -> None:
+    """Of more features than the model has, too."""
+    publish(gateway.store)
+    matrix = np.zeros((len(DOCUMENTS) * repeats, 5), np.float32, order)
+    matrix[::2, 0] = 2
+    matrix[1::2, [1, 2]] = 0.5, 9
+    matrix[0, 4] = 7
+    answer = gateway.client.post("/v1/models/news/predict", content=npz({"X": matrix}), headers={"content-type": "application/x-npz"})
+    assert answer.json()["scores"] == [[-2.0], [0.5]] * repeats
+    values = np.count_nonzero(matrix)
+    assert answer.json()["warnings"] == [f"1 of {values} values are of features that the model never saw; they count as zero"]
+
+
+def test_documents_out_of_order_and_empty(gateway: Gateway) -> None:
+    publish(gateway.store, bias=0.25)
+    assert predict(gateway, documents=[{"indices": [1, 0], "values": [3, 1]}, {"indices": []}])["scores"] == [[2.25], [0.25]]
+
+
+def test_features_never_seen_are_told(gateway: Gateway) -> None:
+    publish(gateway.store)
+    found = predict(gateway, documents=[{"indices": [0, 5, 2**31 - 1]}])
+    assert found["scores"] == [[-1.0]]
+    assert found["warnings"] == ["2 of 3 values are of features that the model never saw; they count as zero"]
+
+
+def test_faults_of_a_prediction_name_the_document(gateway: Gateway) -> None:
+    publish(gateway.store)
+    documents = [{"indices": [1]}, {"id": "twice", "indices": [3, 3]}]
+    problem = problem_of(gateway.client.post("/v1/models/news/predict", json={"documents": documents}), 422)
+    assert (problem["errors"][0]["document"], problem["errors"][0]["field"]) == ("twice", "indices")
+
+
+def test_a_new_version_and_a_moved_alias_count_at_once(start: Start) -> None:
+    gateway, other = start(), start()
+    publish(gateway.store)
+    assert predict(gateway)["version"] == predict(other)["version"] == 1
+    publish(gateway.store, bias=5.0)
+    assert predict(gateway)["version"] == predict(other)["version"] == 2
+    assert predict(gateway, "news/versions/1/predict")["labels"] == ["no", "yes"]
+    for version, labels in ((1, ["no", "yes"]), (2, ["yes", "yes"])):
+        answer = gateway.client.put("/v1/models/news/aliases/live", json={"version": version})
+        assert (answer.status_code, answer.json()) == (200, {"name": "news", "alias": "live", "version": version})
+        for door in (gateway, other):
+            assert predict(door, "news@live/predict")["labels"] == labels
+
+
+def test_the_cache_stays_within_its_bytes(start: Start) -> None:
+    gateway = start(model_cache_bytes=1)
+    for name in ("a", "b", "c"):
+        publish(gateway.store, name)
+    for _ in range(2):
+        for name in ("a", "b", "c"):
+            assert predict(gateway, f"{name}/predict")["model"] == name
+    cached = [line for line in gateway.client.get("/metrics").text.splitlines() if line.startswith("halfmoon_model_cache_bytes ")]
+    assert 0 < float(cached[0].split()[1]) < 300
+
+
+def test_listing_and_showing(gateway: Gateway) -> None:
+    for name in ("b", "a", "a"):
+        publish(gateway.store, name)
+    gateway.client.put("/v1/models/a/aliases/live", json={"version": 1})
+    page = gateway.client.get("/v1/models", params={"limit": 1}).json()
+    assert page["models"] == [{"name": "a", "newest": 2, "aliases": {"live": 1}}]
+    assert gateway.client.get("/v1/models", params={"cursor": page["next_cursor"]}).json() == {
+        "models": [{"name": "b", "newest": 1, "aliases": {}}],
+        "next_cursor": None,
+    }
+    shown = gateway.client.get("/v1/models/a").json()
+    assert [version["version"] for version in shown["versions"]] == [1, 2]
+    assert shown["aliases"] == {"live": 1}
+    assert gateway.client.get("/v1/models/a/versions/2").json() == shown["versions"][1]
+    assert shown["versions"][0]["classes"] == ["no", "yes"]
+
+
+def test_deleting(gateway: Gateway) -> None:
+    for _ in range(2):
+        publish(gateway.store)
+    gateway.client.put("/v1/models/news/aliases/live", json={"version": 2})
+    before = gateway.kept()
+    problem_of(gateway.client.delete("/v1/models/news/versions/2"), 409)
+    assert gateway.kept() == before
+    assert predict(gateway, "news/versions/2/predict")["version"] == 2
+    assert gateway.client.delete("/v1/models/news/aliases/live").status_code == 204
+    problem_of(gateway.client.post("/v1/models/news@live/predict", json={"documents": DOCUMENTS}), 404)
+    assert gateway.client.delete("/v1/models/news/versions/2").status_code == 204
+    problem_of(gateway.client.post("/v1/models/news/versions/2/predict", json={"documents": DOCUMENTS}), 404)
+    assert predict(gateway)["version"] == 1
+    assert gateway.client.delete("/v1/models/news").status_code == 204
+    problem_of(gateway.client.get("/v1/models/news"), 404)
+    assert publish(gateway.store).number == 3
+
+
+@pytest.mark.parametrize(
+    "path", ["nobody", "a%2Fb", "..%2F..%2Fetc", "news@nobody", "news@", "@live", "news@a@b", "news/versions/7", "news/versions/0", "news/versions/x"]
+)
+def test_models_that_are_not_there(gateway: Gateway, path: str) -> None:
+    publish(gateway.store)
+    problem_of(gateway.client.post(f"/v1/models/{path}/predict", json={"documents": DOCUMENTS}), 404)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("news/aliases/live", {"version": 9}, 404),
+        ("nobody/aliases/live", {"version": 1}, 404),
+        ("news/aliases/-live", {"version": 1}, 422),
+        ("news/aliases/a%2Fb", {"version": 1}, 404),
+        ("news/aliases/live", {"version": "1"}, 422),
+        ("news/aliases/live", {"version": 0}, 422),
+        ("news/aliases/live", {}, 422),
+    ],
+)
+def test_aliases_that_are_refused(gateway: Gateway, path: str, body: dict[str, Any], status: int) -> None:
+    publish(gateway.store)
+    before = gateway.kept()
+    problem_of(gateway.client.put(f"/v1/models/{path}", json=body), status)
+    assert gateway.kept() == before
+
+
+LIGHT = """
+import asyncio, json, sys
+import httpx
+from app.main import create_app
+from app.settings import GatewaySettings
+
+async def main():
+    app = create_app(GatewaySettings(store_url=sys.argv[1], redis_url=sys.argv[2]))
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        answer = await client.post("/v1/models/news/predict", json={"documents": [{"indices": [1]}]})
+        assert answer.json()["labels"] == ["yes"], answer.text
+    print(json.dumps([name for name in ("numba", "sklearn", "scipy", "core.train") if name in sys.modules]))
+
+asyncio.run(main())
+"""
+
+
+def test_a_gateway_that_predicts_has_not_loaded_what_trains(gateway: Gateway, tmp_path: Path) -> None:
+    publish(gateway.store)
+    command = [sys.executable, "-c", LIGHT, f"file://{gateway.root}", f"unix://{tmp_path}/nowhere.sock"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
+    assert json.loads(done.stdout) == []
+
+
+def test_npz_of_a_prediction_with_more_features_than_the_model(gateway: Gateway) -> None:
+    publish(gateway.store)
+    arrays = {"indptr": np.array([0, 2]), "indices": np.array([1, 1000]), "data": np.array([1.5, 1.0]), "shape": np.array([1, 5000])}
+    answer = gateway.client.post("/v1/models/news/predict", content=npz(arrays), headers={"content-type": "application/x-npz"})
+    assert math.isclose(answer.json()["scores"][0][0], 1.5)
+    assert len(answer.json()["warnings"]) == 1
+
+
+def test_ids_used_twice_do_not_matter_to_a_prediction(gateway: Gateway) -> None:
+    publish(gateway.store)
+    body = b'{"id": "x", "indices": [0]}\n{"id": "x", "indices": [1]}\n'
+    answer = gateway.client.post("/v1/models/news/predict", content=body, headers={"content-type": NDJSON})
+    assert answer.json()["labels"] == ["no", "yes"]
+
+
+@pytest.mark.parametrize("number", ["x", "0", "-1", "1.0", "7", "+1", "9" * 30, "9" * 5000, "0" * 5000 + "1", "2147483648", "\u0661"])
+def test_a_version_that_is_not_there_is_not_found_by_any_call(gateway: Gateway, number: str) -> None:
+    publish(gateway.store)
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/predict")):
+        answer = gateway.client.request(method, f"/v1/models/news/versions/{number}{path}", json={"documents": DOCUMENTS} if path else None)
+        assert problem_of(answer, 404)["type"] == "/problems/not-found"
+
+
+def test_a_version_that_a_job_starts_from_is_in_use(gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    answer = gateway.job(dataset=version.dataset, start_from="news")
+    assert answer.status_code == 202
+    for path in ("/v1/models/news/versions/1", "/v1/models/news"):
+        assert answer.json()["id"] in problem_of(gateway.client.delete(path), 409)["detail"]

@@ -1,0 +1,108 @@
+"""What the event loop does itself, where everybody else waits meanwhile, and what it leaves to a thread."""
+
+import gzip
+import io
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.predictions.predicting import is_little
+from core.documents.rows import SparseRows
+from core.kernels.function import Kernel
+from core.models.kernel import KernelModel
+from core.models.linear import LinearModel
+from tests.app.conftest import Gateway, Start, problem_of, publish
+
+PREDICT, INFER = "/v1/models/news/predict", "/v2/models/news/infer"
+SVMLIGHT, NPZ = "text/x-svmlight", "application/x-npz"
+
+
+def zipped(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def kernel_model(n_support: int) -> KernelModel:
+    support = SparseRows(np.arange(n_support + 1), np.zeros(n_support, np.uint32), np.ones(n_support, np.float32), 1)
+    return KernelModel(["a", "b"], 1, np.zeros(1, np.uint32), support, np.ones((n_support, 1)), np.zeros(1), Kernel("rbf", 1.0))
+
+
+@pytest.fixture
+def scored(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The threads in which documents were scored."""
+    publish(gateway.store)
+    found, score = [], LinearModel.scores_and_unseen
+
+    def noted(self: LinearModel, rows: SparseRows) -> Any:
+        found.append(threading.current_thread().name)
+        return score(self, rows)
+
+    monkeypatch.setattr(LinearModel, "scores_and_unseen", noted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "encoding", "aside"),
+    [
+        (b"0 1:1\n" * 10, SVMLIGHT, "identity", False),
+        (b"0 1:1\n" * 8000, SVMLIGHT, "identity", True),
+        (b"0\n" * 10_000, SVMLIGHT, "identity", True),
+        (gzip.compress(b"0 1:1\n"), SVMLIGHT, "gzip", True),
+        (zipped(X=np.zeros((100_000, 1), np.int8)), NPZ, "identity", True),
+    ],
+    ids=["few", "many", "empty", "gzip", "npz"],
+)
+def test_what_is_much_work_is_not_done_on_the_event_loop(
+    gateway: Gateway, scored: list[str], body: bytes, media_type: str, encoding: str, aside: bool
+) -> None:
+    assert len(body) < 64 << 10
+    headers = {"Content-Type": media_type, "Content-Encoding": encoding} if encoding != "identity" else {"Content-Type": media_type}
+    assert gateway.client.post(PREDICT, content=body, headers=headers).status_code == 200
+    assert {name.startswith("predict") for name in scored} == {aside}
+
+
+def test_nor_are_many_documents_in_tensors(gateway: Gateway, scored: list[str]) -> None:
+    for n_rows, aside in ((10, False), (20_000, True)):
+        scored.clear()
+        lengths = {"indptr": n_rows + 1, "indices": 0, "data": 0}
+        inputs = [{"name": name, "datatype": "INT64", "shape": [length], "data": [0] * length} for name, length in lengths.items()]
+        assert gateway.client.post(INFER, json={"inputs": inputs}).status_code == 200
+        assert {name.startswith("predict") for name in scored} == {aside}
+
+
+def test_what_a_kernel_model_keeps_counts() -> None:
+    assert is_little(kernel_model(10), 500)
+    assert is_little(kernel_model(10_000), 10)
+    assert not is_little(kernel_model(10_000), 500)
+
+
+def test_documents_without_a_single_feature_are_refused(gateway: Gateway) -> None:
+    publish(gateway.store)
+    body = zipped(X=np.zeros((400_000, 0)))
+    for path in (PREDICT, "/v1/datasets"):
+        answer = gateway.client.post(path, content=body, headers={"Content-Type": NPZ})
+        assert problem_of(answer, 422)["detail"] == "X: has 400000 documents without a single feature"
+    empty = {"name": "X", "datatype": "FP32", "shape": [60_000, 0], "data": []}
+    answer = gateway.client.post(INFER, json={"inputs": [empty]})
+    assert (answer.status_code, answer.json()) == (400, {"error": "X: has 60000 documents without a single feature"})
+
+
+def test_an_output_is_given_once(gateway: Gateway) -> None:
+    publish(gateway.store)
+    inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 1], "data": [1]}]
+    answer = gateway.client.post(INFER, json={"inputs": inputs, "outputs": [{"name": "scores"}, {"name": "labels"}, {"name": "scores"}]})
+    assert (answer.status_code, answer.json()) == (400, {"error": "outputs: each may be named once"})
+
+
+def test_so_many_documents_in_one_prediction(start: Start) -> None:
+    gateway = start(max_predicted_documents=3)
+    publish(gateway.store)
+    for n_rows, status in ((3, 200), (4, 413)):
+        for body, media_type in ((b"0 1:1\n" * n_rows, SVMLIGHT), (zipped(X=np.ones((n_rows, 1))), NPZ)):
+            assert gateway.client.post(PREDICT, content=body, headers={"Content-Type": media_type}).status_code == status
+        inputs = [{"name": "X", "datatype": "FP32", "shape": [n_rows, 1], "data": [1] * n_rows}]
+        assert gateway.client.post(INFER, json={"inputs": inputs}).status_code == status
+    assert gateway.client.post("/v1/datasets", content=b"0 1:1\n" * 4, headers={"Content-Type": SVMLIGHT}).status_code == 201

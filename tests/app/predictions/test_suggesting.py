@@ -1,0 +1,221 @@
+"""Which documents to label next, over HTTP."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.predictions import suggesting
+from core.evaluation import active_learning as querying
+from core.models.linear import LinearModel
+from core.models.model import Model
+from core.validation.calibration import Calibration
+from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+
+# the scores of these by the model of ``publish`` are the differences of their second and first value
+UNLABELED = {"far": [0.0, 3.0], "near": [0.5, 0.6], "even": [1.0, 1.0], "no": [2.0, 0.0], "twin": [1.0, 1.1]}
+
+
+def upload(gateway: Gateway, given: dict[str, list[float]] = UNLABELED, labeled: int = 2) -> str:
+    lines: list[dict[str, Any]] = [{"id": f"known{k}", "indices": [k % 2], "label": ("no", "yes")[k % 2]} for k in range(labeled)]
+    lines += [{"id": id, "indices": list(range(len(values))), "values": values} for id, values in given.items()]
+    body = "\n".join(map(json.dumps, lines))
+    answer = gateway.client.post("/v1/datasets", content=body, headers={"content-type": NDJSON})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def suggest(gateway: Gateway, path: str = "news/suggest", **body: Any) -> dict[str, Any]:
+    answer = gateway.client.post(f"/v1/models/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def ids(found: dict[str, Any]) -> list[str]:
+    return [each["id"] for each in found["suggestions"]]
+
+
+def test_the_least_sure_come_first(gateway: Gateway) -> None:
+    publish(gateway.store)
+    dataset = upload(gateway)
+    found = suggest(gateway, dataset=dataset, n=3, strategy="uncertain")
+    assert {name: found[name] for name in ("model", "version", "dataset", "strategy", "n_unlabeled", "margin_of", "warnings")} == {
+        "model": "news",
+        "version": 1,
+        "dataset": dataset,
+        "strategy": "uncertain",
+        "n_unlabeled": 5,
+        "margin_of": "scores",
+        "warnings": [],
+    }
+    assert ids(found) == ["even", "near", "twin"]
+    assert found["suggestions"][1] == {
+        "id": "near",
+        "label": "yes",
+        "score": pytest.approx(0.1),
+        "probability": None,
+        "rival": "no",
+        "margin": pytest.approx(0.1),
+    }
+
+
+def test_diverse_is_the_default_and_passes_over_what_is_much_alike(gateway: Gateway) -> None:
+    publish(gateway.store)
+    found = suggest(gateway, dataset=upload(gateway, {**UNLABELED, "other": [0.0, 0.0, 5.0]}), n=2)
+    assert found["strategy"] == "diverse"
+    assert "other" in ids(found)
+    assert len({"even", "near", "twin"} & set(ids(found))) == 1
+
+
+@pytest.mark.parametrize("strategy", ["diverse", "uncertain", "random"])
+def test_if_fewer_are_left_all_of_them_and_never_a_labeled_one(gateway: Gateway, strategy: str) -> None:
+    publish(gateway.store)
+    dataset = upload(gateway)
+    assert sorted(ids(suggest(gateway, dataset=dataset, n=1000, strategy=strategy))) == sorted(UNLABELED)
+    changed = gateway.client.put(f"/v1/datasets/{dataset}/labels", json={"labels": {"even": "yes", "far": "yes", "known0": None}}).json()["id"]
+    found = suggest(gateway, dataset=changed, n=1000, strategy=strategy)
+    assert sorted(ids(found)) == ["known0", "near", "no", "twin"]
+    assert found["n_unlabeled"] == 4
+
+
+def test_all_labeled(gateway: Gateway) -> None:
+    publish(gateway.store)
+    for strategy in ("diverse", "uncertain", "random"):
+        found = suggest(gateway, dataset=upload(gateway, {}), strategy=strategy)
+        assert (found["suggestions"], found["n_unlabeled"], found["warnings"]) == ([], 0, ["all documents of the dataset have labels"])
+
+
+def test_random_ones_depend_on_the_seed_alone(gateway: Gateway) -> None:
+    publish(gateway.store)
+    dataset = upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(200)})
+    first = suggest(gateway, dataset=dataset, n=20, strategy="random", seed=1)
+    assert first == suggest(gateway, dataset=dataset, n=20, strategy="random", seed=1)
+    second = suggest(gateway, dataset=dataset, n=20, strategy="random", seed=2)
+    assert 0 <= len(set(ids(first)) & set(ids(second))) < 20
+    assert len(set(ids(first))) == 20
+    for each in (*first["suggestions"], *second["suggestions"]):
+        assert each["score"] == pytest.approx(1.0 - float(each["id"][1:]))
+
+
+def test_probabilities_decide_where_they_are_known(gateway: Gateway) -> None:
+    """Of three classes, with odds that make another document the least sure than scores do."""
+    calibration = Calibration(np.ones(3), np.zeros(3), np.array([1.0, 1.0, np.e**2]))
+    publish(gateway.store, model=LinearModel(list("abc"), 3, np.arange(3, dtype=np.uint32), np.eye(3), np.zeros(3), calibration=calibration))
+    documents = {"scores": [5.0, 5.1, 0.0], "odds": [0.0, 3.0, 1.05], "sure": [9.0, 0.0, 0.0]}
+    dataset = upload(gateway, documents)
+    found = suggest(gateway, dataset=dataset, n=2, strategy="uncertain")
+    assert found["margin_of"] == "probabilities"
+    assert ids(found) == ["odds", "scores"]
+    values = np.exp([[0.0, 3.0, 3.05], [5.0, 5.1, 2.0]])
+    expected = np.sort(values / values.sum(axis=1, keepdims=True), axis=1)
+    for each, probabilities in zip(found["suggestions"], expected, strict=True):
+        assert each["margin"] == pytest.approx(probabilities[2] - probabilities[1], abs=1e-6)
+        assert each["probability"] in (pytest.approx(probabilities[2], abs=1e-6), pytest.approx(probabilities[1], abs=1e-6))
+    assert {found["suggestions"][0]["label"], found["suggestions"][0]["rival"]} == {"b", "c"}
+    predicted = gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [1, 2], "values": [3.0, 1.05]}]}).json()
+    assert found["suggestions"][0]["label"] == predicted["labels"][0]
+
+
+def strewn(n: int) -> tuple[dict[str, list[float]], Model]:
+    """Documents of five classes and a model of them."""
+    rng = np.random.default_rng(3)
+    dense = np.round(rng.standard_normal((n, 8)) * (rng.random((n, 8)) < 0.6), 3) + 0.001
+    model = LinearModel(list("abcde"), 8, np.arange(8, dtype=np.uint32), rng.standard_normal((8, 5)), rng.standard_normal(5))
+    return {f"d{k}": row.tolist() for k, row in enumerate(dense)}, model
+
+
+@pytest.mark.parametrize("n", [1, 7, 40, 200])
+def test_diverse_ones_are_the_representatives_of_the_least_sure(gateway: Gateway, n: int) -> None:
+    documents, model = strewn(300)
+    publish(gateway.store, model=model)
+    dataset = upload(gateway, documents)
+    pool = ids(suggest(gateway, dataset=dataset, n=3 * n, strategy="uncertain"))
+    scores = np.array(list(documents.values()), np.float32).astype(float) @ model.coefficients + model.intercepts  # type: ignore[attr-defined]
+    two = np.sort(scores, axis=1)[:, -2:]
+    assert pool == [f"d{k}" for k in np.argsort(two[:, 1] - two[:, 0], kind="stable")[: 3 * n]]
+    found = suggest(gateway, dataset=dataset, n=n)
+    assert len(set(ids(found))) == n
+    units = np.array([documents[id] for id in pool])
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    similar = np.maximum(units @ units.T, 0)
+    chosen = [pool.index(id) for id in ids(found)]
+    for count in range(min(n, 10)):
+        covered = similar[:, chosen[:count]].max(axis=1, initial=0.0)
+        gains = np.maximum(similar - covered[:, None], 0).sum(axis=0)
+        assert gains[chosen[count]] == pytest.approx(gains.max(), abs=1e-3)
+
+
+def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(querying, "MOST_NONZEROS", 5)
+    publish(gateway.store)
+    found = suggest(gateway, dataset=upload(gateway), n=3)
+    assert ids(found) == ["even", "near", "twin"]
+    assert found["warnings"] == ["the documents are too long to be compared with each other: these are the least sure ones"]
+    assert suggest(gateway, dataset=upload(gateway), n=1)["warnings"] == []
+
+
+def test_features_never_seen_are_told(gateway: Gateway) -> None:
+    publish(gateway.store)
+    found = suggest(gateway, dataset=upload(gateway, {"a": [1.0, 2.0, 3.0, 4.0, 5.0]}))
+    assert found["warnings"] == ["2 of 5 values are of features that the model never saw; they count as zero"]
+
+
+@pytest.mark.parametrize("path", ["news@live/suggest", "news/versions/1/suggest"])
+def test_versions_and_aliases(gateway: Gateway, path: str) -> None:
+    publish(gateway.store)
+    publish(gateway.store, bias=-3.0)
+    gateway.client.put("/v1/models/news/aliases/live", json={"version": 1})
+    dataset = upload(gateway)
+    assert ids(suggest(gateway, path, dataset=dataset, n=1, strategy="uncertain")) == ["even"]
+    assert ids(suggest(gateway, dataset=dataset, n=1, strategy="uncertain")) == ["far"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "dataset"),
+        ({"n": 0}, "n"),
+        ({"n": 1001}, "n"),
+        ({"strategy": "best"}, "strategy"),
+        ({"seed": -1}, "seed"),
+        ({"count": 3}, "count"),
+        ({"documents": []}, "documents"),
+    ],
+)
+def test_what_is_refused(gateway: Gateway, body: dict[str, Any], field: str) -> None:
+    publish(gateway.store)
+    answer = gateway.client.post("/v1/models/news/suggest", json={"dataset": upload(gateway)} | body if body else {})
+    assert problem_of(answer, 422)["errors"][0]["field"] == field
+
+
+@pytest.mark.parametrize("path", ["nobody", "news@nobody", "news/versions/9", "news/versions/x"])
+def test_what_is_not_there(gateway: Gateway, path: str) -> None:
+    publish(gateway.store)
+    problem_of(gateway.client.post(f"/v1/models/{path}/suggest", json={"dataset": upload(gateway)}), 404)
+    for dataset in ("ds-nothing", "../..", ""):
+        problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset}), 404)
+
+
+def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory while a dataset is looked through does not grow with it: no more documents are held than the pool has."""
+    held = []
+
+    class Watched(querying.LeastSure):
+        def add(self, positions: Any, margins: Any) -> None:
+            super().add(positions, margins)
+            held.append(len(self.positions))
+
+    monkeypatch.setattr(suggesting, "LeastSure", Watched)
+    publish(gateway.store)
+    suggest(gateway, dataset=upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(500)}), n=4)
+    assert max(held) == 12
+
+
+def test_a_misspelt_strategy_is_told_which_there_are(gateway: Gateway) -> None:
+    publish(gateway.store)
+    body = {"dataset": upload(gateway, {}), "strategy": "uncertian"}
+    fault = problem_of(gateway.client.post("/v1/models/news/suggest", json=body), 422)["errors"][0]
+    assert fault["field"] == "strategy"
+    assert fault["detail"] == "Invalid enum value 'uncertian'; it is one of diverse, random, uncertain"

@@ -1,0 +1,37 @@
+"""What a gateway does beside answering."""
+
+import threading
+
+from app.services.periodic import Rounds
+from tests.waiting import HANG
+from workers.errors import StoreUnavailable
+
+
+def test_what_fails_keeps_nothing_else_from_being_done() -> None:
+    called: list[str] = []
+    enough = threading.Event()
+
+    def away() -> None:
+        called.append("away")
+        raise StoreUnavailable("gone")
+
+    def broken() -> None:
+        called.append("broken")
+        raise ZeroDivisionError
+
+    def works() -> None:
+        called.append("works")
+        if called.count("works") == 3:
+            enough.set()
+
+    with Rounds("test", [away, broken, works], 0.01):
+        assert enough.wait(HANG)
+    assert called[:9] == ["away", "broken", "works"] * 3
+
+
+def test_the_first_round_comes_soon_and_none_after_the_end() -> None:
+    called = threading.Event()
+    with Rounds("test", [called.set], 3600):
+        assert called.wait(HANG)
+    called.clear()
+    assert not any(thread.name == "test" for thread in threading.enumerate())

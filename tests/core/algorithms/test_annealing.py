@@ -1,0 +1,175 @@
+"""Deterministic annealing: balanced beliefs all along, the least J of the path, and the slow reference."""
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from core.algorithms import annealing as module
+from core.engine.solver import solve
+from core.losses.balance import Beliefs, balanced_beliefs
+from core.options.linear import AnnealingOptions
+from core.problem.problem import Problem
+from core.problem.result import Result, Status
+from tests.core.problems import Array, Small, small, weights_of
+from tests.reference import annealing as reference
+from tests.reference import mfn, transductive
+
+TEMPERATURES = [10 / 1.5**k for k in range(30)]
+
+
+class Belief(NamedTuple):
+    """One call of OPTIMIZE-P, in units of λ'."""
+
+    gains: Array
+    weights: Array
+    fraction: float
+    temperature: float
+    answer: Beliefs
+
+
+Run = Callable[[Problem, AnnealingOptions], tuple[Result, list[Belief]]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Solve and record all beliefs."""
+
+    def solve_recorded(problem: Problem, options: AnnealingOptions) -> tuple[Result, list[Belief]]:
+        calls: list[Belief] = []
+
+        def recorded(gains: Array, weights: Array, fraction: float, temperature: float, start: float | None = None) -> Beliefs:
+            answer = balanced_beliefs(gains, weights, fraction, temperature, start)
+            calls.append(Belief(gains.copy(), weights, fraction, temperature, answer))
+            return answer
+
+        monkeypatch.setattr(module, "balanced_beliefs", recorded)
+        return solve("da", problem, options), calls
+
+    return solve_recorded
+
+
+def overlapping(seed: int, n: int = 40) -> Small:
+    return small(seed, n=n, labeled=8, gap=0.4)
+
+
+def options(**given: float | None) -> AnnealingOptions:
+    return AnnealingOptions.parse({"lambda": 1e-2, "positive_fraction": 0.4, "tolerance": 1e-12, **given})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_beliefs_are_balanced_and_minimal_all_along(run: Run, seed: int) -> None:
+    result, calls = run(overlapping(seed).problem, options(lambda_u=0.5))
+    assert result.status is Status.CONVERGED
+    assert len({call.temperature for call in calls}) > 10
+    for call in calls:
+        p = call.answer.positive
+        assert call.fraction == 0.4
+        assert call.weights @ p == pytest.approx(0.4, abs=1e-9)
+        np.testing.assert_allclose(p, expit((call.answer.multiplier - call.gains) / call.temperature), rtol=1e-8, atol=1e-300)
+
+
+def test_the_temperature_starts_and_falls_as_told(run: Run) -> None:
+    calls = run(overlapping(0).problem, options(lambda_u=0.5, temperature=8.0, cooling=2.0))[1]
+    temperatures = [temperature for temperature, _ in groupby(call.temperature for call in calls)]
+    np.testing.assert_allclose(temperatures, [8.0 / 2**k for k in range(len(temperatures))], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_least_objective_of_the_path_is_returned(seed: int) -> None:
+    data = overlapping(seed)
+    result = solve("da", data.problem, options())
+    w = weights_of(result)
+    assert result.objective == pytest.approx(transductive.J_of(data.X, data.y, 1e-2, 1.0, w), rel=1e-10)
+    np.testing.assert_allclose(result.unlabeled_scores, data.X[8:] @ w, atol=1e-9)
+    told = [point.objective for point in result.trace if np.isfinite(point.objective)]
+    assert len(told) > 10
+    assert result.objective <= min(told)
+    assert told == sorted(told, reverse=True)
+
+
+def test_the_least_objective_need_not_be_the_last(run: Run) -> None:
+    """Else returning the last iterate would pass all other tests."""
+    earlier = 0
+    for seed in range(12):
+        data = overlapping(seed)
+        path = reference.anneal(data.X, data.y, 1e-2, 1.0, 0.2, TEMPERATURES)
+        if transductive.J_of(data.X, data.y, 1e-2, 1.0, path.last) > path.J * (1 + 1e-3):
+            earlier += 1
+            assert run(data.problem, options(positive_fraction=0.2))[0].objective == pytest.approx(path.J, rel=1e-2)
+    assert earlier >= 2
+
+
+@pytest.mark.parametrize("lambda_u", [0.1, 1.0, 4.0])
+def test_the_reference_agrees(lambda_u: float) -> None:
+    """Core retrains roughly, so that the two paths are not the same; their ends are, on most problems, and J is no worse on the whole."""
+    close, ratios = 0, []
+    for seed in range(8):
+        data = overlapping(seed)
+        expected = reference.anneal(data.X, data.y, 1e-2, lambda_u, 0.4, TEMPERATURES)
+        result = solve("da", data.problem, options(lambda_u=lambda_u))
+        ratios.append(result.objective / expected.J)
+        close += abs(ratios[-1] - 1) < 1e-3
+    assert close >= 6
+    assert np.mean(ratios) <= 1.005
+
+
+@pytest.fixture
+def paths(monkeypatch: pytest.MonkeyPatch) -> list[module._Path]:
+    """The states of all runs: the result is the iterate of least J, a stage's end is another."""
+    kept: list[module._Path] = []
+
+    class Kept(module._Path):
+        def __init__(self, problem: Problem, options: AnnealingOptions) -> None:
+            super().__init__(problem, options)
+            kept.append(self)
+
+    monkeypatch.setattr(module, "_Path", Kept)
+    return kept
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.3, 3.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_fixed_temperature_is_one_stage_to_a_stationary_point(paths: list[module._Path], run: Run, seed: int, temperature: float) -> None:
+    data = overlapping(seed)
+    result, calls = run(data.problem, options(fixed_temperature=temperature, lambda_u=0.5))
+    assert result.status is Status.CONVERGED
+    assert {call.temperature for call in calls} == {temperature}
+    assert {point.phase for point in result.trace} == {"da/stage=0"}
+    w, p = paths[0].iterate.coefficients, paths[0]._beliefs
+    even = np.full(32, 1 / 32)
+    costs = transductive.labeled_costs(data.y, 40)
+    costs[0][8:], costs[1][8:] = 0.5 * p * even, 0.5 * (1 - p) * even
+    np.testing.assert_allclose(p, reference.balanced(reference.gains_of(data.X[8:] @ w, 0.5), even, 0.4, temperature * 0.5), atol=1e-6)
+    np.testing.assert_allclose(w, mfn.minimise(data.X, *costs, 1e-2), atol=5e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_at_a_high_temperature_the_reference_ends_at_the_same_point(paths: list[module._Path], seed: int) -> None:
+    """There the objective has one minimum."""
+    data = overlapping(seed)
+    solve("da", data.problem, options(fixed_temperature=3.0))
+    np.testing.assert_allclose(paths[0].iterate.coefficients, reference.anneal(data.X, data.y, 1e-2, 1.0, 0.4, [3.0]).last, atol=5e-3)
+
+
+@pytest.mark.parametrize("given", [{}, {"temperature": 0.5}, {"fixed_temperature": 0.3}, {"fixed_temperature": 3.0}], ids=str)
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+def test_the_stage_objective_falls_within_a_phase(seed: int, given: dict[str, float]) -> None:
+    """What is minimised at a temperature is the loss and the entropy together (Eqn. 8); the loss alone rises at times."""
+    trace = solve("da", overlapping(seed).problem, options(**given)).trace
+    for phase, points in groupby(trace, key=lambda point: point.phase):
+        values = np.array([point.stage_objective for point in points])
+        assert (np.diff(values) <= 1e-12 * np.abs(values[:-1])).all(), phase
+
+
+def test_the_stage_objective_is_equation_8(paths: list[module._Path]) -> None:
+    data = overlapping(2)
+    result = solve("da", data.problem, options(fixed_temperature=0.5, lambda_u=0.7))
+    w, p = paths[0].iterate.coefficients, paths[0]._beliefs
+    costs = transductive.labeled_costs(data.y, 40)
+    costs[0][8:], costs[1][8:] = 0.7 * p / 32, 0.7 * (1 - p) / 32
+    expected = mfn.objective(data.X, *costs, 1e-2, w) - 0.5 * 0.5 * 0.7 * reference.entropy(p)
+    assert result.trace[-1].stage_objective == pytest.approx(expected, rel=1e-4)

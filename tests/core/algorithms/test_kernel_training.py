@@ -1,0 +1,293 @@
+"""The kernel family through the front door: models that predict like they were trained, classes, cancels, repeats and odd data."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+
+from core import watch
+from core.documents.reorder import compact
+from core.documents.rows import SparseRows
+from core.engine.solver import solve
+from core.errors import HalfmoonError, InvalidDocuments, ModelTooLarge
+from core.kernels.gram import Gram, resolved
+from core.models.io import read_model
+from core.options.base import Options
+from core.options.kernel import CccpOptions, KernelOptions, RampOptions
+from core.problem.problem import Problem
+from core.problem.result import Status
+from core.progress import TracePoint
+from core.train import Training, train
+from tests.core.problems import Array, dense_of, labeled, rows_of, small
+
+OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
+every = pytest.mark.parametrize("algorithm", OPTIONS)
+kernels = pytest.mark.parametrize(
+    "kernel", [{"kernel": "linear"}, {"gamma": 0.3}, {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 0.2}], ids=["linear", "rbf", "poly"]
+)
+K = 4
+
+
+def clusters(seed: int, n: int = 120, density: float = 0.8, width: int = 6) -> tuple[SparseRows, NDArray[np.int32]]:
+    """Rows of four classes and codes of which some are -1; one row is empty."""
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(n) % K)
+    dense = (rng.standard_normal((n, width)) * 0.5 + 1.2 * np.eye(K, width)[truth]) * (rng.random((n, width)) < density)
+    dense[5] = 0.0
+    return rows_of(dense), np.where(rng.random(n) < 0.3, truth, -1).astype(np.int32)
+
+
+def dense_scores(training: Training, rows: SparseRows) -> Array:
+    """Scores from the stored arrays, one kernel value at a time."""
+    arrays, meta = training.model.to_arrays()
+    dense = dense_of(rows)[:, arrays["features"].astype(np.int64)]
+    if meta["family"] == "linear":
+        return np.asarray(dense @ arrays["coefficients"] + arrays["intercepts"], np.float64)
+    support = dense_of(SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(arrays["features"])))
+    kernel = meta["kernel"]
+    if kernel["name"] == "rbf":
+        values = np.exp(-kernel["gamma"] * ((dense[:, None, :] - support[None, :, :]) ** 2).sum(axis=2))
+    else:
+        values = (kernel["gamma"] * (dense @ support.T) + kernel["coef0"]) ** kernel["degree"]
+    return np.asarray(values @ arrays["weights"] + arrays["intercepts"], np.float64)
+
+
+@every
+@kernels
+@pytest.mark.parametrize(("density", "width"), [(0.9, 6), (0.02, 200)], ids=["dense", "sparse"])
+def test_a_model_predicts_like_it_was_trained(algorithm: str, kernel: dict[str, Any], density: float, width: int) -> None:
+    rows, codes = clusters(0, density=density, width=width)
+    training = train(rows, codes, list("abcd"), algorithm, {"C": 2.0, **kernel})
+    arrays, meta = training.model.to_arrays()
+    again = read_model({name: array.copy() for name, array in arrays.items()}, dict(meta))
+    scores = again.scores(rows)
+    np.testing.assert_array_equal(scores, training.model.scores(rows))
+    np.testing.assert_allclose(scores[training.unlabeled], training.scores, atol=1e-4)
+    np.testing.assert_allclose(scores, dense_scores(training, rows), atol=1e-4)
+    facts = training.model.facts()
+    assert facts["family"] == meta["family"] == ("linear" if kernel.get("kernel") == "linear" else "kernel")
+    assert facts["bytes"] == sum(array.nbytes for array in arrays.values())
+    if facts["family"] == "kernel":
+        assert facts["n_support"] == len(arrays["weights"])
+        assert np.all(np.any(arrays["weights"] != 0, axis=1)), "no row is kept that no class needs"
+
+
+@pytest.mark.parametrize("width", [6, 200], ids=["dense", "sparse"])
+def test_features_that_training_never_saw_count_as_zero(width: int) -> None:
+    rows, codes = clusters(1, density=0.9 if width == 6 else 0.02, width=width)
+    training = train(rows, codes, list("abcd"), "kernel_svm", {"gamma": 0.3})
+    dense = dense_of(rows)
+    unseen = ~np.any(dense != 0, axis=0)
+    wider = np.hstack([dense, np.ones((len(dense), 2))])
+    wider[:, :width][:, unseen] = 3.0
+    scores, count = training.model.scores_and_unseen(rows_of(wider))
+    np.testing.assert_allclose(scores, training.model.scores(rows), atol=1e-5)
+    assert count == len(dense) * (2 + unseen.sum())
+
+
+@every
+def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
+    rows, codes = clusters(2)
+    given_options = {"C": 2.0, "gamma": 0.3, "tolerance": 1e-6, **labeled(algorithm)}
+    training = train(rows, codes, list("abcd"), algorithm, given_options)
+    order = np.concatenate([np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)])
+    ordered = rows_of(dense_of(rows)[order])
+    total = 0.0
+    for k in range(K):
+        problem = Problem.of(ordered, np.where(codes[codes >= 0] == k, 1.0, -1.0))
+        result = solve(algorithm, problem, OPTIONS[algorithm].parse(given_options))
+        np.testing.assert_allclose(training.scores[:, k], result.unlabeled_scores, atol=1e-4)
+        total += result.objective
+    assert training.objective == pytest.approx(total, rel=1e-6)
+
+
+@every
+def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) -> None:
+    rows, codes = clusters(3)
+    ample, tiny = (train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, "tolerance": 1e-6, "cache_bytes": size}) for size in (2**30, 0))
+    np.testing.assert_allclose(tiny.scores, ample.scores, atol=1e-3)
+    assert tiny.objective == pytest.approx(ample.objective, rel=1e-5)
+
+
+@every
+def test_two_runs_are_the_same_bit_for_bit(algorithm: str) -> None:
+    rows, codes = clusters(4, n=400)
+    one, other = (train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, threads=2, seed=seed) for seed in (0, 1))
+    np.testing.assert_array_equal(one.scores, other.scores)
+    np.testing.assert_array_equal(one.model.scores(rows), other.model.scores(rows))
+    assert one.objective == other.objective
+    assert [point[:2] for point in one.trace] == [point[:2] for point in other.trace]
+
+
+class StopAt:
+    """Asks to stop at one call."""
+
+    def __init__(self, call: int) -> None:
+        self.call, self.calls = call, 0
+
+    def __call__(self, point: TracePoint, /) -> bool:
+        self.calls += 1
+        return self.calls == self.call
+
+
+@every
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, algorithm: str, n_classes: int) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    rows, codes = clusters(5, n=200)
+    codes = np.where(codes >= 0, codes % n_classes, -1).astype(np.int32)
+    options = {"gamma": 0.3, "C": 5.0}
+    whole = StopAt(-1)
+    finished = train(rows, codes, list("abcd"[:n_classes]), algorithm, options, observer=whole)
+    assert finished.status is Status.CONVERGED
+    assert whole.calls > 3
+    for call in sorted({1, 2, whole.calls - 1, *range(3, whole.calls, max(1, whole.calls // 12))}):
+        watcher = StopAt(call)
+        training = train(rows, codes, list("abcd"[:n_classes]), algorithm, options, observer=watcher)
+        if training.status is Status.CONVERGED:  # the answer came when nothing was left to be done
+            assert call >= whole.calls - 2
+            np.testing.assert_array_equal(training.scores, finished.scores)
+        else:
+            assert training.status is Status.CANCELLED
+            assert watcher.calls == call
+        scores = training.model.scores(rows)[training.unlabeled]
+        known = np.isfinite(training.scores)
+        assert np.isfinite(scores).all()
+        np.testing.assert_allclose(scores[known], training.scores[known], rtol=1e-4, atol=1e-4, err_msg=f"stopped at call {call}")
+    np.testing.assert_array_equal(train(rows, codes, list("abcd"[:n_classes]), algorithm, options).scores, finished.scores)
+
+
+@pytest.mark.parametrize("options", [{"max_iterations": 1}, {}], ids=["one-round", "to-the-end"])
+@every
+def test_no_way_out_of_training_passes_the_bound_on_models(algorithm: str, options: dict[str, Any]) -> None:
+    rows, codes = clusters(5)
+    own = {} if algorithm == "kernel_svm" else options
+    with pytest.raises(ModelTooLarge):
+        train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, **own}, max_model_bytes=100)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "median"])
+@every
+def test_a_kernel_beyond_float32_is_no_success(algorithm: str, gamma: str) -> None:
+    rows, codes = clusters(5)
+    training = train(rows._replace(values=rows.values * np.float32(1e-20)), codes, list("abcd"), algorithm, {"gamma": gamma})
+    assert training.status is Status.NUMERICAL_ERROR
+
+
+@pytest.mark.parametrize(("kernel", "density"), [("rbf", 0.9), ("rbf", 0.02), ("poly", 0.9), ("poly", 0.02), ("linear", 0.9)])
+@pytest.mark.parametrize("size", [1e9, 1e19, 3e38])
+def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density: float, size: float) -> None:
+    """Beside small ones, which score as they do alone; a polynomial of degree 3 of the largest value there is takes 10 to the 116."""
+    width = 6 if density > 0.5 else 200
+    rows, codes = clusters(1, density=density, width=width)
+    training = train(
+        rows, codes, list("abcd"), "kernel_svm", {"kernel": kernel, "gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"kernel": kernel}
+    )
+    dense = dense_of(rows)[:9].astype(np.float64)
+    dense[4] *= size / np.abs(dense[4]).max()
+    mixed = rows_of(dense)
+    scores = training.model.scores(mixed)
+    assert np.isfinite(scores).all()
+    expected = dense_scores(training, mixed)
+    np.testing.assert_allclose(scores[4], expected[4], rtol=1e-4, atol=1e-4 * np.abs(expected[4]).max())
+    small_ones = np.delete(np.arange(9), 4)
+    np.testing.assert_allclose(scores[small_ones], training.model.scores(rows)[small_ones], atol=1e-5)
+
+
+def test_a_document_whose_score_no_number_holds_is_named() -> None:
+    rows, codes = clusters(1)
+    training = train(rows, codes, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3})
+    dense = np.full((3, 6), 1.0, np.float32)
+    dense[1] = 3e38
+    with pytest.raises(InvalidDocuments) as caught:
+        training.model.scores(rows_of(dense))
+    assert [(fault.document, fault.field) for fault in caught.value.faults] == [("1", "values")]
+
+
+@pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm"])
+def test_unlabeled_documents_beyond_float32_are_no_success(algorithm: str) -> None:
+    """These two learn from the labeled ones alone, and only score the others."""
+    rows, codes = clusters(1)
+    dense = dense_of(rows).astype(np.float32)
+    dense[np.flatnonzero(codes < 0)[0]] = 1e30
+    training = train(rows_of(dense), codes, list("abcd"), algorithm, {"kernel": "poly", "gamma": 0.3})
+    assert training.status is Status.NUMERICAL_ERROR
+
+
+@pytest.mark.parametrize("density", [1.0, 0.2])
+def test_gamma_by_scale_is_that_of_scikit_learn(density: float) -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((80, 5)) * (rng.random((80, 5)) < density)
+    dense[:, 0] += 1.0
+    y = np.where(dense @ rng.standard_normal(5) > 0, 1, 0)
+    fitted = SVC(C=2.0, gamma="scale", tol=1e-7).fit(dense, y)
+    training = train(rows_of(dense), y.astype(np.int32), ["a", "b"], "kernel_svm", {"C": 2.0, "gamma": "scale", "tolerance": 1e-7})
+    np.testing.assert_allclose(training.model.scores(rows_of(dense))[:, 0], fitted.decision_function(dense), atol=2e-3)
+
+
+def test_gamma_by_the_median_is_that_of_all_pairs() -> None:
+    data = small(3, n=60, labeled=20)
+    X = data.X[:, :-1]
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))[np.triu_indices(60, 1)]
+    training = train(data.rows, data.codes, ["a", "b"], "cccp_tsvm", {"gamma": "median"})
+    assert training.model.to_arrays()[1]["kernel"]["gamma"] == pytest.approx(1 / (2 * np.median(distances) ** 2), rel=0.1)
+
+
+class Tiny(NamedTuple):
+    dense: list[list[float]]
+    codes: list[int]
+    algorithm: str
+    options: dict[str, Any]
+
+
+NUMBER = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 5e-324])
+ENTRY = st.sampled_from([0.0, 0.0, 1.0, -1.0, 1e-3, 100.0]) | st.floats(-10, 10, width=32)
+COMMON: dict[str, st.SearchStrategy[Any]] = {
+    "C": NUMBER,
+    "kernel": st.sampled_from(["linear", "rbf", "poly"]),
+    "gamma": st.sampled_from(["scale", "median"]) | NUMBER,
+    "degree": st.integers(1, 4),
+    "coef0": st.floats(0, 10),
+    "tolerance": st.floats(1e-6, 1),
+    "cache_bytes": st.integers(0, 2000),
+}
+OWN: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "kernel_svm": {},
+    "ramp_svm": {"s": st.floats(-3, 0.9), "start": st.sampled_from(["zero", "subset"])},
+    "cccp_tsvm": {"s": st.floats(-0.99, 0), "C_u": st.none() | st.floats(0, 1e6), "positive_fraction": st.floats(0, 1)},
+}
+
+
+@st.composite
+def tiny(draw: st.DrawFn) -> Tiny:
+    n, d = draw(st.integers(1, 8)), draw(st.integers(1, 4))
+    dense = draw(st.lists(st.lists(ENTRY, min_size=d, max_size=d), min_size=n, max_size=n))
+    algorithm = draw(st.sampled_from(sorted(OWN)))
+    options = draw(st.fixed_dictionaries({}, optional=COMMON | OWN[algorithm]))
+    return Tiny(dense, draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), algorithm, options)
+
+
+@settings(max_examples=200, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(tiny())
+def test_finite_results_or_a_named_error(problem: Tiny) -> None:
+    rows, codes = rows_of(np.array(problem.dense)), np.array(problem.codes, np.int32)
+    try:
+        training = train(rows, codes, ["a", "b", "c"], problem.algorithm, problem.options)
+    except HalfmoonError:
+        n_classes = len(set(problem.codes) - {-1})
+        extreme = [problem.options.get(name) for name in ("C", "gamma")]
+        assert n_classes < 2 or "positive_fraction" in problem.options or any(isinstance(value, float) and value < 1e-12 for value in extreme)
+        return
+    if training.status is Status.NUMERICAL_ERROR:
+        options, documents = OPTIONS[problem.algorithm].parse(problem.options), compact(rows, np.arange(rows.n_rows), lambda: None).rows
+        assert isinstance(options, KernelOptions)
+        assert not Gram(documents, resolved(options.kernel, options.gamma, options.degree, options.coef0, documents)).sound
+        return
+    assert np.isfinite(training.scores).all()
+    assert np.isfinite(training.model.scores(rows)).all()
+    assert np.isfinite(training.objective)
+    assert training.status in (Status.CONVERGED, Status.ITERATION_LIMIT)

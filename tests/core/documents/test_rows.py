@@ -1,0 +1,127 @@
+"""The checks of sparse rows against what plain Python says of the same rows."""
+
+import itertools
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.documents.rows import SparseRows, find_faults, misfit, sorted_rows, without_zeros
+from core.errors import Fault
+from tests.workers.conftest import rows
+
+cells = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 1.0, -2.5])), max_size=6)
+matrices = st.tuples(st.lists(cells, max_size=6), st.integers(0, 2))
+
+
+def build(lists: list[list[tuple[int, float]]], n_features: int = 10) -> SparseRows:
+    indptr = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    flat = [cell for row in lists for cell in row]
+    return SparseRows(indptr, np.array([i for i, _ in flat], np.uint32), np.array([v for _, v in flat], np.float32), n_features)
+
+
+def as_lists(matrix: SparseRows) -> list[list[tuple[int, float]]]:
+    bounds = matrix.indptr.tolist()
+    return [list(zip(matrix.indices[a:b].tolist(), matrix.values[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(bounds)]
+
+
+@given(matrices)
+def test_sorting_sorts_each_row_and_keeps_each_value(drawn: tuple[list[list[tuple[int, float]]], int]) -> None:
+    lists, skip = drawn
+    whole = build(lists)
+    part = whole.between(min(skip, whole.n_rows), whole.n_rows)
+    done = as_lists(sorted_rows(part))
+    assert [[i for i, _ in row] for row in done] == [sorted(i for i, _ in row) for row in lists[skip:]]
+    assert [sorted(row) for row in done] == [sorted(row) for row in lists[skip:]]
+    assert as_lists(whole) == lists
+
+
+@given(matrices)
+def test_zeros_are_dropped(drawn: tuple[list[list[tuple[int, float]]], int]) -> None:
+    lists, skip = drawn
+    whole = build(lists)
+    part = whole.between(min(skip, whole.n_rows), whole.n_rows)
+    assert as_lists(without_zeros(part)) == [[cell for cell in row if cell[1]] for row in lists[skip:]]
+
+
+@given(matrices)
+def test_repetitions_are_found_in_sorted_rows(drawn: tuple[list[list[tuple[int, float]]], int]) -> None:
+    lists, _ = drawn
+    faults = find_faults(sorted_rows(build(lists)))
+    expected = {str(place) for place, row in enumerate(lists) if len({i for i, _ in row}) < len(row)}
+    assert {fault.document for fault in faults} == expected
+    assert all(fault.field == "indices" for fault in faults)
+
+
+def test_rows_in_order_are_not_copied() -> None:
+    matrix = rows({1: 1, 2: 1}, {}, {0: 1})
+    assert sorted_rows(matrix) is matrix
+    assert without_zeros(matrix) is matrix
+    assert find_faults(matrix) == []
+
+
+def test_each_fault_names_row_field_and_index() -> None:
+    matrix = rows({3: 1, 5: float("nan")}, {}, {7: 1, 12: float("inf")}, n_features=10)
+    assert find_faults(matrix) == [
+        Fault("0", "values", "the value of index 5 is not a finite number"),
+        Fault("2", "indices", "index 12 is not below the 10 features"),
+        Fault("2", "values", "the value of index 12 is not a finite number"),
+    ]
+    assert find_faults(rows({3: 1, 2: 1})) == [Fault("0", "indices", "index 2 comes after 3: indices must ascend")]
+    twice = SparseRows(np.array([0, 2]), np.array([4, 4], np.uint32), np.ones(2, np.float32), 5)
+    assert find_faults(twice) == [Fault("0", "indices", "index 4 is repeated")]
+
+
+def test_faults_are_bounded() -> None:
+    matrix = rows(*[{0: float("nan")}] * 50)
+    assert [fault.document for fault in find_faults(matrix)] == [str(row) for row in range(20)]
+    assert len(find_faults(matrix, limit=3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("indptr", "n_indices", "n_values", "n_features", "field"),
+    [
+        ([0, 2, 1], 2, 2, 5, "indptr"),
+        ([0, 3], 2, 2, 5, "indptr"),
+        ([-1, 1], 1, 1, 5, "indptr"),
+        ([], 0, 0, 5, "indptr"),
+        ([0, 1], 1, 2, 5, "values"),
+        ([0, 1], 1, 1, 2**31 + 1, "indices"),
+    ],
+)
+def test_arrays_that_do_not_fit(indptr: list[int], n_indices: int, n_values: int, n_features: int, field: str) -> None:
+    matrix = SparseRows(np.array(indptr, np.int64), np.zeros(n_indices, np.uint32), np.ones(n_values, np.float32), n_features)
+    found = misfit(matrix)
+    assert found is not None
+    assert found.field == field
+    assert find_faults(matrix) == [found]
+
+
+def test_checking_takes_no_python_by_the_document() -> None:
+    """A thousand documents take as many instructions of the interpreter as ten; fails when anything is done row by row in Python."""
+
+    def instructions(n: int) -> int:
+        indices = np.cumsum(np.random.default_rng(0).integers(1, 100, (n, 76)), axis=1).astype(np.uint32)
+        matrix = SparseRows(np.arange(0, n * 76 + 1, 76), indices.ravel(), np.ones(n * 76, np.float32), 10_000)
+        counted: list[str] = []
+
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            frame.f_trace_opcodes = True
+            counted.append(event)
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            unchanged, faults = sorted_rows(matrix) is matrix, find_faults(matrix)
+        finally:
+            sys.settrace(before)
+        assert unchanged
+        assert faults == []
+        return len(counted)
+
+    assert 100 < instructions(1000) == instructions(10)

@@ -1,0 +1,214 @@
+"""The sparse loops against dense NumPy: empty rows, views, several threads, several slices."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.documents import reorder_loops
+from core.documents.reorder import compact
+from core.documents.rows import SparseRows
+from core.engine import csr_loops as loops
+from core.engine import passes
+from core.engine.passes import Adjoint, Passes, Product, Scores, Vector
+from tests.core.problems import dense_of, normal, random_rows, with_bias
+
+CASES = [pytest.param(0, 30, id="whole"), pytest.param(7, 23, id="view"), pytest.param(5, 5, id="no-rows")]
+
+
+@pytest.fixture
+def whole() -> SparseRows:
+    rows = random_rows(np.random.default_rng(0), 30, 9)
+    assert (np.diff(rows.indptr) == 0).any(), "the fixture has empty rows"
+    return rows
+
+
+@pytest.mark.parametrize(("start", "stop"), CASES)
+def test_product_is_two_dense_products(whole: SparseRows, start: int, stop: int) -> None:
+    rng = np.random.default_rng(1)
+    vector, weights = rng.standard_normal(10), rng.random(30) * (rng.random(30) < 0.7)
+    scores, out = np.full(30, np.nan), rng.standard_normal(10)
+    before = out.copy()
+    loops.product_rows(*whole[:3], start, stop, vector, weights, scores, out)
+    X = with_bias(dense_of(whole))
+    read = (np.arange(30) >= start) & (np.arange(30) < stop) & (weights != 0)
+    np.testing.assert_allclose(scores[read], (X @ vector)[read], rtol=1e-13)
+    assert np.isnan(scores[~read]).all()
+    np.testing.assert_allclose(out, before + X.T @ np.where(read, weights * (X @ vector), 0), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(("start", "stop"), CASES)
+def test_scores_are_a_dense_product_where_not_skipped(whole: SparseRows, start: int, stop: int) -> None:
+    rng = np.random.default_rng(2)
+    vector, skipped, scores = rng.standard_normal(10), (rng.random(30) < 0.4).astype(float), np.full(30, np.nan)
+    loops.score_rows(*whole[:3], start, stop, vector, skipped, scores)
+    read = (np.arange(30) >= start) & (np.arange(30) < stop) & (skipped == 0)
+    np.testing.assert_allclose(scores[read], (with_bias(dense_of(whole)) @ vector)[read], rtol=1e-13)
+    assert np.isnan(scores[~read]).all()
+
+
+@pytest.mark.parametrize(("start", "stop"), CASES)
+def test_adjoint_adds_a_dense_product(whole: SparseRows, start: int, stop: int) -> None:
+    rng = np.random.default_rng(3)
+    weights, out = rng.standard_normal(30) * (rng.random(30) < 0.7), rng.standard_normal(10)
+    before = out.copy()
+    loops.adjoint_rows(*whole[:3], start, stop, weights, out)
+    read = (np.arange(30) >= start) & (np.arange(30) < stop)
+    np.testing.assert_allclose(out, before + with_bias(dense_of(whole)).T @ np.where(read, weights, 0), rtol=1e-12, atol=1e-13)
+
+
+def test_the_largest_column_is_read_as_an_unsigned_number() -> None:
+    """Where a signed 32-bit index would wrap around, only the loops that take no vector of that length can be tried: gathering and counting."""
+    top = np.array([2**32 - 1], np.uint32)
+    out = np.zeros(1, np.uint32)
+    column_of = np.arange(3, dtype=np.uint32)
+    column_of[2] = top[0]
+    indptr, value = np.array([0, 1]), np.ones(1, np.float32)
+    reorder_loops.gather_rows(indptr, np.array([2], np.uint32), value, np.zeros(1, np.int64), column_of, 0, 1, indptr, out, value.copy())
+    assert out[0] == 2**32 - 1
+
+
+@pytest.mark.parametrize("start", [0, 11])
+@pytest.mark.parametrize("n_features", [9, 2**31])
+def test_compact_reorders_rows_and_drops_empty_columns(whole: SparseRows, start: int, n_features: int) -> None:
+    """Once through a table of all columns, once by sorting: the second where the table would need 16 GB."""
+    indices = whole.indices.copy()
+    indices[indices == 4] = 5 if n_features == 9 else n_features - 1
+    rows = whole._replace(indices=indices, n_features=n_features).between(start, 30)
+    order = np.random.default_rng(4).permutation(rows.n_rows)
+    done = compact(rows, order, lambda: None)
+    assert done.rows.n_features == len(done.features) == len(np.unique(indices[rows.indptr[0] : rows.indptr[-1]]))
+    assert 4 not in done.features
+    for new, old in enumerate(order):
+        span, target = slice(rows.indptr[old], rows.indptr[old + 1]), slice(done.rows.indptr[new], done.rows.indptr[new + 1])
+        np.testing.assert_array_equal(done.features[done.rows.indices[target]], rows.indices[span])
+        np.testing.assert_array_equal(done.rows.values[target], rows.values[span])
+
+
+@pytest.fixture(params=[1, 2, 5], ids="{}-threads".format)
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """A number of threads, which small rows get too."""
+    monkeypatch.setattr(passes, "_SERIAL", 0)
+    return int(request.param)
+
+
+@pytest.fixture(params=[16, 100, 1 << 24], ids="slices-of-{}".format)
+def slices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(passes, "SLICE", request.param)
+    return int(request.param)
+
+
+@pytest.mark.usefixtures("slices")
+def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
+    rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
+    X, rng = with_bias(dense_of(rows)), np.random.default_rng(6)
+    vector, weights, skipped = normal(rng, 10), rng.random(57) * (rng.random(57) < 0.6), (rng.random(57) < 0.5).astype(float)
+    fused, plain, scores = np.zeros(57), np.zeros(57), X @ vector
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        assert made.n_threads == threads, "too small for threads: the test would not test them"
+        for _ in range(2):  # accumulators start anew
+            np.testing.assert_allclose(made.product(Product(vector, weights, fused)), X.T @ (weights * scores), rtol=1e-11, atol=1e-12)
+        made.scores(Scores(vector, skipped, plain))
+    np.testing.assert_allclose(fused, np.where(weights > 0, scores, 0), rtol=1e-12)
+    np.testing.assert_allclose(plain, np.where(skipped == 0, scores, 0), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("slices")
+@pytest.mark.parametrize("read", [0.2, 0.6])
+@pytest.mark.parametrize(("count", "blocks_of"), [(0, {}), (1, {}), (2, {}), (5, {0.6: [5]}), (8, {0.6: [8]}), (11, {0.6: [8]})])
+def test_products_together_are_the_products_alone(
+    monkeypatch: pytest.MonkeyPatch, threads: int, count: int, blocks_of: dict[float, list[int]], read: float
+) -> None:
+    """As one-vs-rest asks for them: with their own weights, some rows read by one alone, scores untouched where a weight is 0.
+
+    In blocks where they read more rows than a block costs.
+    """
+    made_of: list[int] = []
+    block = Passes._block
+
+    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
+        made_of.append(len(requests))
+        return block(self, requests)
+
+    monkeypatch.setattr(Passes, "_block", noted)
+    rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
+    X, rng = with_bias(dense_of(rows)), np.random.default_rng(7)
+    asked = [Product(normal(rng, 10), rng.random(57) * (rng.random(57) < read), np.full(57, -9.0)) for _ in range(count)]
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        answers = made.products(asked)
+    assert len(answers) == count
+    assert made_of == blocks_of.get(read, [])
+    for product, answer in zip(asked, answers, strict=True):
+        scores = X @ product.vector
+        np.testing.assert_allclose(answer, X.T @ (product.weights * scores), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(product.scores, np.where(product.weights > 0, scores, -9.0), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.usefixtures("slices")
+@pytest.mark.parametrize("share", [0.05, 0.6], ids=["few", "many"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_passes_are_the_same_by_one_thread(monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float) -> None:
+    """Sums are added to what was there; scores are written where they are not skipped."""
+    rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
+    X, rng = with_bias(dense_of(rows)), np.random.default_rng(8)
+    adjoint = Adjoint(normal(rng, 57) * (rng.random(57) < share), np.full(10, 2.0))
+    scores = Scores(normal(rng, 10), (rng.random(57) < share).astype(float), np.full(57, -9.0))
+    product = Product(scores.vector, np.abs(adjoint.weights), np.zeros(57))
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        monkeypatch.setattr(passes, "_SERIAL", 100)  # nonzeros: between the two shares
+        made.adjoint(adjoint, alone)
+        made.scores(scores, alone)
+        image = made.product(product, alone)
+    np.testing.assert_allclose(adjoint.sums, 2 + X.T @ adjoint.weights, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(scores.scores, np.where(scores.skipped == 0, X @ scores.vector, -9.0), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(image, X.T @ (product.weights * (X @ product.vector)), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.usefixtures("slices")
+@pytest.mark.parametrize("lengths", [[0] * 9, [0, 0, 500, 0, 1, 2], [1], [300, 1, 1, 1]], ids=str)
+def test_every_row_is_in_exactly_one_chunk(lengths: list[int], threads: int) -> None:
+    indptr: NDArray[np.int64] = np.cumsum([5, *lengths])
+    rows = SparseRows(indptr, np.zeros(indptr[-1], np.uint32), np.ones(indptr[-1], np.float32), 1)
+    scores, counts, adjoint = np.zeros(len(lengths)), np.ones(len(lengths)), np.zeros(2)
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        made.adjoint(Adjoint(counts, adjoint))
+        made.scores(Scores(np.array([1.0, 0.5]), np.zeros(len(lengths)), scores))
+    np.testing.assert_array_equal(adjoint, [sum(lengths), len(lengths)])
+    np.testing.assert_array_equal(scores, np.array(lengths) + 0.5)
+
+
+def test_between_slices_the_caller_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every so many nonzeros, give or take a row; what the caller raises ends the pass."""
+    monkeypatch.setattr(passes, "SLICE", 50)
+    rows = random_rows(np.random.default_rng(7), 300, 9, density=0.5)
+    scores, seen = np.full(300, np.nan), [0]
+
+    def look() -> None:
+        done = int(np.isfinite(scores).sum())
+        part = rows.between(seen[-1], done)
+        assert part.n_nonzeros + part.n_rows <= 50 + 10
+        seen.append(done)
+        if done > 200:
+            raise InterruptedError
+
+    with closing(Passes(rows, 1, look)) as made, pytest.raises(InterruptedError):
+        made.scores(Scores(np.zeros(10), np.zeros(300), scores))
+    assert len(seen) > 10
+    assert 200 < seen[-1] < 230
+
+
+def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole: SparseRows) -> None:
+    monkeypatch.setattr(passes, "_SERIAL", 0)
+
+    def broken(*arguments: Any) -> None:
+        if arguments[-1].ctypes.data != main[0].ctypes.data:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(loops, "adjoint_rows", broken)
+    with closing(Passes(whole, 2, lambda: None)) as made:
+        main = made._partial
+        with pytest.raises(ZeroDivisionError):
+            made.adjoint(Adjoint(np.ones(30), np.zeros(whole.n_features + 1)))

@@ -1,0 +1,103 @@
+"""Many solvers over one matrix."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import pytest
+
+from core import watch
+from core.documents.rows import SparseRows
+from core.engine.passes import Passes, Vector
+from core.engine.runner import Product, Report, Steps, Stopped, Sweeper
+from core.engine.solver import solve
+from core.numerics.width import WIDTH
+from core.options.linear import SvmOptions
+from core.problem.result import Linear, Result, Status
+from tests.core.problems import dense_of, random_rows, small, weights_of, with_bias
+
+ROWS = SparseRows(np.array([0, 1, 2]), np.array([0, 1], np.uint32), np.array([2, 3], np.float32), 2)
+
+
+class Crowd:
+    """Solvers that count how many of them are alive."""
+
+    def __init__(self) -> None:
+        self.alive = self.most = 0
+
+    def member(self, number: int) -> Callable[[], Steps]:
+        return lambda: self._steps(number)
+
+    def _steps(self, number: int) -> Steps:
+        self.alive += 1
+        self.most = max(self.most, self.alive)
+        weights, scores, status = np.ones(2), np.zeros(2), Status.CONVERGED
+        image = np.zeros(3)
+        try:
+            for _ in range(number % 3 + 1):
+                yield Report("turn", 0, 0.0, 0.0, 0.0)
+                image = yield Product(np.array([1.0, 1.0, float(number)]), weights, scores)
+        except Stopped:
+            status = Status.CANCELLED
+        self.alive -= 1
+        return Result(Linear(image[:2], float(image[2])), scores, float(number), status)
+
+
+def test_solvers_take_turns_and_each_gets_its_own_answers() -> None:
+    crowd = Crowd()
+    with Sweeper(ROWS) as sweeper:
+        results = sweeper.run({str(number): crowd.member(number) for number in range(3 * WIDTH + 1)})
+    assert crowd.most == WIDTH
+    assert [result.objective for result in results] == list(range(3 * WIDTH + 1))
+    for number, result in enumerate(results):
+        scores = np.array([2.0 + number, 3.0 + number])
+        assert np.array_equal(result.unlabeled_scores, scores)
+        assert np.array_equal(weights_of(result), [2 * scores[0], 3 * scores[1], scores.sum()])
+
+
+def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver goes on by products that read little until it wants a pass that pays for a block; only those are together."""
+    rows = random_rows(np.random.default_rng(3), 40, 9, density=0.5)
+    together: list[list[float]] = []
+    products = Passes.products
+
+    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
+        together.append([float(np.count_nonzero(request.weights)) for request in requests])
+        return products(self, requests)
+
+    monkeypatch.setattr(Passes, "products", noted)
+
+    def steps(n_light: int) -> Steps:
+        answers = []
+        for read in (40, *[1] * n_light, 40):
+            answers.append((yield Product(np.ones(10), (np.arange(40) < read).astype(float), np.zeros(40))))
+            yield Report("turn", 0, 0.0, 0.0, 0.0)
+        return Result(Linear(np.concatenate(answers), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
+
+    with Sweeper(rows) as sweeper:
+        results = sweeper.run({str(number): partial(steps, number) for number in range(4)})
+    assert together == [[40.0] * 4] * 2
+    X = with_bias(dense_of(rows))
+    whole, one = X.T @ (X @ np.ones(10)), X[0] * X[0].sum()
+    for number, result in enumerate(results):
+        np.testing.assert_allclose(weights_of(result)[:-1], np.concatenate([whole, *[one] * number, whole]), rtol=1e-12)
+        assert result.passes == pytest.approx(2 + number / 40)
+
+
+def test_a_stop_reaches_the_solvers_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    crowd = Crowd()
+    with Sweeper(ROWS, observer=lambda _: True) as sweeper:
+        results = sweeper.run({str(number): crowd.member(number) for number in range(3 * WIDTH)})
+    assert [result.status for result in results] == [Status.CANCELLED] * (3 * WIDTH)
+    assert crowd.alive == 0
+
+
+def test_the_supervised_trace_tells_its_own_objective_and_how_far_it_is() -> None:
+    result = solve("svm", small(0).problem, SvmOptions())
+    assert [point.objective for point in result.trace] == [point.stage_objective for point in result.trace]
+    fractions = [point.fraction for point in result.trace]
+    assert fractions[0] == 0.0
+    assert fractions[-1] == 1.0
+    assert fractions == sorted(fractions)
+    assert len(set(fractions)) > 2

@@ -1,0 +1,119 @@
+"""Which documents to ask about: against full sorts, brute force and dense arithmetic."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from numpy.typing import NDArray
+
+from core.evaluation import active_learning as querying
+from core.evaluation.active_learning import LeastSure, comparable, contest, representatives, similarities
+from tests.core.problems import dense_of, random_rows, rows_of
+
+VALUES = st.integers(2, 6).flatmap(
+    lambda columns: arrays.arrays(np.float64, st.tuples(st.integers(0, 9), st.just(columns)), elements=st.sampled_from([-1.0, 0.0, 0.25, 0.5, 3.0]))
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(VALUES)
+def test_the_contest_is_between_the_two_largest(values: NDArray[np.float64]) -> None:
+    found = contest(values)
+    assert len(found.margins) == len(values)
+    for row, first, second, margin in zip(values, found.first, found.second, found.margins, strict=True):
+        largest = sorted(row.tolist(), reverse=True)
+        assert first == np.argmax(row)
+        assert first != second
+        assert row[second] == largest[1]
+        assert margin == largest[0] - largest[1] >= 0
+
+
+def test_one_column_is_the_score_of_the_second_of_two() -> None:
+    found = contest(np.array([[-2.0], [0.5], [0.0]]))
+    assert (found.first.tolist(), found.second.tolist(), found.margins.tolist()) == ([0, 1, 0], [1, 0, 1], [2.0, 0.5, 0.0])
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.sampled_from([0.0, 0.5, 0.5, 1.0, 2.0, 7.0]), max_size=40), st.integers(1, 12), st.integers(1, 15))
+def test_the_least_sure_are_those_of_a_full_sort(margins: list[float], most: int, batch: int) -> None:
+    """However they are cut into batches; and no more than asked for are ever held."""
+    pool, positions = LeastSure(most), np.arange(0, 3 * len(margins), 3)
+    for start in range(0, len(margins), batch):
+        pool.add(positions[start : start + batch], np.array(margins[start : start + batch]))
+        assert len(pool.positions) == len(pool.margins) <= most
+    expected = sorted(zip(margins, positions.tolist(), strict=True))[:most]
+    assert pool.positions.tolist() == [position for _, position in expected]
+    assert pool.margins.tolist() == [margin for margin, _ in expected]
+
+
+def covered(similar: NDArray[np.float64], chosen: list[int]) -> float:
+    return float(similar[:, chosen].max(axis=1).sum()) if chosen else 0.0
+
+
+def cosines(dense: NDArray[np.float64]) -> NDArray[np.float64]:
+    norms = np.sqrt((dense**2).sum(axis=1))
+    units = dense / np.where(norms > 0, norms, 1.0)[:, None]
+    return np.maximum(units @ units.T, 0.0)
+
+
+@pytest.mark.parametrize(("width", "density"), [(40, 0.1), (5, 0.9)], ids=["sparse", "dense"])
+@pytest.mark.parametrize("block", [1, 7, 256])
+def test_similarities_are_cosines(monkeypatch: pytest.MonkeyPatch, width: int, density: float, block: int) -> None:
+    monkeypatch.setattr(querying, "_BLOCK", block)
+    rows = random_rows(np.random.default_rng(0), 30, width, density)
+    np.testing.assert_allclose(similarities(rows), cosines(dense_of(rows)), atol=1e-6)
+    np.testing.assert_allclose(similarities(rows.between(4, 17)), cosines(dense_of(rows)[4:17]), atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_similarities_of_values_whose_squares_are_no_numbers(scale: float) -> None:
+    rows = random_rows(np.random.default_rng(0), 20, 40, 0.1)
+    found = similarities(rows._replace(values=rows.values * np.float32(scale)))
+    np.testing.assert_allclose(found, similarities(rows), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_representative_adds_the_most(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = random_rows(rng, 40, 30, 0.15)
+    similar = cosines(dense_of(rows))
+    chosen = representatives(rows, 25).tolist()
+    assert len(set(chosen)) == 25
+    for count, place in enumerate(chosen):
+        before = covered(similar, chosen[:count])
+        left = [other for other in range(rows.n_rows) if other not in chosen[:count]]
+        best = max(covered(similar, [*chosen[:count], other]) for other in left)
+        assert covered(similar, [*chosen[:count], place]) - before == pytest.approx(best - before, abs=1e-4)
+
+
+def test_representatives_come_near_the_best_choice_there_is() -> None:
+    rows = random_rows(np.random.default_rng(5), 14, 12, 0.3)
+    similar = cosines(dense_of(rows))
+    best = max(covered(similar, list(chosen)) for chosen in combinations(range(14), 3))
+    assert (1 - 1 / np.e) * best <= covered(similar, representatives(rows, 3).tolist()) <= best + 1e-6
+
+
+def test_one_of_each_group_comes_before_a_second_of_any() -> None:
+    """Documents of three groups that share no feature, one of them of a single document; an empty one stands for none and comes last."""
+    dense = np.zeros((10, 6))
+    dense[:5, 0], dense[:5, 1] = 1.0, np.linspace(0, 0.2, 5)
+    dense[5:8, 2], dense[5:8, 3] = 1.0, np.linspace(0, 0.2, 3)
+    dense[9, 4] = 1.0
+    chosen = representatives(rows_of(dense), 10).tolist()
+    assert [place // 5 + (place == 9) for place in chosen[:3]] == [0, 1, 2]
+    assert chosen[-1] == 8
+    assert sorted(chosen) == list(range(10))
+
+
+def test_of_copies_the_second_comes_after_all_others() -> None:
+    dense = np.eye(5)[[0, 1, 1, 2, 3]]
+    assert representatives(rows_of(dense), 5).tolist() == [1, 0, 3, 4, 2]
+
+
+def test_how_many_can_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(querying, "MOST_NONZEROS", 5)
+    rows = rows_of([[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 0], [1, 0, 0]])
+    assert [comparable(rows.indptr, np.array(chosen, np.int64)) for chosen in ([], [0], [2, 0, 3, 4], [4, 1, 2], [2, 2])] == [0, 1, 3, 3, 1]

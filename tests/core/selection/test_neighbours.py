@@ -1,0 +1,173 @@
+"""Labels that spread among neighbours: against linear algebra, on curved classes, and as models."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.engine.kernel_requests import Keep
+from core.engine.runner import Report, Stopped
+from core.errors import ModelTooLarge
+from core.models.linear import LinearModel
+from core.problem.result import Status
+from core.progress import TracePoint
+from core.selection import neighbours as module
+from core.selection.bounds import neighbours_offered
+from core.selection.data import Study
+from core.selection.neighbours import NEIGHBOURS, Graph
+from tests.core.problems import rows_of
+from tests.core.selection.test_auto import Pool, error, fit, variation
+
+
+def rings(seed: int, share: float = 0.5, per_class: int = 8, n: int = 300, scale: float = 1.0) -> Pool:
+    """A ring around another, in a plane of ten features, and noise; ``share`` of the documents in the outer one."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < share).astype(np.int64)
+    angle = 2 * np.pi * rng.random(n)
+    radius = np.where(truth == 1, 2.0, 1.0)
+    codes = np.full(n, -1, np.int32)
+    for code in (0, 1):
+        codes[np.flatnonzero(truth == code)[:per_class]] = code
+    plane = np.linalg.qr(np.random.default_rng(9).standard_normal((10, 2)))[0].T
+    dense = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]) @ plane + 0.03 * rng.standard_normal((n, 10))
+    return Pool(rows_of(scale * dense), codes, truth)
+
+
+def study_of(data: Pool) -> Study:
+    order = np.argsort(data.codes < 0, kind="stable")
+    return Study.of(data.rows.taken(order), data.codes[order][: int((data.codes >= 0).sum())], ["a", "b"], 0)
+
+
+def dense_of(study: Study) -> NDArray[np.float64]:
+    rows = study.prepared.rows
+    dense = np.zeros((rows.n_rows, rows.n_features))
+    dense[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices] = rows.values
+    return dense
+
+
+def test_labels_spread_as_linear_algebra_has_it() -> None:
+    study = study_of(rings(0, n=80))
+    dense, codes = dense_of(study), study.codes
+    distances = ((dense[:, None] - dense) ** 2).sum(axis=2) + np.diag(np.full(80, np.inf))
+    edges = np.zeros((80, 80))
+    edges[np.repeat(np.arange(80), NEIGHBOURS), np.argsort(distances, axis=1)[:, :NEIGHBOURS].ravel()] = 1
+    edges = np.maximum(edges, edges.T)
+    edges /= np.sqrt(np.outer(edges.sum(axis=1), edges.sum(axis=1)))
+    for fold in range(4):
+        told = np.flatnonzero(study.folds != fold)
+        seeds = np.zeros((80, 2))
+        for code in (0, 1):
+            seeds[told[codes[told] == code], code] = 1 / np.count_nonzero(codes[told] == code)
+        beliefs = 0.1 * np.linalg.solve(np.eye(80) - 0.9 * edges, seeds)
+        spread = Graph(study, lambda: None)._scores[fold][:, 0]
+        np.testing.assert_allclose(spread, np.log(beliefs[:, 1] / beliefs[:, 0]), rtol=1e-3, atol=1e-3)
+
+
+def test_paths_have_the_fractions_asked_for_and_cut_least_between_the_classes() -> None:
+    study = study_of(rings(1, share=0.3, n=500))
+    grid = np.array([0.05, 0.15, 0.3, 0.5, 0.8])
+    several = Graph(study, lambda: None).paths([grid])[0]
+    share = several[-1].objectives / (2 * grid * (1 - grid))
+    assert grid[np.argmin(share)] == 0.3
+    for path in several:
+        assert path.labeled.base is None  # what it was taken from, the scores of all rows, is let go
+        assert path.labeled.shape == (5, len(study.codes))
+        assert (np.diff(path.labeled, axis=0) > 0).all()  # the more documents are to be positive, the higher each scores
+
+
+@pytest.mark.parametrize("share", [0.5, 0.25])
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_auto_follows_curved_classes_and_predicts_new_documents(share: float, scale: float) -> None:
+    data, others = rings(6, share, scale=scale), rings(3, share, scale=scale)
+    training = fit(data)
+    assert training.report is not None
+    assert training.report["chosen"]["algorithm"] == "graph"
+    assert [each["algorithm"] for each in training.report["tried"]] == ["svm", "tsvm", "graph"]
+    assert training.status is Status.CONVERGED
+    assert variation(training, data) < 0.08
+    assert error(training, data) < 0.06 < 0.2 < error(fit(data, "tsvm", {"positive_fraction": share}), data)
+    assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.08
+    np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
+    assert training.probabilities is not None
+    assert [point.phase for point in training.trace] == ["graph", "graph"]
+    assert training.trace[1].objective < training.trace[0].objective
+
+
+def test_more_documents_than_a_model_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LANDMARKS", 100)
+    data = rings(4, n=400)
+    training = fit(data)
+    assert training.model.facts()["n_support"] == 100
+    assert error(training, data) < 0.05
+    kept = module._landmarks(400, 390)
+    assert len(np.unique(kept)) == 100
+    assert (kept >= 390).sum() == 10
+
+
+def test_a_model_that_is_too_large_is_refused() -> None:
+    with pytest.raises(ModelTooLarge):
+        fit(rings(2), max_model_bytes=1000)
+
+
+def test_a_stop_among_neighbours_ends_it() -> None:
+    data, told = rings(0, n=1200), list[TracePoint]()
+
+    def observer(point: TracePoint, /) -> bool:
+        told.append(point)
+        return point.fraction >= 0.85
+
+    assert fit(data, observer=observer).status is Status.CANCELLED
+    fractions = [point.fraction for point in told]
+    assert fractions == sorted(fractions)
+
+
+def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
+    asked, heard = 0, False
+
+    def between() -> None:
+        nonlocal asked
+        asked += 1
+        if heard:
+            raise Stopped
+
+    graph = Graph(study_of(rings(0)), between)
+    solving = graph.steps(0, 0.5)
+    assert isinstance(next(solving), Keep)
+    assert isinstance(next(solving), Report)
+    before, heard = asked, True
+    with pytest.raises(StopIteration) as ending:
+        next(solving)
+    assert ending.value.value.status is Status.CANCELLED
+    assert asked == before + 1
+
+
+@pytest.mark.parametrize("scale", [1e-22, 1e22])
+def test_values_beyond_the_distances_of_a_model_are_left_to_linear_ones(scale: float) -> None:
+    data = rings(6)
+    rows = data.rows._replace(values=(data.rows.values.astype(np.float64) * scale).astype(np.float32))
+    training = fit(Pool(rows, data.codes, data.truth))
+    assert isinstance(training.model, LinearModel)
+    scores = training.model.scores(rows)[training.unlabeled]
+    np.testing.assert_allclose(scores, training.scores, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("size", "offered"),
+    [
+        ((1000, 50, 50_000), True),
+        ((1000, 5_000, 70_000), False),
+        ((50_000, 50, 2_500_000), False),
+        ((14, 5, 70), False),
+        ((9_000, 4_000, 36_000_000), False),
+    ],
+)
+def test_neighbours_are_looked_for_where_that_means_something_and_is_bearable(size: tuple[int, int, int], offered: bool) -> None:
+    assert neighbours_offered(*size) == offered
+
+
+def test_documents_that_are_all_the_same_have_neighbours_too() -> None:
+    codes = np.full(40, -1, np.int32)
+    codes[:8] = np.arange(8) % 2
+    training: Any = fit(Pool(rows_of(np.ones((40, 3))), codes, np.zeros(40, np.int64)))
+    assert np.isfinite(training.scores).all()

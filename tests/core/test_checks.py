@@ -1,0 +1,120 @@
+"""What is wrong with a request is told before training, and names its field."""
+
+from typing import Any
+
+import pytest
+
+from core.checks import Wish, check_options, fractions_wish
+from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownAlgorithm
+from core.options.base import BalancedOptions
+from core.options.linear import AnnealingOptions, TsvmOptions
+from core.registry import ALGORITHMS, OFFERED
+
+THREE = ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, 5e-324, 1e300, float("nan"), float("inf"), "1", None, True, [1]], ids=repr)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_lambda(name: str, wrong: Any) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        check_options(name, {"lambda": wrong}, THREE)
+    assert caught.value.field == "lambda"
+    assert str(caught.value).startswith("lambda: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "wrong"),
+    [
+        ("svm", "tolerance", 0),
+        ("svm", "tolerance", 1.5),
+        ("svm", "max_iterations", 0),
+        ("svm", "max_iterations", 2.5),
+        ("svm", "lambda_u", 1.0),
+        ("svm", "positive_fraction", 0.5),
+        ("svm", "gamma", 1.0),
+        ("tsvm", "lambda_u", 0.0),
+        ("tsvm", "lambda_u", float("nan")),
+        ("tsvm", "lambda_u", 1e10),
+        ("tsvm", "lambda_u", 1e-13),
+        ("da", "temperature", 1e-300),
+        ("tsvm", "max_switches", 0),
+        ("tsvm", "max_switches", 1.0),
+        ("tsvm", "max_switches", "all"),
+        ("tsvm", "temperature", 1.0),
+        ("tsvm", "positive_fraction", 1.01),
+        ("tsvm", "positive_fraction", -0.01),
+        ("tsvm", "positive_fraction", float("nan")),
+        ("da", "temperature", 0.0),
+        ("da", "cooling", 1.0),
+        ("da", "cooling", float("inf")),
+        ("da", "fixed_temperature", -1.0),
+        ("da", "max_switches", 3),
+    ],
+)
+def test_each_wrong_option_is_named(name: str, field: str, wrong: Any) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        check_options(name, {field: wrong}, ["a", "b"])
+    assert caught.value.field == field
+
+
+def test_an_unknown_option_is_told_the_known_ones() -> None:
+    with pytest.raises(InvalidOption, match="known are lambda, max_iterations, probabilities, tolerance"):
+        check_options("svm", {"lamda": 1.0}, THREE)
+
+
+@pytest.mark.parametrize(
+    ("classes", "given", "field"),
+    [
+        (THREE, {"positive_fraction": 0.5}, "positive_fraction"),
+        (["a", "b"], {"positive_fraction": 0.5, "class_fractions": {"a": 0.5, "b": 0.5}}, "class_fractions"),
+        (THREE, {"class_fractions": {"a": 0.5, "b": 0.5}}, "class_fractions"),
+        (THREE, {"class_fractions": {"a": 0.5, "b": 0.25, "d": 0.25}}, "class_fractions"),
+        (THREE, {"class_fractions": {"a": 0.5, "b": 0.25, "c": 0.2}}, "class_fractions"),
+        (THREE, {"class_fractions": {"a": 0.5, "b": 1.5, "c": -1.0}}, "class_fractions.b"),
+        (THREE, {"class_fractions": {"a": 0.5, "b": "x", "c": 0.0}}, "class_fractions.b"),
+        (THREE, {"class_fractions": [0.5, 0.25, 0.25]}, "class_fractions"),
+    ],
+)
+@pytest.mark.parametrize("name", ["tsvm", "da"])
+def test_fractions_that_do_not_fit_the_classes(name: str, classes: list[str], given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        check_options(name, given, classes)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(("classes", "said"), [([], "no document"), (["a"], "'a'"), ([7], "7")])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_fewer_than_two_classes(name: str, classes: list[Any], said: str) -> None:
+    with pytest.raises(InvalidDocuments, match=said):
+        check_options(name, {}, classes)
+
+
+def test_an_unknown_algorithm_is_told_the_known_ones() -> None:
+    with pytest.raises(UnknownAlgorithm, match="svm, tsvm, da") as caught:
+        check_options("tsmv", {}, THREE)
+    assert caught.value.known == tuple(OFFERED)
+    assert isinstance(caught.value, HalfmoonError)
+
+
+def test_what_is_right_comes_back_parsed() -> None:
+    options = check_options("tsvm", {"lambda": 1, "lambda_u": 0.5, "max_switches": None, "positive_fraction": 0}, ["a", "b"])
+    assert options == TsvmOptions(lambda_=1.0, lambda_u=0.5, positive_fraction=0.0)
+    assert check_options("da", {}, THREE) == AnnealingOptions()
+
+
+def test_what_is_said_of_fractions() -> None:
+    fractions = {"3": 0.5, "1": 0.2, "2": 0.3}
+    assert fractions_wish(TsvmOptions(class_fractions=fractions), [1, 2, 3]) == Wish("given", {"1": 0.2, "2": 0.3, "3": 0.5})
+    assert fractions_wish(TsvmOptions(), [1, 2, 3]) == Wish("estimate")
+    assert fractions_wish(TsvmOptions(positive_fraction="labeled"), [1, 2, 3]) == Wish("labeled")
+    assert fractions_wish(TsvmOptions(class_fractions="labeled"), [1, 2]) == Wish("labeled")
+    assert fractions_wish(TsvmOptions(positive_fraction=0.4), [1, 2]) == Wish("given", {"1": 0.6, "2": 0.4})
+
+
+@pytest.mark.parametrize("name", ["auto", "tsvm", "da", "cccp_tsvm"])
+def test_fractions_are_estimated_unless_something_else_is_said(name: str) -> None:
+    options = check_options(name, {}, THREE)
+    assert isinstance(options, BalancedOptions)
+    assert fractions_wish(options, THREE).source == "estimate"
+    stored = options.model_dump(mode="json", by_alias=True)
+    assert check_options(name, stored, THREE) == options

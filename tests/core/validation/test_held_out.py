@@ -1,0 +1,133 @@
+"""Probabilities of every algorithm, learned from labels that its models were not told."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.documents.rows import SparseRows
+from core.engine.solver import solve
+from core.evaluation.reliability import Reliability
+from core.options.linear import SvmOptions
+from core.problem.problem import Problem
+from core.problem.result import Linear, Result, Status
+from core.progress import TracePoint
+from core.registry import ALGORITHMS
+from core.validation.folds import folds_of
+from core.validation.held_out import held_out_scores
+from core.watch import Stopped
+from tests.core.selection.test_auto import fit, pool
+
+OPTIONS: dict[str, dict[str, Any]] = {"ctsvm": {"tolerance": 1e-2}, "cuts3vm": {"C": 10.0}}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_has_probabilities_on_request(name: str) -> None:
+    data = pool(0, [0.8, 0.2], per_class=10, n=200)
+    options = OPTIONS.get(name, {})
+    plain, training = fit(data, name, options), fit(data, name, options | {"probabilities": True})
+    assert plain.probabilities is None
+    assert training.probabilities is not None
+    np.testing.assert_array_equal(training.scores, plain.scores)
+    predicted = training.model.probabilities(training.model.scores(data.rows))
+    assert predicted is not None
+    np.testing.assert_allclose(training.probabilities, predicted[training.unlabeled], atol=1e-3)
+    assert Reliability.of(training.probabilities, data.truth[training.unlabeled]).expected_error < 0.2
+    if training.report is not None:
+        np.testing.assert_allclose(training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3)
+
+
+def test_more_classes_have_probabilities_too() -> None:
+    data = pool(1, [0.6, 0.3, 0.1], per_class=8, gap=3.0)
+    training = fit(data, "tsvm", {"probabilities": True})
+    assert training.probabilities is not None
+    np.testing.assert_allclose(training.probabilities.sum(axis=1), 1)
+    assert Reliability.of(training.probabilities, data.truth[training.unlabeled]).expected_error < 0.15
+
+
+def test_all_documents_labeled() -> None:
+    data = pool(0, [0.8, 0.2], n=150)
+    training = fit(data._replace(codes=data.truth.astype(np.int32)), "svm", {"probabilities": True})
+    found = training.model.probabilities(training.model.scores(data.rows))
+    assert found is not None
+    assert found[:, 1].mean() == pytest.approx(np.mean(data.truth == 1), abs=0.05)
+
+
+def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
+    data = pool(2, [0.5, 0.5], n=60)
+    labeled, unlabeled = np.flatnonzero(data.codes >= 0), np.flatnonzero(data.codes < 0)
+    rows, codes = data.rows.taken(np.concatenate([labeled, unlabeled])), data.codes[labeled]
+    options = SvmOptions(lambda_=0.1, tolerance=1e-12)
+
+    def one(fold: int, rows: SparseRows, told: Any) -> list[Result]:
+        return [solve("svm", Problem.of(rows, np.where(told == 1, 1.0, -1.0)), options)]
+
+    found = held_out_scores(rows, codes, 1, 7, one)
+    folds = folds_of(codes, 7)
+    for row, fold in enumerate(folds):
+        others = np.flatnonzero(folds != fold)
+        decision = solve("svm", Problem.of(rows.taken(others), np.where(codes[others] == 1, 1.0, -1.0)), options).decision
+        assert isinstance(decision, Linear)
+        dense = np.zeros(rows.n_features)
+        part = rows.taken(np.array([row]))
+        dense[part.indices] = part.values
+        assert found[row, 0] == pytest.approx(dense @ decision.coefficients + decision.intercept, abs=1e-6)
+
+
+def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities() -> None:
+    data = pool(0, [0.6, 0.4], n=3000, d=60)
+    phases: list[str] = []
+
+    def observer(point: Any, /) -> bool:
+        phases.append(point.phase)
+        return bool(point.phase.startswith("fold="))
+
+    options = {"positive_fraction": 0.4}
+    training = fit(data, "da", options | {"probabilities": True}, observer=observer)
+    assert phases[-1].startswith("fold=0/")
+    assert training.status is Status.CANCELLED
+    assert training.probabilities is None
+    np.testing.assert_array_equal(training.scores, fit(data, "da", options).scores)
+
+
+def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
+    data = pool(2, [0.5, 0.5], n=60)
+
+    def stop() -> None:
+        raise Stopped
+
+    def never(fold: int, rows: SparseRows, told: Any) -> list[Result]:
+        raise AssertionError
+
+    with pytest.raises(Stopped):
+        held_out_scores(data.rows, np.array([0, 0, 1, 1]), 1, 7, never, stop)
+
+
+@pytest.mark.parametrize(("name", "module"), [("svm", "core.train.calibrated_to_labels"), ("auto", "core.selection.auto.calibrated")])
+def test_a_stop_while_probabilities_are_found_keeps_the_model(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, options = pool(2, [0.5, 0.5], n=60), {} if name == "auto" else {"probabilities": True}
+    whole = fit(data, name, options)
+
+    def stop(*given: Any) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(module, stop)
+    training = fit(data, name, options)
+    assert training.status is Status.CANCELLED
+    assert training.probabilities is None
+    np.testing.assert_array_equal(training.scores, whole.scores)
+
+
+@pytest.mark.parametrize("name", ["auto", "cuts3vm"])
+def test_progress_and_time_only_grow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    told: list[TracePoint] = []
+
+    def observer(point: TracePoint, /) -> bool:
+        told.append(point)
+        return False
+
+    fit(pool(2, [0.5, 0.3, 0.2], n=60), name, {} if name == "auto" else {"probabilities": True, "C": 10.0}, observer=observer)
+    for values in ([point.fraction for point in told], [point.seconds for point in told]):
+        assert values == sorted(values)
+    assert told[-1].fraction == 1.0

@@ -1,0 +1,300 @@
+"""Jobs: the state that each set of records means, and that every step may be repeated, raced or cut short."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.workers.conftest import make_dataset, submit, success
+from workers.contract import Dataset, Job, JobState, Outcome, Version
+from workers.errors import Conflict, IdempotencyConflict, InvalidName, JobNotCancellable, NotFound
+from workers.names import new_id
+from workers.repositories.datasets import Datasets
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+
+
+def state(store: Store, id: str) -> JobState:
+    return Jobs(store).get(id).state
+
+
+def failure(attempt: int = 1) -> Outcome:
+    return Outcome(state=JobState.FAILED, attempt=attempt, finished_at=datetime.now(UTC))
+
+
+def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
+    """The results of calls that start together."""
+    results: list[Any] = [None] * count
+    ready = threading.Barrier(count)
+
+    def call(number: int) -> None:
+        ready.wait()
+        results[number] = act(number)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_a_job_goes_from_queued_to_succeeded(store: Store) -> None:
+    id, jobs = submit(store, options={"lambda": 0.01}), Jobs(store)
+    assert state(store, id) is JobState.QUEUED
+    attempt = jobs.begin(id, "w")
+    assert attempt is not None
+    job = jobs.get(id)
+    assert (job.state, job.attempt, job.started_at) == (JobState.RUNNING, 1, attempt.started_at)
+    assert jobs.finish(id, success(store))
+    assert state(store, id) is JobState.RUNNING, "a success counts when it is published"
+    version = jobs.publish(id)
+    job = jobs.get(id)
+    assert version is not None
+    assert (job.state, job.version, job.progress.fraction) == (JobState.SUCCEEDED, 1, 1.0)
+    assert (version.options, version.classes, version.n_features, version.job) == ({"lambda": 0.01}, ["no", "yes"], 21, id)
+    assert list(jobs.unfinished_ids()) == []
+
+
+def test_requests_that_are_refused_leave_nothing(store: Store) -> None:
+    with pytest.raises(NotFound):
+        submit(store, dataset="ds-000000000000000000000000")
+    with pytest.raises(InvalidName):
+        submit(store, model="a/b")
+    assert store.children("jobs") == []
+    assert store.children("open") == []
+
+
+@pytest.mark.parametrize("id", ["", "x", "../jobs", "job-000000000000000000000000"])
+def test_unknown_jobs(store: Store, id: str) -> None:
+    for act in (Jobs(store).get, Jobs(store).cancel):
+        with pytest.raises(NotFound):
+            act(id)
+
+
+def test_an_idempotency_key_stands_for_one_job(store: Store) -> None:
+    dataset = make_dataset(store).id
+
+    def post(fingerprint: str) -> tuple[str, bool]:
+        job, created = Jobs(store).submit(
+            dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="key", fingerprint=fingerprint
+        )
+        return job.request.id, created
+
+    results = at_once(6, lambda _: post("same"))
+    assert len({id for id, _ in results}) == 1
+    assert sum(created for _, created in results) == 1
+    assert post("same") == (results[0][0], False)
+    with pytest.raises(IdempotencyConflict):
+        post("other")
+    assert len(store.children("jobs")) == 1
+
+
+def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = make_dataset(store).id
+
+    def post() -> tuple[str, bool]:
+        job, created = Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")
+        return job.request.id, created
+
+    create = type(store).create
+
+    def dying(self: Store, key: str, data: bytes) -> bool:
+        if key.endswith("request.json"):
+            raise KeyboardInterrupt
+        return create(self, key, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "create", dying)
+        with pytest.raises(KeyboardInterrupt):
+            post()
+    assert [job.request.id for job in Jobs(store).unfinished()] == []
+    id, created = post()
+    assert created
+    assert [job.request.id for job in Jobs(store).unfinished()] == [id]
+
+
+def test_a_key_stands_for_its_job_when_the_dataset_is_gone(store: Store) -> None:
+    dataset, jobs = make_dataset(store).id, Jobs(store)
+    assert jobs.made_by("k", "f") is None
+    job, _ = jobs.submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")
+    jobs.cancel(job.request.id)
+    Datasets(store).delete(dataset)
+    again = jobs.made_by("k", "f")
+    assert again is not None
+    assert again.request == job.request
+    with pytest.raises(IdempotencyConflict):
+        jobs.made_by("k", "other")
+
+
+def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:
+    with pytest.raises(NotFound):
+        Jobs(store).submit(
+            dataset="ds-000000000000000000000000", model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="first"
+        )
+    assert store.children("idempotency") == []
+    dataset = make_dataset(store).id
+    _, created = Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="second")
+    assert created
+
+
+@pytest.mark.parametrize("moment", ["before the job's records", "after the job's records"])
+def test_a_job_never_loses_its_dataset_to_a_deletion(store: Store, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    dataset = make_dataset(store).id
+    create = type(store).create
+
+    def overtaken(self: Store, key: str, data: bytes) -> bool:
+        if not key.endswith("request.json"):
+            return create(self, key, data)
+        monkeypatch.setattr(type(store), "create", create)
+        if moment.startswith("before"):
+            Datasets(store).delete(dataset)
+        created = create(self, key, data)
+        if moment.startswith("after"):
+            with pytest.raises(Conflict):
+                Datasets(store).delete(dataset)
+        return created
+
+    monkeypatch.setattr(type(store), "create", overtaken)
+    if moment.startswith("before"):
+        with pytest.raises(NotFound, match="dataset"):
+            submit(store, dataset=dataset)
+        (id,) = store.children("jobs")
+        assert state(store, id) is JobState.FAILED
+    else:
+        assert state(store, submit(store, dataset=dataset)) is JobState.QUEUED
+        assert Datasets(store).get(dataset).id == dataset
+    assert store.children("open") == ([] if moment.startswith("before") else store.children("jobs"))
+
+
+def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = make_dataset(store).id
+    using = Jobs.using
+
+    def looked(self: Jobs, wanted: Dataset) -> Job | None:
+        found = using(self, wanted)
+        with pytest.raises(NotFound, match="dataset"):
+            submit(store, dataset=dataset)
+        return found
+
+    monkeypatch.setattr(Jobs, "using", looked)
+    Datasets(store).delete(dataset)
+    assert store.children("open") == []
+    assert store.children("datasets") == []
+
+
+def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:
+    id = submit(store)
+    assert Jobs(store).cancel(id).state is JobState.CANCELLED
+    assert Jobs(store).begin(id, "w") is None
+    assert list(Jobs(store).unfinished_ids()) == []
+    with pytest.raises(JobNotCancellable, match="cancelled"):
+        Jobs(store).cancel(id)
+
+
+def test_a_running_job_is_asked_to_stop_once(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.begin(id, "w")
+    assert jobs.cancel(id).state is JobState.CANCELLING
+    with pytest.raises(JobNotCancellable, match="cancelling"):
+        jobs.cancel(id)
+    jobs.finish(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+    assert state(store, id) is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.begin(id, "w")
+    jobs.finish(id, success(store))
+    if published:
+        jobs.publish(id)
+    with pytest.raises(JobNotCancellable):
+        jobs.cancel(id)
+    jobs.publish(id)
+    assert state(store, id) is JobState.SUCCEEDED
+
+
+def test_one_worker_claims_an_attempt(store: Store) -> None:
+    id = submit(store)
+    attempts = at_once(6, lambda number: Jobs(store).begin(id, f"w{number}", 1))
+    assert sum(attempt is not None for attempt in attempts) == 1
+    assert Jobs(store).begin(id, "late", 1) is None
+    second = Jobs(store).begin(id, "again", 2)
+    assert second is not None
+    assert second.number == 2
+
+
+def test_the_first_outcome_counts(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    jobs.begin(id, "w")
+    outcomes = [failure(), success(store)]
+    won = at_once(2, lambda number: Jobs(store).finish(id, outcomes[number]))
+    assert sorted(won) == [False, True]
+    assert jobs.get(id).outcome == outcomes[won.index(True)]
+
+
+def test_however_many_publish_there_is_one_version(store: Store) -> None:
+    ids = [submit(store) for _ in range(4)]
+    for id in ids:
+        Jobs(store).begin(id, "w")
+        Jobs(store).finish(id, success(store))
+    versions: list[Version] = at_once(12, lambda number: Jobs(store).publish(ids[number % 4]))
+    published = Models(store).versions("news")
+    assert [version.number for version in published] == [1, 2, 3, 4]
+    assert {version.job for version in published} == set(ids)
+    for number, version in enumerate(versions):
+        assert version.job == ids[number % 4]
+        assert version.number == Jobs(store).get(ids[number % 4]).version
+
+
+def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = submit(store)
+    Jobs(store).begin(id, "w")
+    Jobs(store).finish(id, success(store))
+    create = type(store).create
+
+    def dying(self: Store, key: str, data: bytes) -> bool:
+        if key.endswith("published.json"):
+            raise KeyboardInterrupt
+        return create(self, key, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "create", dying)
+        with pytest.raises(KeyboardInterrupt):
+            Jobs(store).publish(id)
+    assert state(store, id) is JobState.RUNNING
+    version = Jobs(store).publish(id)
+    assert version is not None
+    assert version.number == 1
+    assert state(store, id) is JobState.SUCCEEDED
+
+
+def test_only_successes_are_published(store: Store) -> None:
+    id = submit(store)
+    assert Jobs(store).publish(id) is None
+    Jobs(store).finish(id, failure())
+    assert Jobs(store).publish(id) is None
+    assert Models(store).names() == ([], None)
+
+
+def test_deaths_are_attempts_that_were_not_handed_back(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    for number in (1, 2, 3):
+        jobs.begin(id, "w")
+        assert jobs.deaths(id) == number - (number > 1)
+        if number == 1:
+            jobs.hand_back(id, 1)
+    assert jobs.get(id).attempt == 3
+
+
+def test_identifiers_sort_by_age() -> None:
+    ids = []
+    for _ in range(3):
+        ids.append(new_id("job"))
+        threading.Event().wait(0.003)
+    assert ids == sorted(ids)
+    assert len({new_id("job") for _ in range(1000)}) == 1000

@@ -1,0 +1,221 @@
+"""Repairs: what a lost Redis or a dead worker has left is put right, and nothing that lives is disturbed."""
+
+import json
+from datetime import UTC, datetime
+from typing import cast
+
+import pytest
+from redis import Redis
+
+from tests.workers.conftest import submit, success
+from workers.contract import JobState, Outcome, Progress
+from workers.errors import Unavailable
+from workers.names import new_id
+from workers.queue.queue import Queue
+from workers.queue.redis_state import Live
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+from workers.upkeep.reconcile import Reconciler, Repairs
+
+NOTHING = Repairs([], [], [])
+LEASE = 3.0
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class World:
+    """A store, a queue and a reconciler whose clock stands still until told."""
+
+    def __init__(self, store: Store, redis: Redis) -> None:
+        self.jobs, self.live, self.queue, self.clock = Jobs(store), Live(redis, "q"), Queue(redis, "q"), Clock()
+        self.reconciler = Reconciler(self.jobs, self.live, self.queue, lease_seconds=LEASE, clock=self.clock)
+
+    def later(self, seconds: float = LEASE + 0.1) -> Repairs:
+        self.clock.now += seconds
+        return self.reconciler.round()
+
+
+@pytest.fixture
+def world(store: Store, redis: Redis) -> World:
+    return World(store, redis)
+
+
+def test_a_lost_message_is_sent_again_but_not_at_once(store: Store, world: World) -> None:
+    id = submit(store)
+    assert world.later() == NOTHING
+    assert world.later(LEASE - 0.1) == NOTHING
+    assert world.later(0.2) == Repairs([id], [], [])
+    assert world.queue.waiting() == {id}
+    assert world.later() == NOTHING
+    assert world.queue.depth() == 1
+
+
+def test_after_a_flush_everything_queued_is_enqueued_again(store: Store, world: World, redis: Redis) -> None:
+    ids = [submit(store) for _ in range(5)]
+    for id in ids:
+        world.queue.enqueue(id)
+    assert world.later() == NOTHING
+    redis.flushall()
+    assert world.later() == NOTHING
+    assert world.later().enqueued == ids
+    assert world.queue.waiting() == set(ids)
+
+
+def test_what_was_lost_goes_before_what_waits_the_oldest_first(store: Store, world: World, redis: Redis) -> None:
+    died, lost, waits = (submit(store) for _ in range(3))
+    world.jobs.begin(died, "w")
+    world.queue.enqueue(waits)
+    world.later()
+    assert world.later().enqueued == [died, lost]
+    order = [entry.decode().rpartition("_")[0] for entry in cast("list[bytes]", redis.lrange("rq:queue:q", 0, -1))]
+    assert order == [died, lost, waits]
+
+
+def test_what_runs_is_left_alone(store: Store, world: World) -> None:
+    id = submit(store)
+    world.jobs.begin(id, "w")
+    for _ in range(3):
+        world.live.lease(id, 1, 60)
+        assert world.later() == NOTHING
+
+
+def test_a_lease_that_comes_back_after_a_flush_counts(store: Store, world: World, redis: Redis) -> None:
+    id = submit(store)
+    world.jobs.begin(id, "w")
+    world.live.lease(id, 1, 60)
+    redis.flushall()
+    assert world.later() == NOTHING
+    world.live.lease(id, 1, 60)
+    assert world.later() == NOTHING
+    redis.flushall()
+    assert world.later() == NOTHING, "the time without a lease begins anew"
+
+
+def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(store: Store, world: World) -> None:
+    id = submit(store)
+    world.jobs.begin(id, "w1")
+    world.jobs.begin(id, "w2")
+    world.live.lease(id, 1, 60)
+    world.later()
+    assert world.later().enqueued == [id]
+
+
+def test_the_third_death_fails_the_job(store: Store, world: World) -> None:
+    id = submit(store)
+    for _ in range(3):
+        world.jobs.begin(id, "w")
+    world.later()
+    assert world.later() == NOTHING, "the last attempt may only be cut off: failing cannot be taken back"
+    assert world.later(4 * LEASE) == Repairs([], [], [id])
+    job = world.jobs.get(id)
+    assert job.state is JobState.FAILED
+    assert job.outcome is not None
+    assert job.outcome.error is not None
+    assert job.outcome.error.type == "/problems/worker-died"
+    assert "3 attempts" in job.outcome.error.detail
+    assert world.later() == NOTHING
+
+
+def test_attempts_that_were_handed_back_are_no_deaths(store: Store, world: World) -> None:
+    id = submit(store)
+    for number in (1, 2, 3):
+        world.jobs.begin(id, "w")
+        world.jobs.hand_back(id, number)
+    world.later()
+    assert world.later().enqueued == [id]
+
+
+def test_a_cancel_that_nobody_can_hear_any_more_is_carried_out(store: Store, world: World) -> None:
+    id = submit(store)
+    world.jobs.begin(id, "w")
+    world.jobs.cancel(id)
+    world.later()
+    assert world.later() == Repairs([], [], [id])
+    assert world.jobs.get(id).state is JobState.CANCELLED
+
+
+def test_a_success_that_was_not_published_is_published(store: Store, world: World) -> None:
+    id = submit(store)
+    world.jobs.begin(id, "w")
+    world.jobs.finish(id, success(store))
+    world.live.lease(id, 1, 60)
+    assert world.later() == NOTHING, "who has trained it lives and publishes it"
+    world.live.release(id, 1)
+    assert world.later() == Repairs([], [id], [])
+    assert world.jobs.get(id).state is JobState.SUCCEEDED
+    assert world.later() == NOTHING
+    assert len(Models(store).versions("news")) == 1
+
+
+def test_two_reconcilers_send_one_message(store: Store, redis: Redis) -> None:
+    id = submit(store)
+    worlds = [World(store, redis) for _ in range(2)]
+    for world in worlds:
+        world.later()
+    assert [world.later().enqueued for world in worlds] == [[id], []]
+
+
+def test_without_redis_nothing_is_concluded(store: Store, no_redis: Redis, redis: Redis) -> None:
+    id = submit(store)
+    world, away = World(store, redis), World(store, no_redis)
+    world.later()
+    world.reconciler._queue, world.queue = away.queue, world.queue
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            world.later()
+    world.reconciler._queue = world.queue
+    assert world.later() == NOTHING, "the time during which Redis was away does not count"
+    assert world.later().enqueued == [id]
+
+
+def test_a_round_asks_for_the_queue_once(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [submit(store) for _ in range(4)]
+    world.later()
+    asked: list[int] = []
+    waiting = Queue.waiting
+
+    def counted(queue: Queue) -> set[str]:
+        asked.append(1)
+        return waiting(queue)
+
+    monkeypatch.setattr(Queue, "waiting", counted)
+    assert world.later().enqueued == ids
+    assert len(asked) == 1
+
+
+def test_the_marks_of_jobs_that_are_over_or_were_never_stored_go(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    over, fresh = submit(store), new_id("job")
+    world.jobs.finish(over, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC)))
+    with monkeypatch.context() as patch:
+        patch.setattr("workers.names.time.time_ns", lambda: 1_700_000_000 * 10**9)
+        old = new_id("job")
+    for id in (fresh, old):
+        store.create(f"open/{id}", b"")
+    assert list(world.jobs.unfinished()) == []
+    assert set(store.children("open")) == {over, fresh, old}, "looking changes nothing"
+    world.later()
+    assert store.children("open") == [fresh]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_what_was_told_of_a_job_that_is_given_up_is_kept(store: Store, world: World, redis: Redis, cancelled: bool) -> None:
+    id = submit(store)
+    for _ in range(3):
+        world.jobs.begin(id, "w")
+    if cancelled:
+        world.jobs.cancel(id)
+    row = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 0.4, "seconds": 0.1}
+    world.live.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=1), [row])
+    world.later()
+    assert world.later(5 * LEASE + 0.1).ended == [id]
+    redis.flushall()
+    job = world.jobs.get(id)
+    assert job.outcome is not None
+    assert (job.state, job.progress.fraction, job.progress.phase) == (JobState.CANCELLED if cancelled else JobState.FAILED, 0.4, "mfn")
+    assert json.loads(store.local(job.outcome.files["trace"]).read_bytes()) == [row]

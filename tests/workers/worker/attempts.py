@@ -1,0 +1,73 @@
+"""What tests of attempts have in common: a training that does what it is told."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+from redis import Redis
+
+from core.models.linear import LinearModel
+from core.problem.result import Status
+from core.progress import Observer, TracePoint
+from core.train import Training
+from tests.waiting import HANG
+from workers.queue.queue import Queue
+from workers.queue.redis_state import Live
+from workers.store import Store
+from workers.worker.attempt import Parts
+
+Faked = Callable[[Observer], Training]
+
+
+def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 10 * HANG) -> Parts:
+    return Parts(
+        store,
+        Live(redis, "q"),
+        Queue(redis, "q"),
+        worker,
+        threads=1,
+        lease_seconds=HANG,
+        job_seconds=job_seconds,
+        store_seconds=0.0,
+        max_attempts=3,
+        max_model_bytes=2**29,
+        max_job_bytes=2**34,
+        guardian=os.getpid(),
+    )
+
+
+def trained(status: Status = Status.CONVERGED) -> Training:
+    model = LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.zeros(1))
+    unlabeled = np.arange(6, 60)
+    point = TracePoint("mfn", 1, 0.5, float("nan"), 1.0, 0.1)
+    return Training(model, unlabeled, np.linspace(-1, 1, len(unlabeled))[:, None], None, 0.5, status, ["a warning"], [point], 1.0)
+
+
+def work_until(done: Callable[[], object]) -> Faked:
+    """A solver that reports every 20 ms until it is stopped, or ``done`` says that it has converged; it fails if neither ever comes."""
+
+    def work(observer: Observer) -> Training:
+        start = time.monotonic()
+        for iteration in count(1):
+            if observer(TracePoint("mfn", iteration, 0.5, 0.5, 0.3, time.monotonic() - start)):
+                return trained(Status.CANCELLED)
+            if done():
+                return trained()
+            assert time.monotonic() - start < HANG, "it is not stopped"
+            time.sleep(0.02)
+        raise AssertionError
+
+    return work
+
+
+work_until_stopped = work_until(lambda: False)
+
+
+def in_thread(act: Callable[[], Any]) -> threading.Thread:
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread

@@ -1,0 +1,326 @@
+"""One attempt, in this process: with the real training, and with a fake one that can be made to wait, fail or be overtaken."""
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from redis import Redis
+from redis.exceptions import ConnectionError as NoConnection
+
+from core.errors import InvalidDocuments
+from core.models.linear import LinearModel
+from core.problem.result import Status
+from core.progress import Observer, TracePoint
+from core.train import Training
+from tests.waiting import HANG, until
+from tests.workers.conftest import make_dataset, rows, sparse, submit, two_clouds
+from tests.workers.worker.attempts import Faked, in_thread, make_parts, trained, work_until, work_until_stopped
+from workers.contract import JobState, Publication
+from workers.errors import StoreUnavailable
+from workers.repositories.datasets import Batch, Datasets
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+from workers.worker.attempt import Attempts, Parts
+
+
+@pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da", "cuts3vm"])
+def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, algorithm: str) -> None:
+    id = submit(store, algorithm=algorithm)
+    Attempts(parts).run(id)
+    job = Jobs(store).get(id)
+    assert job.state is JobState.SUCCEEDED
+    assert job.outcome is not None
+    assert job.outcome.status is Status.CONVERGED
+    version = Models(store).resolve("news")
+    assert (version.number, version.job, version.classes, version.n_features) == (1, id, ["no", "yes"], 21)
+    model = Models(store).load(version)
+    documents = Datasets(store).open(job.request.dataset)
+    labels = [json.loads(line) for line in store.read(job.outcome.files["labels"].key).splitlines()]
+    unlabeled = np.flatnonzero(documents.codes < 0)
+    assert [line["id"] for line in labels] == [f"d{position}" for position in unlabeled]
+    assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
+    assert np.allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-5)
+    assert all(line["probability"] is None for line in labels)
+    trace = json.loads(store.read(job.outcome.files["trace"].key))
+    assert {"phase", "iteration", "objective", "stage_objective", "fraction", "seconds"} == set(trace[0])
+    assert not parts.live.held(id, 1)
+
+
+def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, parts: Parts) -> None:
+    id = submit(store, algorithm="auto")
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.report is not None
+    assert outcome.report["chosen"]["algorithm"] in ("svm", "tsvm")
+    assert sum(outcome.report["class_fractions"].values()) == pytest.approx(1)
+    labels = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
+    assert all(0 <= line["probability"] <= 1 for line in labels)
+    model = Models(store).load(Models(store).resolve("news"))
+    found = model.probabilities(model.scores(rows({0: 1.0}, {1: 1.0})))
+    assert found is not None
+    assert np.allclose(found.sum(axis=1), 1)
+
+
+def test_more_classes_and_integers(store: Store, parts: Parts) -> None:
+    documents = rows(*[{place % 3: 1.0} for place in range(12)])
+    dataset = make_dataset(store, [Batch(documents, [(30, 10, 20)[place % 3] if place < 6 else None for place in range(12)])])
+    id = submit(store, dataset=dataset.id)
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    lines = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
+    assert [(line["id"], line["label"]) for line in lines] == [(str(place), (30, 10, 20)[place % 3]) for place in range(6, 12)]
+    assert all(line["score"] > 0 for line in lines)
+
+
+def test_progress_is_told_while_it_runs(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    id, told = submit(store), threading.Event()
+    fake.append(work_until(told.is_set))
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    progress = until(lambda: parts.live.progress(id))
+    assert (progress.phase, progress.fraction, progress.objective) == ("mfn", 0.3, 0.5)
+    until(lambda: len(parts.live.trace(id)) > 5)
+    told.set()
+    thread.join()
+    iterations = [point["iteration"] for point in parts.live.trace(id)]
+    assert iterations == sorted(set(iterations))
+
+
+@pytest.mark.parametrize("told_by", ["redis", "store"])
+def test_a_cancel_is_heard(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
+    """From either alone: Redis, which is asked with every beat of the heart, or the store, which is asked less often."""
+    fake.append(work_until_stopped)
+    id = submit(store)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    until(lambda: parts.live.progress(id))
+    if told_by == "redis":
+        monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: False)
+        parts.live.request_cancel(id)
+    Jobs(store).cancel(id)
+    thread.join(HANG)
+    assert Jobs(store).get(id).state is JobState.CANCELLED
+    assert Models(store).names() == ([], None)
+
+
+def test_a_cancel_is_heard_without_redis(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.append(work_until_stopped)
+    id = submit(store)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    until(lambda: parts.live.progress(id))
+    cut_off: list[int] = []
+    consulted: list[int] = []
+    over = Jobs.over
+
+    def fails(*_: Any, **__: Any) -> None:
+        cut_off.append(1)
+        raise NoConnection("cut off")
+
+    def noted(self: Jobs, id: str) -> bool:
+        consulted.append(len(cut_off))
+        return over(self, id)
+
+    monkeypatch.setattr(Redis, "execute_command", fails)
+    monkeypatch.setattr(Jobs, "over", noted)
+    until(lambda: len(consulted) > 1)
+    assert Jobs(store).get(id).state is JobState.RUNNING
+    before = len(consulted)
+    until(lambda: len(consulted) > before)
+    Jobs(store).cancel(id)
+    thread.join(HANG)
+    assert Jobs(store).get(id).state is JobState.CANCELLED
+    assert max(np.diff(consulted[1:])) <= 4, "the store is asked at every second beat or third, not at every tenth as while Redis answers"
+
+
+def test_what_ends_before_it_hears_the_cancel_has_succeeded(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    id = submit(store)
+
+    def train(observer: Observer) -> Training:
+        Jobs(store).cancel(id)
+        return trained()
+
+    fake.append(train)
+    Attempts(parts).run(id)
+    assert Jobs(store).get(id).state is JobState.SUCCEEDED
+
+
+def test_a_job_that_was_cancelled_in_between_is_not_trained(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+    id = submit(store)
+    monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: True)
+    fake.append(lambda _: pytest.fail("trained"))
+    Attempts(parts).run(id)
+    assert Jobs(store).get(id).state is JobState.CANCELLED
+
+
+def test_a_job_that_takes_too_long_fails_and_says_so(store: Store, redis: Redis, fake: list[Faked]) -> None:
+    fake.append(work_until_stopped)
+    id = submit(store)
+    Attempts(make_parts(store, redis, job_seconds=0.2)).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.state, outcome.error.type) == (JobState.FAILED, "/problems/timed-out")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "labels", "kind"),
+    [
+        ("nothing", {}, ["a", "b"], "unknown-algorithm"),
+        ("svm", {"lambda": -1}, ["a", "b"], "invalid-option"),
+        ("svm", {}, ["a", "a"], "invalid-documents"),
+    ],
+)
+def test_input_that_cannot_be_trained_on(
+    store: Store, parts: Parts, algorithm: str, options: dict[str, Any], labels: Sequence[str], kind: str
+) -> None:
+    dataset = make_dataset(store, [Batch(rows({0: 1.0}, {1: 1.0}), labels)])
+    id = submit(store, dataset=dataset.id, algorithm=algorithm, options=options)
+    Attempts(parts).run(id)
+    job = Jobs(store).get(id)
+    assert job.state is JobState.FAILED
+    assert job.outcome is not None
+    assert job.outcome.error is not None
+    assert job.outcome.error.type == f"/problems/{kind}"
+    assert list(Jobs(store).unfinished_ids()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "detail"),
+    [
+        (ZeroDivisionError("secret"), "internal", "the training ended with ZeroDivisionError; it has been logged"),
+        (MemoryError(), "out-of-memory", "the job needs more memory than the worker has"),
+        (InvalidDocuments("bad"), "invalid-documents", "bad"),
+    ],
+)
+def test_what_training_raises(store: Store, parts: Parts, fake: list[Faked], error: Exception, kind: str, detail: str) -> None:
+    def train(observer: Observer) -> Training:
+        raise error
+
+    fake.append(train)
+    id = submit(store)
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.error.type, outcome.error.detail) == (f"/problems/{kind}", detail)
+
+
+OUT_OF_RANGE: dict[str, Callable[[Training], Training]] = {
+    "status": lambda training: replace(training, status=Status.NUMERICAL_ERROR),
+    "objective": lambda training: replace(training, objective=float("inf")),
+    "scores": lambda training: replace(training, scores=np.full_like(training.scores, np.nan)),
+    "coefficients": lambda training: replace(
+        training, model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.full((21, 1), np.inf), np.zeros(1))
+    ),
+    "intercept": lambda training: replace(
+        training, model=LinearModel(["no", "yes"], 21, np.arange(21, dtype=np.uint32), np.zeros((21, 1)), np.array([np.nan]))
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OUT_OF_RANGE)
+def test_numbers_that_ran_out_of_range_are_never_published(store: Store, parts: Parts, fake: list[Faked], what: str) -> None:
+    fake.append(lambda _: OUT_OF_RANGE[what](trained()))
+    id = submit(store)
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.state, outcome.error.type, outcome.files) == (JobState.FAILED, "/problems/numerical-error", {})
+    assert "lambda" in outcome.error.detail
+    assert Models(store).names() == ([], None)
+
+
+def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    def train(observer: Observer) -> Training:
+        raise StoreUnavailable("the disk is full")
+
+    fake.append(train)
+    id = submit(store)
+    with pytest.raises(StoreUnavailable):
+        Attempts(parts).run(id)
+    assert Jobs(store).get(id).state is JobState.RUNNING
+    assert not parts.live.held(id, 1)
+    fake.append(lambda _: trained())
+    Attempts(parts).run(id)
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
+
+
+def test_a_deleted_dataset_fails_the_job(store: Store, parts: Parts) -> None:
+    id = submit(store)
+    store.delete("datasets")
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert outcome.error.type == "/problems/not-found"
+
+
+def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
+    fake.append(work_until_stopped)
+    id = submit(store)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    until(lambda: len(parts.live.trace(id)) > 3)
+    Jobs(store).cancel(id)
+    thread.join(HANG)
+    redis.flushall()
+    job = Jobs(store).get(id)
+    assert job.outcome is not None
+    assert (job.state, job.progress.phase, job.progress.fraction) == (JobState.CANCELLED, "mfn", 0.3)
+    points = json.loads(store.local(job.outcome.files["trace"]).read_bytes())
+    assert [point["iteration"] for point in points] == list(range(1, job.progress.iteration + 1))
+
+
+def test_progress_and_trace_of_a_failed_job_outlast_redis(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
+    def train(observer: Observer) -> Training:
+        observer(TracePoint("mfn", 7, 0.5, 0.5, 0.3, 0.1))
+        raise MemoryError
+
+    fake.append(train)
+    id = submit(store)
+    Attempts(parts).run(id)
+    redis.flushall()
+    job = Jobs(store).get(id)
+    assert job.outcome is not None
+    assert (job.state, job.progress.iteration) == (JobState.FAILED, 7)
+    assert [point["iteration"] for point in json.loads(store.local(job.outcome.files["trace"]).read_bytes())] == [7]
+
+
+def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    fake.append(work_until(lambda: True))
+    id = submit(store)
+    Attempts(parts).run(id)
+    progress = Jobs(store).get(id).progress
+    assert (progress.phase, progress.fraction) == ("mfn", 1.0)
+
+
+def test_nothing_is_left_in_the_staging_area(store: Store, parts: Parts) -> None:
+    Attempts(parts).run(submit(store, dataset=make_dataset(store, [two_clouds()]).id))
+    assert list(store.staging().parent.glob("*/*")) == []
+
+
+def test_training_starts_from_the_model_it_was_told(store: Store, parts: Parts) -> None:
+    Attempts(parts).run(submit(store, algorithm="tsvm"))
+    first = Models(store).resolve("news")
+    again = submit(store, algorithm="tsvm", start=Publication(name="news", version=first.number))
+    Attempts(parts).run(again)
+    outcome = Jobs(store).get(again).outcome
+    assert outcome is not None
+    phases = {point["phase"] for point in json.loads(store.read(outcome.files["trace"].key))}
+    assert phases == {"tsvm/stage=0"}, "a warm start needs no supervised solution and no stages of λ'"
+    assert outcome.objective == pytest.approx(first.objective, rel=1e-2)
+
+
+def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, parts: Parts) -> None:
+    id = submit(store, algorithm="svm", start=Publication(name="gone", version=3))
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert "gone" in outcome.error.detail

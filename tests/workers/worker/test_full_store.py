@@ -1,0 +1,141 @@
+"""A store that is full when a job has something to store: the job waits with what it has computed, and nobody has died."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Self
+
+import numpy as np
+import pytest
+import structlog.testing
+
+from core.progress import Observer
+from core.train import Training
+from tests.waiting import HANG, until
+from tests.workers.conftest import make_dataset, no_file_beyond, submit, two_clouds
+from tests.workers.worker.attempts import Faked, in_thread, trained
+from workers.contract import JobState
+from workers.errors import StoreUnavailable
+from workers.repositories.datasets import Datasets
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store, open_store
+from workers.worker import store_retry as patience
+from workers.worker.attempt import Attempts, Parts
+
+
+class Disk:
+    """Has room for files up to a size only, from when a training ends until somebody makes room."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._full = ExitStack()
+        self._waits: list[float] = []
+
+    def train(self, observer: Observer) -> Training:
+        self._full.enter_context(no_file_beyond(self._room))
+        return replace(trained(), unlabeled=np.arange(12, 400), scores=np.zeros((388, 1)))
+
+    def refuses(self) -> None:
+        """Wait until the job has tried in vain and waits, has tried again and waits longer."""
+        until(lambda: len(self._waits) > 1)
+
+    def __enter__(self) -> Self:
+        # what is logged would go to a file that may not grow either
+        self._full.enter_context(structlog.testing.capture_logs())
+        patch = self._full.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(patience, "time", SimpleNamespace(sleep=self._wait))
+        return self
+
+    def _wait(self, seconds: float) -> None:
+        self._waits.append(seconds)
+        time.sleep(seconds)
+
+    def __exit__(self, *_: object) -> None:
+        self._full.close()
+
+
+def submit_many(store: Store) -> str:
+    return submit(store, dataset=make_dataset(store, [two_clouds(400)]).id)
+
+
+@pytest.mark.parametrize("room", [0, 250, 1500, 3000])
+def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, parts: Parts, fake: list[Faked], room: int) -> None:
+    id = submit_many(store)
+    with Disk(room) as disk:
+        fake.append(disk.train)
+        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        disk.refuses()
+        assert Jobs(store).get(id).state is JobState.RUNNING
+        assert parts.live.held(id, 1)
+    thread.join(HANG)
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
+    assert list(store.staging().parent.glob("*/*")) == []
+
+
+@pytest.mark.parametrize("room", [1500, 3000])
+def test_a_job_that_finds_no_room_for_long_fails_and_says_so(store: Store, parts: Parts, fake: list[Faked], room: int) -> None:
+    id = submit_many(store)
+    with Disk(room) as disk:
+        fake.append(disk.train)
+        Attempts(parts._replace(store_seconds=0.3)).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.state, outcome.error.type, outcome.error.status) == (JobState.FAILED, "/problems/insufficient-storage", 507)
+    assert "File too large" in outcome.error.detail
+    assert list(store.staging().parent.glob("*/*")) == []
+
+
+def test_where_not_even_that_can_be_said_the_job_is_tried_again(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    id = submit_many(store)
+    with Disk(0) as disk:
+        fake.append(disk.train)
+        with pytest.raises(StoreUnavailable):
+            Attempts(parts._replace(store_seconds=0.3)).run(id)
+    assert Jobs(store).get(id).state is JobState.RUNNING
+    assert not parts.live.held(id, 1)
+    fake.append(lambda _: trained())
+    Attempts(parts).run(id)
+    assert Jobs(store).get(id).state is JobState.SUCCEEDED
+
+
+def test_a_cancel_is_heard_while_a_job_waits_for_room(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    id = submit_many(store)
+    with Disk(1500) as disk:
+        fake.append(disk.train)
+        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        disk.refuses()
+        Jobs(store).cancel(id)
+        parts.live.request_cancel(id)
+        thread.join(HANG)
+        assert Jobs(store).get(id).state is JobState.CANCELLED
+
+
+def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: Store, parts: Parts, fake: list[Faked]) -> None:
+    id = submit_many(store)
+    with Disk(3000) as disk:
+        fake.append(disk.train)
+        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        disk.refuses()
+        Jobs(store).begin(id, "another")
+        thread.join(HANG)
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt, Jobs(store).deaths(id)) == (JobState.RUNNING, 2, 1)
+    assert Models(store).names() == ([], None)
+
+
+def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(store: Store, tmp_path: Path, parts: Parts) -> None:
+    id = submit(store)
+    key = Datasets(store).get(Jobs(store).get(id).request.dataset).files["values"].key
+    path = tmp_path / "store" / key
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    Attempts(parts._replace(store=open_store(f"file://{tmp_path}/store"), store_seconds=HANG)).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.state, outcome.error.type) == (JobState.FAILED, "/problems/damaged")
+    assert key in outcome.error.detail

@@ -1,0 +1,269 @@
+"""Jobs on text and on named features, in this process: the model reads what comes later as it read the documents of its training."""
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.documents.kinds import NamedRows, TextRows
+from core.documents.rows import SparseRows
+from core.documents.tfidf_fit import SPACES
+from core.documents.vocabulary import Names
+from core.options.text import TextOptions
+from core.problem.result import Status
+from core.progress import TracePoint
+from core.watch import Stopped, Watch
+from tests.waiting import HANG, until
+from tests.workers.conftest import make_dataset, rows, submit
+from tests.workers.worker.attempts import Faked, in_thread, trained
+from workers.contract import Dataset, Job, JobState, Publication
+from workers.repositories.datasets import Batch, Datasets
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+from workers.worker import inputs as module
+from workers.worker.attempt import Attempts, Parts
+from workers.worker.heartbeat import Heart
+from workers.worker.inputs import reading, size_of
+
+TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
+N_BYTES = 2**40
+
+
+def texts(n: int = 80, seed: int = 0, extra: str = "") -> list[str]:
+    """Of two topics by turns, in words of their own and of both."""
+    generator = np.random.default_rng(seed)
+    return [" ".join([*generator.choice(TOPICS[place % 2], 4), "the", extra, str(generator.choice(["late", "early"]))]) for place in range(n)]
+
+
+def text_dataset(store: Store, labeled: int = 6, **given: Any) -> Dataset:
+    found = texts(**given)
+    labels = [("sport", "politics")[place % 2] if place < labeled else None for place in range(len(found))]
+    return make_dataset(store, [Batch(TextRows.of(found), labels)])
+
+
+def named(documents: list[str]) -> NamedRows:
+    """Bags of words."""
+    names = sorted({word for document in documents for word in document.split()})
+    bags = [{names.index(word): float(document.split().count(word)) for word in sorted(set(document.split()))} for document in documents]
+    return NamedRows(rows(*bags, n_features=len(names)), names)
+
+
+def finished(store: Store, parts: Parts, id: str) -> Job:
+    Attempts(parts).run(id)
+    job = Jobs(store).get(id)
+    assert job.state is JobState.SUCCEEDED, job.outcome
+    return job
+
+
+def labels_of(store: Store, job: Job) -> list[str]:
+    assert job.outcome is not None
+    return [json.loads(line)["label"] for line in store.read(job.outcome.files["labels"].key).splitlines()]
+
+
+@pytest.mark.parametrize("algorithm", ["svm", "tsvm", "kernel_svm", "auto"])
+def test_a_model_of_text_reads_text(store: Store, parts: Parts, algorithm: str) -> None:
+    dataset = text_dataset(store)
+    job = finished(store, parts, submit(store, dataset=dataset.id, algorithm=algorithm))
+    assert labels_of(store, job) == [("sport", "politics")[place % 2] for place in range(6, 80)]
+    version = Models(store).resolve("news")
+    model = Models(store).load(version)
+    assert (version.kind, version.n_features) == ("text", version.facts["n_terms"])
+    assert version.facts["n_words"] == 13
+    read = model.vocabulary.read(TextRows.of(["The KEEPER of the match!", "a minister", "nobody knows"]))
+    found = model.scores(read.rows)
+    assert [version.classes[place] for place in model.labels_of(found)[:2]] == ["sport", "politics"]
+    assert (read.unknown, read.n_values) == (3, 8)
+    assert list(store.staging().parent.glob("*/*")) == []
+
+
+def test_a_model_of_named_features_reads_them(store: Store, parts: Parts) -> None:
+    given = named(texts())
+    dataset = make_dataset(store, [Batch(given, [("sport", "politics")[place % 2] if place < 6 else None for place in range(80)])])
+    job = finished(store, parts, submit(store, dataset=dataset.id, algorithm="tsvm"))
+    assert labels_of(store, job) == [("sport", "politics")[place % 2] for place in range(6, 80)]
+    version = Models(store).resolve("news")
+    model = Models(store).load(version)
+    stored = Datasets(store).open(dataset.id).rows
+    np.testing.assert_array_equal(model.scores(model.vocabulary.read(stored).rows), model.scores(model.vocabulary.read(given).rows))
+    asked = NamedRows(rows({0: 1.0, 1: 1.0}, n_features=2), ["never", "keeper"])
+    read = model.vocabulary.read(asked)
+    assert (version.kind, version.facts["n_names"], read.unknown, read.n_values) == ("features", 13, 1, 2)
+    assert [version.classes[place] for place in model.labels_of(model.scores(read.rows))] == ["sport"]
+
+
+def test_labels_change_and_terms_stay(store: Store, parts: Parts) -> None:
+    dataset = text_dataset(store)
+    finished(store, parts, submit(store, dataset=dataset.id))
+    changed = Datasets(store).relabel(dataset.id, {"10": "sport"})
+    finished(store, parts, submit(store, dataset=changed.id, start=Publication(name="news", version=1)))
+    one, two = (Models(store).load(version).vocabulary.to_arrays() for version in Models(store).versions("news"))
+    assert one[1] == two[1]
+    np.testing.assert_array_equal(one[0]["term_keys"], two[0]["term_keys"])
+    np.testing.assert_array_equal(one[0]["term_idf"], two[0]["term_idf"])
+
+
+@pytest.mark.parametrize("algorithm", ["svm", "ramp_svm"])
+@pytest.mark.parametrize("kind", ["text", "features"])
+def test_a_start_is_told_by_its_terms(store: Store, parts: Parts, kind: str, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new documents have terms that the old ones had not, before theirs in the alphabet, and lack some: coefficients go by name."""
+    import core.train
+
+    given: list[Any] = []
+    train = core.train.train
+
+    def told(rows: SparseRows, *args: Any, start: Any, **words: Any) -> Any:
+        given.append((SparseRows(np.array(rows.indptr), np.array(rows.indices), np.array(rows.values), rows.n_features), start))
+        return train(rows, *args, start=start, **words)
+
+    monkeypatch.setattr(core.train, "train", told)
+    labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(80)]
+    for extra in ("zebra", "aardvark"):
+        content = TextRows.of(texts(extra=extra)) if kind == "text" else named(texts(extra=extra))
+        dataset = make_dataset(store, [Batch(content, labels)])
+        start = None if extra == "zebra" else Publication(name="news", version=1)
+        job = finished(store, parts, submit(store, dataset=dataset.id, algorithm=algorithm, start=start))
+    assert job.outcome is not None
+    assert not any("no use" in warning for warning in job.outcome.warnings)
+    (read, moved), (old, new) = given[-1], (Models(store).load(version) for version in Models(store).versions("news"))
+    names = new.vocabulary.named(np.arange(new.n_features))
+    assert names is not None
+    assert any("aardvark" in name for name in names)
+    by_name = NamedRows(read, names)
+    known = old.vocabulary.named(np.arange(old.n_features))
+    assert known is not None
+    # the old model, asked about the new rows by name, says what the moved one does
+    np.testing.assert_allclose(moved.scores(read), old.scores(Names(known).read(by_name).rows), rtol=1e-5, atol=1e-6)
+    assert moved.unseen(read) > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["我们赢了决赛", "议会通过预算", "议会讨论"], f"no word occurs in 2 or more of the 3 documents; {SPACES}"),
+        (["one", "two", "three"], "no word occurs in 2 or more of the 3 documents; send more text, or lower text.min_documents"),
+        (["!", "a", ""], "none of the 3 documents has a word: two or more letters or digits in a row"),
+    ],
+)
+def test_text_without_terms_fails_by_name(store: Store, parts: Parts, given: list[str], told: str) -> None:
+    dataset = make_dataset(store, [Batch(TextRows.of(given), ["a", "b", None])])
+    id = submit(store, dataset=dataset.id)
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.error.status, outcome.error.type) == (422, "/problems/invalid-documents")
+    assert outcome.error.detail == told
+
+
+@pytest.mark.parametrize(
+    ("options", "left", "told"),
+    [({}, 3, "a term must occur in 2 documents (text.min_documents)"), ({"min_documents": 1}, 1, "they have no word")],
+)
+def test_texts_without_terms_are_told(store: Store, parts: Parts, options: dict[str, int], left: int, told: str) -> None:
+    found = [*texts(), "我爱北京天安门", "上海外滩", "! 🎉"]
+    labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(len(found))]
+    dataset = make_dataset(store, [Batch(TextRows.of(found), labels)])
+    outcome = finished(store, parts, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})).outcome
+    assert outcome is not None
+    assert outcome.warnings == [f"{left} of the 83 texts have none of the terms, so nothing tells them apart; {told}"]
+
+
+@pytest.mark.parametrize(("space", "warned"), [("", True), (" ", False)])
+def test_clauses_without_spaces_are_told(store: Store, parts: Parts, space: str, warned: bool) -> None:
+    clauses = [["我们", "赢了", "最后", "一场", "决赛"], ["议会", "通过了", "新的", "预算", "方案"]]
+    texts = [f"{space.join(clause)}。{space.join(clause[::-1])}" for clause in clauses] * 3
+    dataset = make_dataset(store, [Batch(TextRows.of(texts), ["a", "b", *[None] * 4])])
+    outcome = finished(store, parts, submit(store, dataset=dataset.id, algorithm="svm")).outcome
+    assert outcome is not None
+    assert outcome.warnings == ([f"the texts have few spaces: {SPACES}"] if warned else [])
+
+
+def test_terms_that_take_too_much_memory_end_the_job(store: Store, parts: Parts) -> None:
+    words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(200)]
+    dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 198])])
+    most = size_of(TextRows.of(words), {}).reading + 2**19  # words that all differ are more than is expected
+    id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
+    Attempts(parts._replace(max_job_bytes=most)).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.error is not None
+    assert (outcome.error.status, outcome.error.type) == (413, "/problems/job-too-large")
+    assert "set text.ngrams to 1" in outcome.error.detail
+
+
+def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SPAN_ROWS", 50)
+    monkeypatch.setattr("core.documents.tfidf_fit._SPAN_ROWS", 50)
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    content, points = TextRows.of(texts(1000)), []
+
+    def observe(point: TracePoint, /) -> bool:
+        points.append(point)
+        return len(points) == stop_at
+
+    stop_at = 10**9
+    began = time.monotonic() - 100
+    with reading(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES) as read:
+        rest = Watch(observe, read.rest, began)
+        rest.latest = rest.latest._replace(phase="mfn", fraction=0.5)
+        rest()
+        rest.end(rest.latest)
+    fractions = [point.fraction for point in points]
+    assert fractions == sorted(fractions)
+    assert fractions[-2:] == [0.625, 1.0]
+    seconds = [point.seconds for point in points]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 100
+    assert {point.phase for point in points} == {"terms", "mfn"}
+    n_points = len(points)
+    for stop_at in range(1, n_points - 2, 5):
+        points.clear()
+        with pytest.raises(Stopped), reading(store, content, {}, Watch(observe), N_BYTES):
+            pytest.fail("it was not heard")
+        assert len(points) == stop_at
+    assert list(store.staging().parent.glob("*/*")) == []
+
+
+def test_one_clock_from_the_reading_to_the_end(store: Store, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    points: list[TracePoint] = []
+    observe = Heart.observe
+
+    def told(heart: Heart, point: TracePoint, /) -> bool:
+        points.append(point)
+        return observe(heart, point)
+
+    monkeypatch.setattr(Heart, "observe", told)
+    job = finished(store, parts, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
+    assert points[0].phase == "terms"
+    for course in ([point.seconds for point in points], [point.fraction for point in points]):
+        assert course == sorted(course)
+    assert job.outcome is not None
+    trace = json.loads(store.read(job.outcome.files["trace"].key))
+    assert min(point["fraction"] for point in trace) >= 0.25
+    assert trace[0]["seconds"] >= max(point.seconds for point in points if point.phase == "terms")
+    assert {point.phase for point in points} >= {"terms", "tsvm"}
+
+
+def test_a_cancel_during_the_reading_ends_the_job(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reading goes on when the cancel was heard; fails when it then comes to its end, and the training to one."""
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    fake.append(lambda observer: trained(Status.CONVERGED))
+    observe = Heart.observe
+
+    def held(heart: Heart, point: TracePoint, /) -> bool:
+        observe(heart, point)
+        until(lambda: heart.reason)
+        return observe(heart, point)
+
+    monkeypatch.setattr(Heart, "observe", held)
+    id = submit(store, dataset=text_dataset(store).id)
+    thread = in_thread(lambda: Attempts(parts).run(id))
+    until(lambda: (found := parts.live.progress(id)) is not None and found.phase == "terms")
+    Jobs(store).cancel(id)
+    parts.live.request_cancel(id)
+    thread.join(HANG)
+    assert Jobs(store).get(id).state is JobState.CANCELLED

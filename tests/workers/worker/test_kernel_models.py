@@ -1,0 +1,70 @@
+"""Models in kernel functions on their way through a worker: published with their facts, refused when they would be too large, started from."""
+
+import json
+
+import numpy as np
+import pytest
+
+from core.models.kernel import KernelModel
+from tests.workers.conftest import make_dataset, sparse, submit
+from workers.contract import JobState, Publication
+from workers.repositories.datasets import Datasets
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+from workers.worker.attempt import Attempts, Parts
+
+KERNEL_FAMILY = pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
+
+
+@KERNEL_FAMILY
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_a_model_is_published_with_its_facts_and_predicts(store: Store, parts: Parts, algorithm: str, kernel: str) -> None:
+    id = submit(store, algorithm=algorithm, options={"kernel": kernel, "C": 10.0})
+    Attempts(parts).run(id)
+    job = Jobs(store).get(id)
+    assert job.state is JobState.SUCCEEDED
+    assert job.outcome is not None
+    version = Models(store).resolve("news")
+    model = Models(store).load(version)
+    documents = Datasets(store).open(job.request.dataset)
+    labels = [json.loads(line) for line in store.read(job.outcome.files["labels"].key).splitlines()]
+    unlabeled = np.flatnonzero(documents.codes < 0)
+    assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
+    np.testing.assert_allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-4)
+    if kernel == "linear":
+        assert version.facts == {"family": "linear", "bytes": 21 * (4 + 8) + 8, "n_seen_features": 21}
+        return
+    assert isinstance(model, KernelModel)
+    assert 0 < model.support.n_rows <= (60 if algorithm == "cccp_tsvm" else 12)
+    size = sum(array.nbytes for array in model.to_arrays()[0].values())
+    assert version.facts == {"family": "kernel", "kernel": kernel, "n_support": model.support.n_rows, "bytes": size}
+
+
+@KERNEL_FAMILY
+def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(store: Store, parts: Parts, algorithm: str) -> None:
+    id = submit(store, algorithm=algorithm)
+    Attempts(parts._replace(max_model_bytes=300)).run(id)
+    job = Jobs(store).get(id)
+    assert job.state is JobState.FAILED
+    assert job.outcome is not None
+    assert job.outcome.error is not None
+    assert (job.outcome.error.type, job.outcome.error.status) == ("/problems/model-too-large", 413)
+    assert "would keep" in job.outcome.error.detail
+    assert "more than the 300" in job.outcome.error.detail
+    assert Models(store).names() == ([], None)
+
+
+@pytest.mark.parametrize(("algorithm", "used"), [("cccp_tsvm", True), ("ramp_svm", True), ("kernel_svm", False), ("tsvm", False)])
+def test_starting_from_a_kernel_model(store: Store, parts: Parts, algorithm: str, used: bool) -> None:
+    """By its scores, where an algorithm can start from scores; else the job says that it was of no use."""
+    dataset = make_dataset(store)
+    Attempts(parts).run(submit(store, dataset=dataset.id, algorithm="cccp_tsvm"))
+    id = submit(store, dataset=dataset.id, algorithm=algorithm, start=Publication(name="news", version=1))
+    Attempts(parts).run(id)
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert outcome.state is JobState.SUCCEEDED
+    assert any("of no use" in warning for warning in outcome.warnings) != used
+    phases = {point["phase"].split("/")[-1] for point in json.loads(store.read(outcome.files["trace"].key))}
+    assert "svm" not in phases or algorithm != "cccp_tsvm"

@@ -1,0 +1,1 @@
+"""Redis: the queue of job ids, and the state that may be lost."""

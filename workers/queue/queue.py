@@ -1,0 +1,91 @@
+"""Jobs on their way to a worker: RQ as a courier of ids. The state of a job is read from the store, never from here."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from workers.errors import LiveUnavailable, QueueUnavailable
+from workers.names import seconds_since
+from workers.queue.connect import why
+from workers.queue.redis_state import Live
+
+if TYPE_CHECKING:
+    import rq
+
+TASK = "workers.worker.tasks.train"
+_RESULT_SECONDS = 60
+_MARGIN_SECONDS = 120
+_PROBE_MILLISECONDS = 1000
+
+
+class Queue:
+    """A named queue in Redis. Every method raises QueueUnavailable when Redis does not answer."""
+
+    def __init__(self, redis: Redis, name: str, job_seconds: float = 86_400.0) -> None:
+        self._redis = redis
+        self._name = name
+        self._live = Live(redis, name)
+        self._timeout = int(job_seconds) + _MARGIN_SECONDS
+
+    @cached_property
+    def _queue(self) -> "rq.Queue":
+        # loaded by the first look for lost jobs, a second after a gateway has started, so that its readiness does not wait for it
+        import rq
+        from rq.serializers import JSONSerializer
+
+        return rq.Queue(self._name, connection=self._redis, serializer=JSONSerializer)
+
+    def enqueue(self, job_id: str, *, first: bool = False) -> None:
+        """Hand a job to the next free worker. Sent twice, it is run once: a worker drops what is done or being done.
+
+        ``first`` is for a job that had its turn and lost it: it goes before those that wait. One that kills its workers delays the others by
+        no more than the deaths it is allowed.
+        """
+        with _answering():
+            self._queue.enqueue_call(
+                TASK,
+                args=(job_id,),
+                job_id=f"{job_id}_{secrets.token_hex(4)}",
+                timeout=self._timeout,
+                result_ttl=_RESULT_SECONDS,
+                failure_ttl=_RESULT_SECONDS,
+                at_front=first,
+            )
+
+    def waiting(self) -> set[str]:
+        """Ids of the jobs that no worker has taken yet."""
+        with _answering():
+            entries = cast("list[bytes]", self._redis.lrange(self._queue.key, 0, -1))
+            return {entry.decode().rpartition("_")[0] for entry in entries}
+
+    def depth(self) -> int:
+        """How many jobs wait for a worker."""
+        with _answering():
+            return int(self._redis.llen(self._queue.key))
+
+    def workers(self) -> int:
+        """How many workers have given a sign of life within the last seconds."""
+        with _answering():
+            return len(self._live.workers())
+
+    def age(self) -> float:
+        """Seconds since the oldest of the jobs that wait was asked for; 0 if none waits."""
+        return max((seconds_since(id) for id in self.waiting()), default=0.0)
+
+    def ping(self) -> None:
+        """Raise QueueUnavailable unless Redis takes what is written: a full or a read-only one answers, too."""
+        with _answering():
+            self._redis.set(f"{self._name}:probe", b"", px=_PROBE_MILLISECONDS)
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except (RedisError, OSError, LiveUnavailable) as error:
+        raise QueueUnavailable(f"the queue does not answer: {why(error)}") from error

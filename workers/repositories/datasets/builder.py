@@ -1,0 +1,167 @@
+"""Building a dataset from batches, with memory that does not grow with the number of documents."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from core.documents.kinds import checked, kind_of, shape_fault
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from workers.contract import Dataset, File, Label
+from workers.errors import LimitExceeded, StoreUnavailable
+from workers.names import new_id
+from workers.repositories.datasets.arrays import ArrayFile, chunks, open_array
+from workers.repositories.datasets.batch import Batch
+from workers.repositories.datasets.ids import IdWriter, id_fault
+from workers.repositories.datasets.labels import Classes
+from workers.repositories.datasets.manifest import class_warnings, content_digest
+from workers.repositories.datasets.row_files import Keeper, keeper_of
+from workers.settings import Limits
+from workers.store import Store, records
+from workers.store.trouble import disk
+
+
+class DatasetBuilder:
+    """Takes batches and seals them as one dataset. A context manager, of use once entered: whoever leaves it without sealing leaves nothing behind.
+
+    Values that are stored though they are zero are dropped, so that the same documents give the same bytes however they were sent.
+    """
+
+    def __init__(self, store: Store, limits: Limits, name: str | None) -> None:
+        self.n_documents = 0
+        self._store = store
+        self._limits = limits
+        self._name = name
+        self._id = new_id("ds")
+        self._classes = Classes(limits.classes)
+        self._rows: Keeper | None = None
+
+    @disk("write", "a dataset")
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._folder = self._store.staging()
+            stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            self._labels = stack.enter_context(ArrayFile(self._folder / "codes.npy", "<i4"))
+            self._ids = stack.enter_context(closing(IdWriter(self._folder)))
+            self._held = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._held.close()
+
+    @disk("write", "a dataset")
+    def add(self, batch: Batch) -> None:
+        """Check a batch and append it.
+
+        Raises InvalidDocuments with at most MAX_FAULTS faults, each naming the document by its id (or position) and the field, LimitExceeded,
+        and StoreUnavailable. After any of them the builder can only be left.
+        """
+        self._check_shape(batch)
+        rows, found = checked(batch.rows, MAX_FAULTS)
+        self._refuse(self._faults(batch, found), batch)
+        if self.n_documents + rows.n_rows > self._limits.documents:
+            raise LimitExceeded("documents", self._limits.documents)
+        if self._rows is None:
+            self._rows = self._held.enter_context(keeper_of(kind_of(rows), self._folder, self._limits))
+        self._rows.append(rows)
+        self._labels.append(self._classes.encode(batch.labels))
+        self._ids.append(batch.ids, rows.n_rows)
+        self.n_documents += rows.n_rows
+        if 4 * self.n_documents + self._rows.n_bytes + self._ids.n_bytes > self._limits.bytes:
+            raise LimitExceeded("bytes", self._limits.bytes)
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that grows with what was added: of named features the names."""
+        return 0 if self._rows is None else self._rows.held_bytes
+
+    @disk("write", "a dataset")
+    def seal(self) -> Dataset:
+        """Make everything durable, the manifest last, and return it; or leave nothing.
+
+        Raises InvalidDocuments for ids used twice or if there is no document, and StoreUnavailable.
+        """
+        if self._rows is None or not self.n_documents:
+            raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
+        ids = self._ids.seal()
+        paths = self._rows.finish()
+        if ids is not None:
+            paths["ids"] = ids
+        labels, classes = self._final_labels()
+        paths["labels"] = labels.finish()
+        try:
+            # one is hashed while the system writes another
+            with ThreadPoolExecutor(2) as threads:
+                uploaded = threads.map(lambda path: self._store.upload(f"datasets/{self._id}/{path.name}", path), paths.values())
+                files = dict(zip(paths, uploaded, strict=True))
+            dataset = self._manifest(self._rows, classes, files)
+            records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
+        except BaseException:
+            # what cannot be removed either is collected a day later
+            with suppress(StoreUnavailable):
+                self._store.delete(f"datasets/{self._id}")
+            raise
+        return dataset
+
+    def _manifest(self, rows: Keeper, classes: list[tuple[Label, int]], files: dict[str, File]) -> Dataset:
+        facts = rows.facts()
+        return Dataset(
+            id=self._id,
+            name=self._name,
+            n_documents=self.n_documents,
+            n_labeled=sum(count for _, count in classes),
+            kind=rows.kind,
+            n_features=facts.n_features,
+            n_nonzeros=facts.n_nonzeros,
+            classes=classes,
+            sha256=content_digest(facts.n_features, classes, files),
+            created_at=datetime.now(UTC),
+            warnings=[*facts.warnings, *class_warnings(classes)],
+            documents=self._id,
+            files=files,
+        )
+
+    def _check_shape(self, batch: Batch) -> None:
+        wrong = shape_fault(batch.rows)
+        if wrong is not None:
+            raise InvalidDocuments(f"{wrong.field} {wrong.detail}", [wrong])
+        for field, given in (("label", batch.labels), ("id", batch.ids)):
+            if given is not None and len(given) != batch.rows.n_rows:
+                detail = f"{len(given)} given for {batch.rows.n_rows} documents"
+                raise InvalidDocuments(f"{field}: {detail}", [Fault("", field, detail)])
+
+    def _faults(self, batch: Batch, of_rows: list[Fault]) -> list[tuple[int, str, str]]:
+        found = [(int(fault.document), fault.field, fault.detail) for fault in of_rows]
+        found += [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
+        for place, id in enumerate(batch.ids or ()):
+            fault = None if id is None else id_fault(id, place)
+            if fault is not None:
+                found.append((place, fault.field, fault.detail))
+        return sorted(found)[:MAX_FAULTS]
+
+    def _refuse(self, found: list[tuple[int, str, str]], batch: Batch) -> None:
+        if not found:
+            return
+        faults = [Fault(self._document(batch, place), field, detail) for place, field, detail in found]
+        first = faults[0]
+        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", faults)
+
+    def _document(self, batch: Batch, place: int) -> str:
+        """How a document of a batch is named to people: by its id if it has a good one, else by its position in the dataset."""
+        id = batch.ids[place] if batch.ids is not None else None
+        return str(self.n_documents + place) if id is None or id_fault(id, place) is not None else id
+
+    def _final_labels(self) -> tuple[ArrayFile, list[tuple[Label, int]]]:
+        """The labels with their final codes, and how often each class occurs."""
+        classes, final = self._classes.sorted()
+        counts = np.zeros(len(classes) + 1, np.int64)
+        labels = ArrayFile(self._folder / "labels.npy", "<i4")
+        for codes in chunks(open_array(self._labels.finish())):
+            renumbered = final[codes]
+            counts += np.bincount(renumbered + 1, minlength=len(counts))
+            labels.append(renumbered)
+        return labels, list(zip(classes, counts[1:].tolist(), strict=True))

@@ -1,0 +1,80 @@
+"""A sealed dataset, opened for reading."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import NamedRows, Rows, TextRows
+from core.documents.rows import SparseRows
+from workers.contract import Dataset, Label
+from workers.repositories.datasets.arrays import open_array, open_bytes
+from workers.repositories.datasets.ids import Ids
+from workers.store import Store
+
+
+class Documents(NamedTuple):
+    """Rows and labels of a dataset, memory-mapped: opening costs nothing but the verification of the files."""
+
+    rows: Rows
+    codes: NDArray[np.int32]
+    """shape (n_documents,): position in ``classes``, or -1 for an unlabeled document"""
+    classes: list[Label]
+    ids: Ids
+
+
+class StoredNames(Sequence[str]):
+    """The names of a dataset's features by column, made when the first is asked for of lines that are kept."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        self._lines = open_bytes(path)
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self._names[place]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return msgspec.json.Decoder(str).decode_lines(self._lines)
+
+
+def open_documents(store: Store, dataset: Dataset) -> Documents:
+    """The documents of a dataset; raises KeyMissing when its files are gone, StoreUnavailable when they are damaged."""
+    return Documents(_rows(store, dataset), _array(store, dataset, "labels"), [label for label, _ in dataset.classes], open_ids(store, dataset))
+
+
+def open_ids(store: Store, dataset: Dataset) -> Ids:
+    """The ids of the documents alone; raises as ``open_documents``."""
+    return Ids(_path(store, dataset, "ids") if "ids" in dataset.files else None, dataset.n_documents)
+
+
+def _rows(store: Store, dataset: Dataset) -> Rows:
+    indptr = _array(store, dataset, "indptr")
+    if dataset.kind == "text":
+        return TextRows(indptr, _array(store, dataset, "text"))
+    n_features = dataset.n_features or 0
+    rows = SparseRows(indptr, _array(store, dataset, "indices"), _array(store, dataset, "values"), n_features)
+    if dataset.kind == "features":
+        return NamedRows(rows, StoredNames(_path(store, dataset, "names"), n_features))
+    return rows
+
+
+def _path(store: Store, dataset: Dataset, name: str) -> Path:
+    return store.local(dataset.files[name])
+
+
+def _array(store: Store, dataset: Dataset, name: str) -> NDArray[Any]:
+    return open_array(_path(store, dataset, name))

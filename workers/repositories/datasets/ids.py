@@ -1,0 +1,160 @@
+"""Document ids: a line of JSON each, in a file that exists only if some id is not its document's position."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from mmap import mmap
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+from workers.contract import MAX_TEXT
+from workers.repositories.datasets.arrays import ArrayFile, open_array, open_bytes
+
+_BLOCK = 10_000
+_BLOCK_BYTES = 1 << 16
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(str).decode
+
+
+class IdWriter:
+    """Takes the ids of a dataset in order; memory stays flat. Duplicates are found by ``seal``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.n_bytes = 0
+        self._folder = folder
+        self._count = 0
+        self._file: IO[bytes] | None = None
+        self._hashes: ArrayFile | None = None
+
+    def append(self, given: Sequence[str | None] | None, count: int) -> None:
+        """Take the ids of the next ``count`` documents, already checked."""
+        ids = None if given is None else [str(self._count + k) if id is None else id for k, id in enumerate(given)]
+        if self._file is None and ids is not None and any(id != str(self._count + k) for k, id in enumerate(ids)):
+            self._begin()
+        if self._file is not None:
+            self._write(ids if ids is not None else _positions(self._count, self._count + count))
+        self._count += count
+
+    def seal(self) -> Path | None:
+        """The finished file, or None if every id is its document's position; raises InvalidDocuments naming ids that occur twice."""
+        if self._file is None or self._hashes is None:
+            return None
+        self._file.close()
+        path, hashes = Path(self._file.name), self._hashes.finish()
+        _refuse_duplicates(path, open_array(hashes))
+        hashes.unlink()
+        return path
+
+    def close(self) -> None:
+        """Close what is open, whatever of it can still be written."""
+        for file in (self._file, self._hashes):
+            if file is not None:
+                with suppress(OSError):
+                    file.close()
+
+    def _begin(self) -> None:
+        """Start the file, with the positions of the documents before the first whose id is another."""
+        self._file = (self._folder / "ids.ndjson").open("wb")
+        self._hashes = ArrayFile(self._folder / "id-hashes.npy", "<i8")
+        for start in range(0, self._count, _BLOCK):
+            self._write(_positions(start, min(start + _BLOCK, self._count)))
+
+    def _write(self, ids: list[str]) -> None:
+        assert self._file is not None
+        assert self._hashes is not None
+        self.n_bytes += self._file.write(b"".join(_encode(id) + b"\n" for id in ids))
+        # Python's string hash is keyed afresh in each process, so nobody can send ids made to collide
+        self._hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+
+
+def id_fault(id: Any, position: int) -> Fault | None:
+    """What is wrong with a given id."""
+    if not isinstance(id, str):
+        return Fault(str(position), "id", "must be a string")
+    if not 1 <= len(id) <= MAX_TEXT:
+        return Fault(str(position), "id", f"must have 1 to {MAX_TEXT} characters")
+    if not id.isascii() and not _encodable(id):
+        return Fault(str(position), "id", "is not valid Unicode")
+    return None
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class Ids:
+    """The ids in order of their documents, of a file that may be removed once it is open; iterating holds a block of it at a time."""
+
+    def __init__(self, path: Path | None, count: int) -> None:
+        self._data = None if path is None else open_bytes(path)
+        self._count = count
+
+    @property
+    def positional(self) -> bool:
+        """Whether every id is its document's position."""
+        return self._data is None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        if self._data is None:
+            return (str(position) for position in range(self._count))
+        return map(_decode, _lines(self._data))
+
+    def at(self, positions: Sequence[int]) -> list[str]:
+        """The ids of the documents at ascending positions; lines of others are passed over as they are."""
+        if self._data is None:
+            return [str(position) for position in positions]
+        found: list[str] = []
+        lines, passed = _lines(self._data), 0
+        for position in positions:
+            found.append(_decode(next(islice(lines, position - passed, None))))
+            passed = position + 1
+        return found
+
+
+def _lines(data: mmap | bytes) -> Iterator[bytes]:
+    """Lines of JSON, in which nothing else is an end of a line."""
+    start = 0
+    while start < len(data):
+        stop = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)
+        yield from data[start:stop].splitlines()
+        start = stop
+
+
+def _positions(start: int, stop: int) -> list[str]:
+    return [str(position) for position in range(start, stop)]
+
+
+def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
+    """Raise InvalidDocuments for ids that occur twice: equal hashes are candidates, whose strings are then compared."""
+    ordered = np.sort(hashes)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
+        return
+    candidates = np.flatnonzero(np.isin(hashes, repeated))
+    wanted = iter(candidates.tolist())
+    following = next(wanted, None)
+    seen: set[str] = set()
+    faults: list[Fault] = []
+    for position, id in enumerate(Ids(path, len(hashes))):
+        if position != following:
+            continue
+        following = next(wanted, None)
+        if id in seen:
+            faults.append(Fault(id, "id", f"is used twice, again by the document at position {position}"))
+            if len(faults) == MAX_FAULTS:
+                break
+        seen.add(id)
+    if faults:
+        raise InvalidDocuments("document ids must differ", faults)

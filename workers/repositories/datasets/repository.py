@@ -1,0 +1,170 @@
+"""The datasets of a store.
+
+datasets/{id}/manifest.json    the dataset exists
+datasets/{id}/*.npy, *.ndjson  its arrays and ids, or its labels alone if it shares the documents of another
+datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept here; made before its manifest, removed after it
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from workers.contract import Dataset, Label
+from workers.errors import Conflict, NotFound
+from workers.names import born_before, check_name, is_id
+from workers.repositories.datasets.builder import DatasetBuilder
+from workers.repositories.datasets.documents import Documents, open_documents, open_ids
+from workers.repositories.datasets.ids import Ids
+from workers.repositories.datasets.quota import Quota
+from workers.repositories.datasets.relabel import relabeled
+from workers.repositories.deletions import Deletions
+from workers.repositories.jobs import Jobs
+from workers.settings import Limits
+from workers.store import KeyMissing, Store, records
+from workers.store.trouble import disk
+
+
+class Datasets:
+    """Datasets by id, newest first. Nothing of them changes once they are sealed."""
+
+    def __init__(self, store: Store, limits: Limits | None = None, quota: Quota | None = None, *, abandoned_seconds: float = 86_400.0) -> None:
+        self._store = store
+        self._quota = quota
+        self._abandoned_seconds = abandoned_seconds
+        self._limits = limits or Limits()
+        self._deletions = Deletions(store)
+
+    def builder(self, name: str | None = None) -> DatasetBuilder:
+        """A new dataset to be filled; raises InvalidName, QuotaExceeded."""
+        return DatasetBuilder(self._store, self._room(), None if name is None else check_name("dataset", name))
+
+    def get(self, id: str) -> Dataset:
+        """The manifest of a dataset; raises NotFound."""
+        found = records.find(self._store, _manifest(id), Dataset) if is_id("ds", id) else None
+        if found is None:
+            raise NotFound("dataset", id)
+        return found
+
+    def list(self, limit: int = 50, cursor: str | None = None) -> tuple[list[Dataset], str | None]:
+        """At most ``limit`` datasets, newest first, after ``cursor``, and the cursor of the next page if there is one."""
+        found: list[Dataset] = []
+        for dataset in self.every(cursor):
+            if len(found) == limit:
+                return found, found[-1].id
+            found.append(dataset)
+        return found, None
+
+    def every(self, before: str | None = None) -> Iterator[Dataset]:
+        """The datasets, newest first, that are older than the one called ``before``."""
+        ids = (id for id in reversed(self._store.children("datasets")) if before is None or id < before)
+        found = (records.find(self._store, _manifest(id), Dataset) for id in ids)
+        return (dataset for dataset in found if dataset is not None)
+
+    def open(self, id: str) -> Documents:
+        """The documents and labels of a dataset; raises NotFound, also when it is deleted meanwhile."""
+        try:
+            return open_documents(self._store, self.get(id))
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    def ids(self, id: str) -> Ids:
+        """The ids of the documents of a dataset; raises NotFound as ``open``."""
+        try:
+            return open_ids(self._store, self.get(id))
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    @disk("write", "the labels of a dataset")
+    def relabel(self, id: str, labels: Mapping[str, Label | None], name: str | None = None) -> Dataset:
+        """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
+
+        It has the name of the other unless it is given one. Raises NotFound, InvalidName, InvalidDocuments naming documents that are unknown
+        or labels that cannot be taken, LimitExceeded, QuotaExceeded.
+        """
+        base, limits = self.get(id), self._room()
+        if name is not None:
+            base = base.model_copy(update={"name": check_name("dataset", name)})
+        folder = self._store.staging()
+        try:
+            dataset, file = relabeled(base, self.open(id), labels, limits, folder)
+            self._share(base, dataset, file)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return dataset
+
+    def _room(self) -> Limits:
+        """What one more dataset may have; raises QuotaExceeded."""
+        left = None if self._quota is None else self._quota.left()
+        return self._limits if left is None else self._limits._replace(bytes=min(self._limits.bytes, left))
+
+    def _share(self, base: Dataset, dataset: Dataset, labels: Path) -> None:
+        """Store a relabeled dataset, or nothing of it."""
+        shared = f"datasets/{base.documents}/shared/{dataset.id}"
+        self._store.create(shared, b"")
+        try:
+            self._store.upload(dataset.files["labels"].key, labels)
+            # a deletion of the documents that came before our mark has taken the base away; one that comes later will see the mark
+            self.get(base.id)
+            records.create(self._store, _manifest(dataset.id), dataset)
+        except BaseException:
+            self._store.delete(f"datasets/{dataset.id}")
+            self._store.delete(shared)
+            raise
+
+    def delete(self, id: str) -> None:
+        """Delete a dataset; its documents go with the last dataset that shares them. Raises NotFound, Conflict while a job needs it."""
+        dataset = self.get(id)
+        # a job that is stored after the mark sees it and is refused; one that was stored before is seen here
+        mark = self._deletions.begin(id)
+        try:
+            job = Jobs(self._store).using(dataset)
+            if job is not None:
+                raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
+            if not self._deletions.decide(mark, delete=True):
+                raise Conflict(f"the deletion of dataset {id!r} took too long and was given up; try again")
+        except BaseException:
+            self._deletions.end(mark)
+            raise
+        self._finish_deletion(dataset, mark)
+
+    def settle(self) -> None:
+        """Finish the deletions that whoever began them did not end, or undo them where it was not yet decided."""
+        for mark, id in self._deletions.overdue():
+            dataset = records.find(self._store, _manifest(id), Dataset)
+            if dataset is None:
+                self._drop(id)
+                self._deletions.end(mark)
+            elif self._deletions.decide(mark, delete=False):
+                self._finish_deletion(dataset, mark)
+            else:
+                self._deletions.withdraw(mark)
+
+    def collect(self) -> None:
+        """Remove what interrupted uploads, relabelings and deletions have left, once they can be taken for abandoned."""
+        self._deletions.forget(self._abandoned_seconds)
+        for id in self._store.children("datasets"):
+            if born_before(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
+                self._drop(id)
+
+    def _finish_deletion(self, dataset: Dataset, mark: str) -> None:
+        """What was decided; interrupted and done again, it comes to the same."""
+        self._store.delete(_manifest(dataset.id))
+        self._store.delete(f"datasets/{dataset.documents}/shared/{dataset.id}")
+        self._drop(dataset.id)
+        self._drop(dataset.documents)
+        self._deletions.end(mark)
+        if self._quota is not None:
+            self._quota.forget()
+
+    def _drop(self, id: str) -> None:
+        """Remove the files of a dataset without a manifest unless others share them."""
+        if self._store.exists(_manifest(id)):
+            return
+        for other in self._store.children(f"datasets/{id}/shared"):
+            if self._store.exists(_manifest(other)) or not born_before(other, self._abandoned_seconds):
+                return
+        self._store.delete(f"datasets/{id}")
+
+
+def _manifest(id: str) -> str:
+    return f"datasets/{id}/manifest.json"

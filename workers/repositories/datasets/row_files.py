@@ -1,0 +1,245 @@
+"""Rows of each kind on their way to files, with memory that does not grow with their number."""
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple, Protocol, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows, kind_of
+from core.documents.rows import SparseRows, sorted_rows, without_zeros
+from core.errors import InvalidDocuments
+from workers.errors import LimitExceeded
+from workers.repositories.datasets.arrays import ArrayFile
+from workers.repositories.datasets.manifest import document_warnings, text_warnings
+from workers.settings import Limits
+
+SEEN_FEATURES = 1 << 24
+"""Features are told as never seen up to this many; beyond, they are hashes, of which most are never seen."""
+_NAME_BYTES = 160
+"""of memory that a short name takes"""
+_encode = msgspec.json.Encoder().encode
+
+
+class Facts(NamedTuple):
+    """What a manifest tells of rows."""
+
+    n_features: int | None
+    n_nonzeros: int | None
+    warnings: list[str]
+
+
+class Keeper(Protocol):
+    """Takes the rows of one dataset; a context manager."""
+
+    kind: Kind
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes on disk so far."""
+        ...
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that grows with what was taken."""
+        ...
+
+    def append(self, rows: Rows) -> None:
+        """Take checked rows; raises LimitExceeded, and InvalidDocuments for those of another kind."""
+        ...
+
+    def finish(self) -> dict[str, Path]:
+        """The files, ready to be read, by what they hold."""
+        ...
+
+    def facts(self) -> Facts:
+        """What there is to tell."""
+        ...
+
+
+def keeper_of(kind: Kind, folder: Path, limits: Limits) -> Keeper:
+    """What takes rows of this kind."""
+    match kind:
+        case "vectors":
+            return _Vectors(folder, limits)
+        case "features":
+            return _Named(folder, limits)
+        case "text":
+            return _Texts(folder)
+
+
+class _Files:
+    """The array files of a keeper, closed with it."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._open.close()
+
+    def _array(self, folder: Path, name: str, dtype: str) -> ArrayFile:
+        return self._open.enter_context(ArrayFile(folder / f"{name}.npy", dtype))
+
+
+class _Vectors(_Files):
+    kind: Kind = "vectors"
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        super().__init__()
+        self._limits = limits
+        self._indptr = self._array(folder, "indptr", "<i8")
+        self._indices = self._array(folder, "indices", "<u4")
+        self._values = self._array(folder, "values", "<f4")
+        self._indptr.append(np.zeros(1, np.int64))
+        self._n_features = self._n_empty = 0
+        self._seen = np.zeros(0, bool)
+
+    @property
+    def n_bytes(self) -> int:
+        """See Keeper."""
+        return 8 * (len(self._indptr) - 1) + 8 * len(self._indices)
+
+    @property
+    def held_bytes(self) -> int:
+        """See Keeper; bounded."""
+        return 0
+
+    def append(self, rows: Rows) -> None:
+        """See Keeper."""
+        if not isinstance(rows, SparseRows):
+            raise _mixed(self.kind, rows)
+        if rows.n_features > self._limits.features:
+            raise LimitExceeded("features", self._limits.features)
+        rows = without_zeros(rows)
+        start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
+        if len(self._indices) + stop - start > self._limits.nonzeros:
+            raise LimitExceeded("nonzeros", self._limits.nonzeros)
+        self._indptr.append(rows.indptr[1:] - start + len(self._indices))
+        self._indices.append(rows.indices[start:stop])
+        self._values.append(rows.values[start:stop])
+        self._note(rows)
+
+    def finish(self) -> dict[str, Path]:
+        """See Keeper."""
+        return {"indptr": self._indptr.finish(), "indices": self._indices.finish(), "values": self._values.finish()}
+
+    def facts(self) -> Facts:
+        """See Keeper."""
+        unseen = self._n_features - int(self._seen.sum()) if self._n_features <= SEEN_FEATURES else None
+        return Facts(self._n_features, len(self._indices), document_warnings(self._n_empty, unseen))
+
+    def _note(self, rows: SparseRows) -> None:
+        """Count what the manifest will tell."""
+        self._n_features = max(self._n_features, rows.n_features)
+        self._n_empty += int(np.count_nonzero(rows.indptr[1:] == rows.indptr[:-1]))
+        if self._n_features > SEEN_FEATURES:
+            self._seen = np.zeros(0, bool)
+            return
+        if len(self._seen) < self._n_features:
+            self._seen = np.pad(self._seen, (0, self._n_features - len(self._seen)))
+        indices = rows.indices[rows.indptr[0] : rows.indptr[-1]]
+        # most are known before long, and to look them up takes a fraction of marking them
+        self._seen[indices[~self._seen.take(indices, mode="clip")]] = True
+
+
+class _Named(_Vectors):
+    """Names become columns in the order in which they first come."""
+
+    kind: Kind = "features"
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        super().__init__(folder, limits)
+        self._columns: dict[str, int] = {}
+        self._names: IO[bytes] = (folder / "names.ndjson").open("wb")
+        self._open.callback(self._close_names)
+        self._name_bytes = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """See Keeper."""
+        return super().n_bytes + self._name_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """See Keeper."""
+        return _NAME_BYTES * len(self._columns) + self._name_bytes
+
+    def append(self, rows: Rows) -> None:
+        """See Keeper."""
+        if not isinstance(rows, NamedRows):
+            raise _mixed(self.kind, rows)
+        columns = self._columns_of(rows)
+        numbered = rows.rows._replace(indices=columns[rows.rows.indices], n_features=len(self._columns))
+        super().append(sorted_rows(numbered))
+
+    def finish(self) -> dict[str, Path]:
+        """See Keeper."""
+        self._names.close()
+        return {**super().finish(), "names": Path(self._names.name)}
+
+    def _close_names(self) -> None:
+        """Whatever of them can still be written."""
+        with suppress(OSError):
+            self._names.close()
+
+    def _columns_of(self, rows: NamedRows) -> NDArray[np.uint32]:
+        known = len(self._columns)
+        columns = np.array([self._columns.setdefault(name, len(self._columns)) for name in rows.names], np.uint32)
+        if len(self._columns) > self._limits.names:
+            raise LimitExceeded("names of features", self._limits.names)
+        if len(self._columns) > known:
+            fresh = b"".join(_encode(name) + b"\n" for name, column in zip(rows.names, columns.tolist(), strict=True) if column >= known)
+            self._name_bytes += self._names.write(fresh)
+        return columns
+
+
+class _Texts(_Files):
+    kind: Kind = "text"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._indptr = self._array(folder, "indptr", "<i8")
+        self._data = self._array(folder, "text", "|u1")
+        self._indptr.append(np.zeros(1, np.int64))
+        self._n_empty = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """See Keeper."""
+        return 8 * (len(self._indptr) - 1) + len(self._data)
+
+    @property
+    def held_bytes(self) -> int:
+        """See Keeper."""
+        return 0
+
+    def append(self, rows: Rows) -> None:
+        """See Keeper."""
+        if not isinstance(rows, TextRows):
+            raise _mixed(self.kind, rows)
+        start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
+        self._indptr.append(rows.indptr[1:] - start + len(self._data))
+        self._data.append(rows.data[start:stop])
+        self._n_empty += sum(not text.strip() for text in rows)
+
+    def finish(self) -> dict[str, Path]:
+        """See Keeper."""
+        return {"indptr": self._indptr.finish(), "text": self._data.finish()}
+
+    def facts(self) -> Facts:
+        """See Keeper."""
+        return Facts(None, None, text_warnings(self._n_empty))
+
+
+def _mixed(kind: Kind, rows: Rows) -> InvalidDocuments:
+    return InvalidDocuments(f"documents with {FIELDS[kind]} cannot be followed by documents with {FIELDS[kind_of(rows)]}")

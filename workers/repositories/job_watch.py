@@ -1,0 +1,90 @@
+"""Following jobs from an event loop: however many listen to a job, it is looked at once."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from workers.contract import Job
+from workers.errors import LiveUnavailable
+from workers.queue.redis_state import Live
+from workers.repositories.jobs import Jobs
+
+
+def job_now(jobs: Jobs, live: Live, id: str) -> Job:
+    """The job with its progress, if Redis knows any; raises NotFound."""
+    job = jobs.get(id)
+    if not job.state.final:
+        with suppress(LiveUnavailable):
+            job.progress = live.progress(id) or job.progress
+    return job
+
+
+@dataclass
+class _Channel:
+    """One job that somebody listens to."""
+
+    task: "asyncio.Task[None] | None" = None
+    listeners: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    job: Job | None = None
+    error: BaseException | None = None
+
+    def tell(self, job: Job | None, error: BaseException | None = None) -> None:
+        """Let every listener see what is new."""
+        self.job, self.error = job, error
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+class Watch:
+    """Jobs that are being listened to, in one event loop; ``look`` (blocking, called in a thread of ``executor``) tells how a job is."""
+
+    def __init__(self, look: Callable[[str], Job], seconds: float = 0.25, executor: Executor | None = None) -> None:
+        self._look = look
+        self._seconds = seconds
+        self._executor = executor
+        self._channels: dict[str, _Channel] = {}
+
+    @property
+    def listeners(self) -> int:
+        """How many follow a job now."""
+        return sum(channel.listeners for channel in list(self._channels.values()))
+
+    async def follow(self, id: str) -> AsyncGenerator[Job, None]:
+        """The job now, then whenever its state or progress has changed, until it is final. Raises NotFound, StoreUnavailable."""
+        channel = self._channels.setdefault(id, _Channel())
+        channel.listeners += 1
+        if channel.task is None:
+            channel.task = asyncio.create_task(self._poll(id, channel))
+        last: Job | None = None
+        try:
+            while last is None or not last.state.final:
+                changed = channel.changed
+                if channel.error is not None:
+                    raise channel.error
+                if channel.job is not None and channel.job != last:
+                    last = channel.job
+                    yield last
+                else:
+                    await changed.wait()
+        finally:
+            channel.listeners -= 1
+            if channel.listeners == 0:
+                channel.task.cancel()
+                if self._channels.get(id) is channel:
+                    del self._channels[id]
+
+    async def _poll(self, id: str, channel: _Channel) -> None:
+        while True:
+            try:
+                job = await asyncio.get_running_loop().run_in_executor(self._executor, self._look, id)
+            except Exception as error:
+                channel.tell(None, error)
+                return
+            if job != channel.job:
+                channel.tell(job)
+            if job.state.final:
+                return
+            await asyncio.sleep(self._seconds)

@@ -1,0 +1,320 @@
+"""Published models: numbered versions that never change, and aliases that may move.
+
+models/{name}/versions/{n}.json   version n; numbers from 1, without gaps, never used again
+models/{name}/deleted/{n}.json    version n was deleted: its record stays, so that its number and its job are not taken again
+models/{name}/aliases/{alias}.json
+models/{name}/aliasing/{n}.{mark} an alias is being set to version n, so that it cannot be deleted
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from workers.contract import Alias, Job, JobRequest, Outcome, Record, Version
+from workers.errors import Conflict, InvalidName, NotFound
+from workers.names import born_before, check_name, new_id
+from workers.store import KeyMissing, Store, records
+
+if TYPE_CHECKING:
+    from core.models.model import Model
+
+_CACHED_VERSIONS = 2_000
+"""records kept, of some kilobytes each"""
+_NUMBERS = 10**9
+MODEL_FILES = ("model", "model_meta")
+"""What of an outcome's files a version names."""
+_ALIASING_SECONDS = 60
+"""After so long whoever was setting an alias must be dead."""
+_UNDECIDED = timedelta(seconds=60)
+"""For so long a deletion may still be undone."""
+
+
+Needed = Callable[[str, Collection[int]], Job | None]
+"""An unfinished job that needs one of these versions of this model, if there is one."""
+
+
+class _Deletion(Record):
+    """A version was deleted."""
+
+    deleted_at: datetime
+
+
+class Models:
+    """The models of a store. Names that cannot be names are names of nothing: NotFound."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._versions: dict[tuple[str, int], Version] = {}
+        self._dropped: dict[str, set[int]] = {}
+        self._last: dict[str, int] = {}
+        """the highest number known, deleted or not, by name"""
+
+    def names(self, limit: int = 50, cursor: str | None = None) -> tuple[list[str], str | None]:
+        """At most ``limit`` names of models that have a version, sorted, after ``cursor``, and the cursor of the next page."""
+        found: list[str] = []
+        for name in self.every(cursor):
+            if len(found) == limit:
+                return found, found[-1]
+            found.append(name)
+        return found, None
+
+    def every(self, after: str | None = None) -> Iterator[str]:
+        """The names of models that have a version, sorted, after ``after``."""
+        return (name for name in self._store.children("models") if (after is None or name > after) and self._numbers(name))
+
+    def every_version(self) -> Iterator[Version]:
+        """All versions of all models that are not deleted."""
+        return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
+
+    def deleted(self, name: str, number: int) -> bool:
+        """Whether this version was deleted."""
+        return self._store.exists(_deleted_key(name, number))
+
+    def versions(self, name: str) -> list[Version]:
+        """All versions of a model, oldest first; raises NotFound if there is none."""
+        numbers = self._numbers(name)
+        if not numbers:
+            raise NotFound("model", name)
+        return [self._read(name, number) for number in numbers]
+
+    def version(self, name: str, number: int) -> Version:
+        """One version; raises NotFound."""
+        missing = NotFound("model version", f"{name}/{number}")
+        if not _nameable(name) or not 0 < number < _NUMBERS or self.deleted(name, number):
+            raise missing
+        try:
+            return self._read(name, number)
+        except KeyMissing:
+            raise missing from None
+
+    def resolve(self, reference: str) -> Version:
+        """The version that ``name`` (its newest) or ``name@alias`` stands for now; raises NotFound."""
+        name, at, alias = reference.partition("@")
+        if at:
+            return self.version(name, self._alias(name, alias).version)
+        newest = self._newest(name)
+        if newest is None:
+            raise NotFound("model", name)
+        return self._read(name, newest)
+
+    def load(self, version: Version) -> "Model":
+        """The model itself, read from its verified files; raises NotFound if it was deleted meanwhile."""
+        from safetensors.numpy import load_file
+
+        from core.models.io import read_model
+
+        try:
+            arrays = load_file(self._store.local(version.files["model"]))
+            meta = json.loads(self._store.local(version.files["model_meta"]).read_bytes())
+        except KeyMissing:
+            raise NotFound("model version", f"{version.name}/{version.number}") from None
+        return read_model(arrays, meta)
+
+    def aliases(self, name: str) -> dict[str, int]:
+        """Version of each alias of a model, sorted by alias; raises NotFound for a model without versions."""
+        numbers = self._numbers(name)
+        if not numbers:
+            raise NotFound("model", name)
+        aliases = ((alias, self._find_alias(name, alias)) for alias in self._alias_names(name))
+        return {alias: record.version for alias, record in aliases if record is not None and record.version in numbers}
+
+    def set_alias(self, name: str, alias: str, number: int) -> Alias:
+        """Let an alias stand for a version, from now on and for every process; raises InvalidName, NotFound."""
+        check_name("alias", alias)
+        self.version(name, number)
+        mark = f"models/{name}/aliasing/{number}.{new_id('aliasing')}"
+        # whoever deletes the version after this sees the mark or the alias; whoever did so before is seen here
+        self._store.create(mark, b"")
+        try:
+            self.version(name, number)
+            record = Alias(version=number, updated_at=datetime.now(UTC))
+            self._store.replace(f"models/{name}/aliases/{alias}.json", records.encode(record))
+        finally:
+            self._store.delete(mark)
+        return record
+
+    def delete_alias(self, name: str, alias: str) -> None:
+        """Remove an alias; raises NotFound."""
+        self._alias(name, alias)
+        self._store.delete(f"models/{name}/aliases/{alias}.json")
+
+    def delete_version(self, name: str, number: int, needed: Needed = lambda name, numbers: None) -> None:
+        """Delete a version and its files; its number is not used again.
+
+        Raises NotFound, and Conflict while an alias points to it or a job needs it.
+        """
+        version = self.version(name, number)
+        self._refuse_if_named(version, needed)
+        if not self._mark_deleted(version):
+            raise NotFound("model version", f"{name}/{number}")
+        try:
+            # now that nobody can begin to need it: did anybody just before?
+            self._refuse_if_named(version, needed)
+        except BaseException:
+            self._store.delete(_deleted_key(name, number))
+            raise
+        self._drop_files(version)
+
+    def delete(self, name: str, needed: Needed = lambda name, numbers: None) -> None:
+        """Delete all versions and aliases of a model; its numbers are not used again. Raises NotFound, and Conflict while a job needs a version.
+
+        An alias, which keeps a version, does not keep a model: whoever names the whole model means its aliases, too.
+        """
+        versions = self.versions(name)
+        self._refuse_if_needed(name, versions, needed)
+        marked = [version for version in versions if self._mark_deleted(version)]
+        try:
+            self._refuse_if_needed(name, marked, needed)
+        except BaseException:
+            for version in marked:
+                self._store.delete(_deleted_key(name, version.number))
+            raise
+        for version in marked:
+            self._drop_files(version)
+        self._store.delete(f"models/{name}/aliases")
+
+    def collect(self) -> None:
+        """Remove the files of deleted versions that an interruption has left, and the marks of aliases that were never set."""
+        for name in self._store.children("models"):
+            for mark in self._store.children(f"models/{name}/aliasing"):
+                if born_before(mark, _ALIASING_SECONDS):
+                    self._store.delete(f"models/{name}/aliasing/{mark}")
+            for number in self._deleted_numbers(name) - self._dropped.setdefault(name, set()):
+                deletion = records.find(self._store, _deleted_key(name, number), _Deletion)
+                if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDECIDED:
+                    self._drop_files(self._read(name, number))
+                    self._dropped[name].add(number)
+
+    def publish(self, request: JobRequest, outcome: Outcome) -> Version:
+        """The version of this success, made at the first free number unless there is one already.
+
+        All numbers below a new one were read and are not of this job, and of many who try the same number one succeeds: so a job has at most
+        one version, however many publish it at once.
+        """
+        number = 0
+        while True:
+            number += 1
+            try:
+                version = self._read(request.model, number)
+            except KeyMissing:
+                version = self._version(request, outcome, number)
+                if records.create(self._store, _version_key(request.model, number), version):
+                    return version
+                version = self._read(request.model, number)
+            if version.job == request.id:
+                return version
+
+    def _version(self, request: JobRequest, outcome: Outcome, number: int) -> Version:
+        assert outcome.status is not None, "a success has a status"
+        meta: dict[str, Any] = json.loads(self._store.local(outcome.files["model_meta"]).read_bytes())
+        return Version(
+            name=request.model,
+            number=number,
+            job=request.id,
+            dataset=request.dataset,
+            algorithm=request.algorithm,
+            options=request.options,
+            classes=meta["classes"],
+            kind=meta.get("vocabulary", {}).get("kind", "vectors"),
+            text=request.text,
+            n_features=meta["n_features"],
+            facts=meta.get("facts", {}),
+            objective=outcome.objective,
+            status=outcome.status,
+            created_at=datetime.now(UTC),
+            files={kind: outcome.files[kind] for kind in MODEL_FILES},
+        )
+
+    def _refuse_if_named(self, version: Version, needed: Needed) -> None:
+        """Raise Conflict if something names a version."""
+        name, number = version.name, version.number
+        # in this order: what is being set is an alias before it ceases to be marked
+        for mark in self._store.children(f"models/{name}/aliasing"):
+            if mark.startswith(f"{number}.") and not born_before(mark, _ALIASING_SECONDS):
+                raise Conflict(f"an alias is being set to version {number} of model {name!r}")
+        for alias in self._alias_names(name):
+            record = self._find_alias(name, alias)
+            if record is not None and record.version == number:
+                raise Conflict(f"version {number} of model {name!r} has the alias {alias!r}")
+        self._refuse_if_needed(name, [version], needed)
+
+    def _refuse_if_needed(self, name: str, versions: Collection[Version], needed: Needed) -> None:
+        """Raise Conflict if an unfinished job starts from one of these versions."""
+        job = needed(name, [version.number for version in versions])
+        if job is not None and job.request.start is not None:
+            number = job.request.start.version
+            raise Conflict(f"version {number} of model {name!r} is needed by job {job.request.id!r}, which is {job.state.value}")
+
+    def _mark_deleted(self, version: Version) -> bool:
+        """Whether the version was not deleted before."""
+        return records.create(self._store, _deleted_key(version.name, version.number), _Deletion(deleted_at=datetime.now(UTC)))
+
+    def _drop_files(self, version: Version) -> None:
+        for kind in MODEL_FILES:
+            self._store.delete(version.files[kind].key)
+
+    def _read(self, name: str, number: int) -> Version:
+        """A version's record, deleted or not; raises KeyMissing. Records never change, so they are kept."""
+        version = self._versions.get((name, number))
+        if version is None:
+            version = records.read(self._store, _version_key(name, number), Version)
+            if len(self._versions) >= _CACHED_VERSIONS:
+                self._versions.clear()
+            self._versions[name, number] = version
+        return version
+
+    def _numbers(self, name: str) -> list[int]:
+        """Numbers of the versions that are not deleted, ascending."""
+        if not _nameable(name):
+            return []
+        return sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
+
+    def _newest(self, name: str) -> int | None:
+        """The newest version that is not deleted. All are listed once: numbers have no gaps, so a later one is looked for above the last known."""
+        if not _nameable(name):
+            return None
+        last = self._last.get(name) or max(_numbers_in(self._store.children(f"models/{name}/versions")), default=0)
+        if not last:
+            return None
+        while self._store.exists(_version_key(name, last + 1)):
+            last += 1
+        if len(self._last) >= _CACHED_VERSIONS:
+            self._last.clear()
+        self._last[name] = last
+        return last if not self.deleted(name, last) else max(self._numbers(name), default=None)
+
+    def _deleted_numbers(self, name: str) -> set[int]:
+        return _numbers_in(self._store.children(f"models/{name}/deleted"))
+
+    def _alias_names(self, name: str) -> Iterator[str]:
+        return (entry.removesuffix(".json") for entry in self._store.children(f"models/{name}/aliases"))
+
+    def _alias(self, name: str, alias: str) -> Alias:
+        found = self._find_alias(name, alias) if _nameable(name) and _nameable(alias) else None
+        if found is None:
+            raise NotFound("model alias", f"{name}@{alias}")
+        return found
+
+    def _find_alias(self, name: str, alias: str) -> Alias | None:
+        return records.find(self._store, f"models/{name}/aliases/{alias}.json", Alias)
+
+
+def _nameable(name: str) -> bool:
+    try:
+        check_name("model", name)
+    except InvalidName:
+        return False
+    return True
+
+
+def _numbers_in(names: list[str]) -> set[int]:
+    return {int(name.removesuffix(".json")) for name in names}
+
+
+def _version_key(name: str, number: int) -> str:
+    return f"models/{name}/versions/{number}.json"
+
+
+def _deleted_key(name: str, number: int) -> str:
+    return f"models/{name}/deleted/{number}.json"

@@ -1,0 +1,188 @@
+"""A store in a folder of a local (or shared POSIX) file system.
+
+Every write goes to a temporary file in the same file system, is flushed to the disk, gets its name in one step (``link`` when it must not exist
+yet, ``rename`` when it may) and then the folder is flushed. So a crash at any point leaves either nothing or the whole.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from stat import S_ISREG
+
+from workers.contract import File
+from workers.errors import StoreDamaged, StoreUnavailable
+from workers.store.digest import sha256_of
+from workers.store.keys import KeyMissing, check_key
+from workers.store.staging import Staged, Staging
+from workers.store.trouble import disk
+
+_REMEMBERED = 10_000
+"""files known to be what they were, so that each is read once; beyond, all are forgotten"""
+
+
+class FolderStore(Staged):
+    """A Store below ``root``; its staging area is the hidden folder ``.staging`` there."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.absolute()
+        super().__init__(Staging(self._root / ".staging"))
+        self._verified: set[tuple[str, str]] = set()
+
+    def create(self, key: str, data: bytes) -> bool:
+        """See Store."""
+        path = self._path(key)
+        with disk("write", key), self._written(data) as temporary:
+            self._make_folder(path.parent)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                # whoever was first may not have flushed the folder yet, and our caller will rely on what it reads
+                _flush_folder(path.parent)
+                return False
+            _flush_folder(path.parent)
+            return True
+
+    def replace(self, key: str, data: bytes) -> None:
+        """See Store."""
+        path = self._path(key)
+        with disk("write", key), self._written(data) as temporary:
+            self._rename(temporary, path)
+
+    def read(self, key: str) -> bytes:
+        """See Store."""
+        with disk("read", key):
+            try:
+                return self._path(key).read_bytes()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                raise KeyMissing(key) from None
+
+    def exists(self, key: str) -> bool:
+        """See Store."""
+        with disk("read", key):
+            try:
+                return S_ISREG(self._path(key).stat().st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+
+    def children(self, prefix: str) -> list[str]:
+        """See Store."""
+        with disk("list", prefix):
+            try:
+                return sorted(name for name in os.listdir(self._path(prefix)) if not name.startswith("."))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def delete(self, prefix: str) -> None:
+        """See Store. A folder vanishes in one step: it is moved aside, then removed."""
+        path = self._path(prefix)
+        with disk("delete", prefix):
+            aside = self._staging.folder() / secrets.token_hex(8)
+            try:
+                os.rename(path, aside)
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            _flush_folder(path.parent)
+            if aside.is_dir():
+                shutil.rmtree(aside)
+            else:
+                aside.unlink()
+
+    def upload(self, key: str, path: Path) -> File:
+        """See Store. A file of the staging area is moved, not copied."""
+        target = self._path(key)
+        with disk("write", key):
+            digest, size = sha256_of(path)
+            with path.open("rb") as opened:
+                os.fsync(opened.fileno())
+            self._rename(path, target)
+        self._remember(key, digest)
+        return File(key=key, sha256=digest, bytes=size)
+
+    def local(self, file: File) -> Path:
+        """See Store. The file itself, its checksum verified once by each process."""
+        path = self._path(file.key)
+        if (file.key, file.sha256) not in self._verified:
+            with disk("read", file.key):
+                try:
+                    digest, size = sha256_of(path)
+                except FileNotFoundError:
+                    raise KeyMissing(file.key) from None
+            if (digest, size) != (file.sha256, file.bytes):
+                raise StoreDamaged(file.key)
+            self._remember(file.key, file.sha256)
+        elif not self.exists(file.key):
+            raise KeyMissing(file.key)
+        return path
+
+    def writable(self) -> bool:
+        """See Store."""
+        try:
+            with disk("write", "a probe"), self._written(b"?"):
+                return True
+        except StoreUnavailable:
+            return False
+
+    def free(self) -> int | None:
+        """See Store."""
+        with disk("read", "the file system"):
+            try:
+                return shutil.disk_usage(self._root).free
+            except FileNotFoundError:  # nothing was written yet
+                return None
+
+    def _remember(self, key: str, digest: str) -> None:
+        if len(self._verified) >= _REMEMBERED:
+            self._verified.clear()
+        self._verified.add((key, digest))
+
+    def _path(self, key: str) -> Path:
+        return self._root / check_key(key)
+
+    @contextmanager
+    def _written(self, data: bytes) -> Iterator[Path]:
+        """A temporary file that holds ``data`` durably."""
+        temporary = self._staging.folder() / secrets.token_hex(8)
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _rename(self, source: Path, target: Path) -> None:
+        self._make_folder(target.parent)
+        try:
+            os.rename(source, target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            copy = self._staging.folder() / secrets.token_hex(8)
+            shutil.copyfile(source, copy)
+            with copy.open("rb") as opened:
+                os.fsync(opened.fileno())
+            os.rename(copy, target)
+            source.unlink()
+        _flush_folder(target.parent)
+
+    def _make_folder(self, folder: Path) -> None:
+        """Create a folder and those above it, each durably named in its own."""
+        if folder.is_dir():
+            return
+        if folder != self._root:
+            self._make_folder(folder.parent)
+        folder.mkdir(exist_ok=True, parents=folder == self._root)
+        _flush_folder(folder.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

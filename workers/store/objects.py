@@ -1,0 +1,143 @@
+"""A store in an S3-compatible service, through obstore, with a bounded local cache of the files read from it."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
+from obstore.store import ObjectStore as Client
+from obstore.store import S3Store
+
+from workers.contract import File
+from workers.errors import StoreUnavailable
+from workers.store.cache import FileCache
+from workers.store.digest import sha256_of
+from workers.store.keys import KeyMissing, check_key
+from workers.store.staging import Staged, Staging
+from workers.store.trouble import disk
+
+_PROBE = "probe"
+_CONNECT = timedelta(seconds=3)
+_ANSWER = timedelta(seconds=30)
+_RETRIES = 2
+
+
+def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str, str]) -> "ObjectStore":
+    """The store at ``s3://bucket/prefix``; credentials come from the usual places, ``options`` override them."""
+    return ObjectStore(client_of(url, options), cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
+
+
+def client_of(url: str, options: Mapping[str, str]) -> Client:
+    """What talks to the service behind a store."""
+    # whoever names an endpoint decides whether it is http or https; and nobody waits for minutes
+    return S3Store.from_url(
+        url,
+        client_options={"allow_http": True, "connect_timeout": _CONNECT, "timeout": _ANSWER},
+        retry_config={"max_retries": _RETRIES, "retry_timeout": _ANSWER},
+        **cast("dict[str, Any]", dict(options)),
+    )
+
+
+class ObjectStore(Staged):
+    """A Store over an obstore client whose ``create`` is conditional (S3: ``If-None-Match: *``)."""
+
+    def __init__(self, client: Client, cache: Path, cache_bytes: int) -> None:
+        self._client = client
+        super().__init__(Staging(cache / "staging"))
+        self._cache = FileCache(cache / "files", cache_bytes, self._staging)
+
+    def create(self, key: str, data: bytes) -> bool:
+        """See Store. No two writers may create the same key with the same bytes, unless it is the same to them who was first."""
+        with _trouble("write", key):
+            try:
+                obstore.put(self._client, check_key(key), data, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                # the client repeats a request whose answer was lost: then what exists is what we wrote
+                return bool(data) and self.read(key) == data
+        return True
+
+    def replace(self, key: str, data: bytes) -> None:
+        """See Store."""
+        with _trouble("write", key):
+            obstore.put(self._client, check_key(key), data, use_multipart=False)
+
+    def read(self, key: str) -> bytes:
+        """See Store."""
+        with _trouble("read", key):
+            return bytes(obstore.get(self._client, check_key(key)).bytes())
+
+    def exists(self, key: str) -> bool:
+        """See Store."""
+        try:
+            with _trouble("read", key):
+                obstore.head(self._client, check_key(key))
+        except KeyMissing:
+            return False
+        return True
+
+    def children(self, prefix: str) -> list[str]:
+        """See Store."""
+        with _trouble("list", prefix):
+            found = obstore.list_with_delimiter(self._client, check_key(prefix))
+        paths = [*found["common_prefixes"], *(entry["path"] for entry in found["objects"])]
+        return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
+
+    def delete(self, prefix: str) -> None:
+        """See Store. What is below goes first, so that an interrupted deletion can be repeated."""
+        with _trouble("delete", prefix):
+            for entries in obstore.list(self._client, check_key(prefix) + "/"):
+                self._remove([entry["path"] for entry in entries])
+            self._remove([prefix])
+
+    def upload(self, key: str, path: Path) -> File:
+        """See Store."""
+        with _trouble("write", key):
+            digest, size = sha256_of(path)
+            obstore.put(self._client, check_key(key), path)
+            file = File(key=key, sha256=digest, bytes=size)
+            self._cache.adopt(file, path)
+        return file
+
+    def local(self, file: File) -> Path:
+        """See Store. Fetched at most once while it stays in the cache."""
+        with _trouble("read", file.key):
+            return self._cache.path(file, self._fetch)
+
+    def writable(self) -> bool:
+        """See Store."""
+        try:
+            self.replace(_PROBE, b"?")
+        except StoreUnavailable:
+            return False
+        return True
+
+    def free(self) -> int | None:
+        """See Store."""
+        return None
+
+    def _fetch(self, file: File, path: Path) -> None:
+        with path.open("wb") as local:
+            for block in obstore.get(self._client, check_key(file.key)):
+                local.write(block)
+
+    def _remove(self, keys: list[str]) -> None:
+        try:
+            obstore.delete(self._client, keys)
+        except (NotFoundError, FileNotFoundError):
+            return
+
+
+@contextmanager
+def _trouble(verb: str, key: str) -> Iterator[None]:
+    """What the service or the local disk refuses becomes KeyMissing or StoreUnavailable."""
+    with disk(verb, key):
+        try:
+            yield
+        except (NotFoundError, FileNotFoundError):
+            raise KeyMissing(key) from None
+        except BaseError as error:
+            raise StoreUnavailable(f"cannot {verb} {key}: {error}") from error

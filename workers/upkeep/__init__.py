@@ -1,0 +1,1 @@
+"""What keeps a store in order: reconciliation, retention, backup."""

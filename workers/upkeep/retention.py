@@ -1,0 +1,146 @@
+"""What is kept for how long: removes what a policy no longer keeps, and what nothing names any more."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field
+
+from workers.contract import File
+from workers.errors import Conflict, NotFound
+from workers.names import is_id
+from workers.repositories.datasets import Datasets
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+from workers.store.prune import prune
+
+T = TypeVar("T")
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Keep(BaseModel):
+    """How much of one sort of thing is kept, the newest first; what is left out has no bound."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    count: int | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    bytes: int | None = Field(default=None, ge=0)
+
+
+class Policy(NamedTuple):
+    """What a store keeps; None keeps all."""
+
+    versions: Keep | None = None
+    """of each model, beside the newest and those that an alias or an unfinished job names"""
+    jobs: Keep | None = None
+    """that are over"""
+    datasets: Keep | None = None
+    """that neither a version nor an unfinished job names"""
+    leftover_seconds: float = 86_400.0
+    """how long after the end of a job those files of its attempts are kept that its outcome does not name"""
+
+
+class Collected(NamedTuple):
+    """What one collection has removed."""
+
+    versions: list[str]
+    jobs: list[str]
+    datasets: list[str]
+
+
+class Retention:
+    """Applies a policy to a store. May be cut short anywhere, and be run by any number of processes at once."""
+
+    def __init__(self, store: Store, datasets: Datasets, jobs: Jobs, models: Models, policy: Policy) -> None:
+        self._store = store
+        self._datasets = datasets
+        self._jobs = jobs
+        self._models = models
+        self._policy = policy
+        self._clean: set[str] = set()
+
+    def collect(self) -> Collected:
+        """Remove what is not kept. Versions go first, since they keep datasets. Raises StoreUnavailable."""
+        now = datetime.now(UTC)
+        collected = Collected(list(self._old_versions(now)), list(self._old_jobs(now)), list(self._old_datasets(now)))
+        self._models.collect()
+        self._drop_leftovers(now)
+        if any(collected):
+            _log.info("collected what is no longer kept", **collected._asdict())
+        return collected
+
+    def _old_versions(self, now: datetime) -> Iterator[str]:
+        if self._policy.versions is None:
+            return
+        for name in self._models.every():
+            with suppress(NotFound):
+                newest, *others = reversed(self._models.versions(name))
+                sized = [(version, version.created_at, _size(version.files.values())) for version in (newest, *others)]
+                for version in surplus(sized, self._policy.versions, now):
+                    # what an alias or an unfinished job names is refused; the newest is what the model's name stands for
+                    with suppress(NotFound, Conflict):
+                        if version is not newest:
+                            self._models.delete_version(name, version.number, self._jobs.starting_from)
+                            yield f"{name}/{version.number}"
+
+    def _old_jobs(self, now: datetime) -> Iterator[str]:
+        if self._policy.jobs is None:
+            return
+        over = [(job.request.id, job.outcome) for job in self._jobs.every() if job.state.final]
+        sized = [(id, outcome.finished_at, _size(outcome.files.values())) for id, outcome in over if outcome]
+        for id in surplus(sized, self._policy.jobs, now):
+            with suppress(NotFound):
+                self._jobs.delete(id)
+                yield id
+
+    def _old_datasets(self, now: datetime) -> Iterator[str]:
+        if self._policy.datasets is None:
+            return
+        # in this order: a job that ends in between is found as a version
+        named = {job.request.dataset for job in self._jobs.unfinished()}
+        named |= {version.dataset for version in self._models.every_version()}
+        sized = [(each.id, each.created_at, _size(each.files.values())) for each in self._datasets.every() if each.id not in named]
+        for id in surplus(sized, self._policy.datasets, now):
+            with suppress(NotFound, Conflict):
+                self._datasets.delete(id)
+                yield id
+
+    def _drop_leftovers(self, now: datetime) -> None:
+        """Remove files of attempts that came to nothing, and what is left of jobs that were deleted."""
+        orphans = []
+        ids = self._store.children("jobs")
+        self._clean.intersection_update(ids)
+        for id in ids:
+            if id in self._clean or not is_id("job", id):
+                continue
+            try:
+                job = self._jobs.get(id)
+            except NotFound:
+                orphans.append(id)
+                continue
+            if job.state.final and job.outcome and now - job.outcome.finished_at > timedelta(seconds=self._policy.leftover_seconds):
+                self._jobs.drop_leftovers(job)
+                self._clean.add(id)
+        # looked up only now: a job that is gone had published whatever it has published
+        named = {file.key for version in self._models.every_version() for file in version.files.values()} if orphans else set()
+        for id in orphans:
+            if self._jobs.gone(id):
+                prune(self._store, f"jobs/{id}", named)
+
+
+def surplus(entries: Iterable[tuple[T, datetime, int]], keep: Keep, now: datetime) -> Iterator[T]:
+    """Of entries (with their times and bytes), newest first, those that are beyond any of the bounds."""
+    total = 0
+    for place, (entry, since, size) in enumerate(entries):
+        total += size
+        age = (now - since).total_seconds()
+        if any(bound is not None and value > bound for value, bound in ((place + 1, keep.count), (age, keep.seconds), (total, keep.bytes))):
+            yield entry
+
+
+def _size(files: Iterable[File]) -> int:
+    return sum(file.bytes for file in files)

@@ -1,0 +1,123 @@
+"""The documents of a dataset, of any kind, as the rows that a training takes."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from core.documents.kinds import NamedRows, Rows, TextRows, spans
+from core.documents.rows import SparseRows
+from core.documents.tfidf import TextTerms, unspaced
+from core.documents.tfidf_fit import SPACES, fit_terms
+from core.documents.vocabulary import NUMBERS, Names, Vocabulary
+from core.memory_estimate import Size, expected_of_text
+from core.models.model import Model
+from core.options.text import TextOptions
+from core.progress import WHOLE, Part
+from core.watch import Watch
+from workers.errors import JobTooLarge
+from workers.repositories.datasets.arrays import ArrayFile, open_array
+from workers.store import Store
+from workers.store.trouble import disk
+
+_TEXT = Part(0.0, 0.25)
+"""of a job is the reading of its text"""
+_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
+_BASE_BYTES = 64 << 20
+
+
+def size_of(rows: Rows, options: Mapping[str, int] | None) -> Size:
+    """Of documents before they are read."""
+    match rows:
+        case SparseRows():
+            return Size(rows.n_rows, rows.n_nonzeros, rows.n_features)
+        case NamedRows():
+            return size_of(rows.rows, None)
+        case TextRows():
+            return expected_of_text(rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {}))
+
+
+def text_remedy(ngrams: int) -> str:
+    """What makes the reading of text need less, as the end of a sentence."""
+    return f"{'set text.ngrams to 1, which takes a fraction, or ' if ngrams > 1 else ''}train on fewer documents"
+
+
+class Reading(NamedTuple):
+    """Documents as a training takes them."""
+
+    rows: SparseRows
+    vocabulary: Vocabulary
+    """what their columns are"""
+    rest: Part
+    """what is left of the job"""
+    warnings: Sequence[str] = ()
+    """what is to be said of it"""
+
+    def renumbered(self, start: Model) -> Model:
+        """A model of the same kind of documents by the columns of these."""
+        if start.vocabulary.kind == "vectors":
+            return start
+        return start.renumbered(self.vocabulary.numbers_of(start.vocabulary))
+
+
+@contextmanager
+def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int) -> Iterator[Reading]:
+    """The rows of documents while the block is entered; of text they lie in files, as those of other kinds do.
+
+    Raises core.watch.Stopped when the observer of the whole job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
+    finding the terms takes more than ``most_bytes``.
+    """
+    match rows:
+        case SparseRows():
+            yield Reading(rows, NUMBERS, WHOLE)
+        case NamedRows():
+            yield Reading(rows.rows, Names(list(rows.names)), WHOLE)
+        case TextRows():
+            folder = store.staging()
+            try:
+                yield _of_text(folder, rows, TextOptions.parse(options or {}), watch, most_bytes)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int) -> Reading:
+    def tell(part: Part, done: float, held: int) -> None:
+        if _BASE_BYTES + held > most_bytes:
+            raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
+        watch.latest = watch.latest._replace(phase="terms", fraction=part.at(done))
+        watch()
+
+    finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
+    terms = fit_terms(texts, options, lambda done, held: tell(finding, done, held))
+    rows = _written(folder, texts, terms, lambda done: tell(writing, done, terms.nbytes))
+    return Reading(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, texts, options))
+
+
+def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[str]:
+    """That texts are as good as empty to the model, as those of a language without spaces between words mostly are."""
+    n_empty = int(np.count_nonzero(rows.indptr[1:] == rows.indptr[:-1]))
+    clauses = [f"the texts have few spaces: {SPACES}"] if unspaced(texts) else []
+    if not n_empty:
+        return clauses
+    rule = f"a term must occur in {options.min_documents} documents (text.min_documents)" if options.min_documents > 1 else "they have no word"
+    return [f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}", *clauses]
+
+
+@disk("write", "the rows of text")
+def _written(folder: Path, texts: TextRows, terms: TextTerms, between: Callable[[float], None]) -> SparseRows:
+    """The rows of the texts in files, so that memory does not grow with them."""
+    with ExitStack() as stack:
+        kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
+        files = {name: stack.enter_context(ArrayFile(folder / f"{name}.npy", kind)) for name, kind in kinds.items()}
+        files["indptr"].append(np.zeros(1, np.int64))
+        for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
+            rows = terms.read(texts.between(start, stop)).rows
+            files["indptr"].append(rows.indptr[1:] + len(files["indices"]))
+            files["indices"].append(rows.indices)
+            files["values"].append(rows.values)
+            between(stop / texts.n_rows)
+        arrays = {name: open_array(file.finish()) for name, file in files.items()}
+    return SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(terms.keys))

@@ -1,0 +1,82 @@
+"""What a training leaves in the store: the model, its trace, the labels it gave."""
+
+import json
+import math
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import save_file
+
+from core.one_vs_rest import own_scores
+from core.problem.result import Status
+from workers.contract import File
+from workers.errors import StoreUnavailable
+from workers.repositories.datasets import Documents
+from workers.store import Store
+from workers.store.trouble import disk
+from workers.worker.heartbeat import trace_row
+
+if TYPE_CHECKING:
+    from core.train import Training
+
+_ROWS = 10_000
+
+
+def usable(training: "Training") -> bool:
+    """Whether every number of a training is one, so that the model may be published; overflow anywhere makes it worthless."""
+    finite = training.model.finite and bool(np.isfinite(training.scores).all())
+    return training.status is not Status.NUMERICAL_ERROR and math.isfinite(training.objective) and finite
+
+
+@disk("write", "the results of a training")
+def store_results(store: Store, training: "Training", documents: Documents, prefix: str) -> dict[str, File]:
+    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``. Raises StoreUnavailable."""
+    folder = store.staging()
+    try:
+        arrays, meta = training.model.to_arrays()
+        _write_model(folder / "model.safetensors", arrays)
+        (folder / "model.json").write_text(json.dumps(meta | {"facts": training.model.facts()}))
+        (folder / "trace.json").write_text(json.dumps([trace_row(point) for point in training.trace]))
+        _write_labels(folder / "labels.ndjson", training, documents)
+        names = {"model": "model.safetensors", "model_meta": "model.json", "trace": "trace.json", "labels": "labels.ndjson"}
+        return {kind: store.upload(f"{prefix}/{name}", folder / name) for kind, name in names.items()}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_model(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    except SafetensorError as error:
+        raise StoreUnavailable(f"cannot write a model: {error}") from error
+
+
+def _write_labels(path: Path, training: "Training", documents: Documents) -> None:
+    """A line for each document that was unlabeled, in order: ``{"id", "label", "score", "probability"}``.
+
+    ``score`` is that of the second of two classes, or of the given label among more; ``probability`` that of the given label, or null.
+    """
+    positions, scores = training.unlabeled, training.scores
+    places = training.model.labels_of(scores)
+    encode = msgspec.json.Encoder().encode
+    ids = iter(documents.ids)
+    passed = 0
+    with path.open("wb") as file:
+        for start in range(0, len(positions), _ROWS):
+            part = slice(start, start + _ROWS)
+            chosen = places[part]
+            best = own_scores(scores[part], chosen)
+            sure = None if training.probabilities is None else training.probabilities[part][range(len(chosen)), chosen].tolist()
+            for row, (position, place) in enumerate(zip(positions[part].tolist(), chosen.tolist(), strict=True)):
+                for _ in range(position - passed):
+                    next(ids)
+                passed = position + 1
+                label = documents.classes[place]
+                line = {"id": next(ids), "label": label, "score": float(best[row]), "probability": sure[row] if sure else None}
+                file.write(encode(line) + b"\n")

@@ -1,0 +1,165 @@
+"""A worker process: warms the kernels, takes jobs from the queue, runs each in a child of its own."""
+
+import os
+import secrets
+import signal
+import socket
+import threading
+from contextlib import suppress
+
+import structlog
+
+from core.errors import HalfmoonError
+from workers.contract import Death
+from workers.errors import LiveUnavailable
+from workers.logs import configure_logging
+from workers.queue.connect import connect, why
+from workers.queue.queue import Queue
+from workers.queue.redis_state import Live
+from workers.repositories.jobs import Jobs
+from workers.settings import Settings
+from workers.store import open_store
+from workers.upkeep.reconcile import Reconciler
+from workers.worker.attempt import Parts
+from workers.worker.memory import usable_memory
+from workers.worker.rq_worker import Courier
+from workers.worker.tasks import working
+
+_FIRST_WAIT_SECONDS = 0.2
+_LONGEST_WAIT_SECONDS = 5.0
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def run_worker(settings: Settings, *, warmed: bool = False, heir_of: int | None = None) -> int:
+    """Work until SIGTERM or SIGINT; the exit code. Redis may come late, go and return meanwhile.
+
+    ``warmed``: the kernels are loaded. ``heir_of``: the process id of a worker of this machine that has died, whose job is to have its next chance.
+    """
+    configure_logging(settings.log_format, settings.log_level)
+    name = _name(os.getpid(), secrets.token_hex(4))
+    parts = _parts(settings, name)
+    parts.store.sweep()
+    if not warmed:
+        _warm_up()
+    working.set(parts)
+    stop = threading.Event()
+    with _Pulse(parts.live, name, settings.lease_seconds):
+        if heir_of is not None:
+            _inherit(settings, parts, _name(heir_of, ""))
+        _log.info("worker is ready", worker=name, queue=settings.queue)
+        _work(settings, parts, stop)
+    _log.info("worker has stopped", worker=name)
+    return 0
+
+
+def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
+    """Use one courier after the other: one that has lost Redis cannot be used again."""
+    wait = _FIRST_WAIT_SECONDS
+    while not stop.is_set():
+        _stop_on_signals(stop)
+        try:
+            # RQ waits for messages in blocking calls, so its connection is its own, with its own time-outs
+            redis = connect(settings.redis_url, settings.redis_seconds)
+            # RQ refuses a name whose last bearer it has not seen dying
+            name = f"{parts.worker}.{secrets.token_hex(2)}"
+            courier = Courier(
+                settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(settings, parts, id, death)
+            )
+        except Exception as error:
+            _log.warning("Redis does not answer", error=why(error), again_in=wait)
+        else:
+            if courier.run():
+                return
+            wait = _FIRST_WAIT_SECONDS
+        _stop_on_signals(stop)
+        stop.wait(wait)
+        wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    """While no courier works, a signal ends the waiting."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+
+
+def _name(process: int, mark: str) -> str:
+    return f"{socket.gethostname()}.{process}.{mark}"
+
+
+def _inherit(settings: Settings, parts: Parts, dead: str) -> None:
+    """A worker whose name begins with ``dead`` was killed, and its child with it: as ``_recover``, of the job that it ran."""
+    jobs = Jobs(parts.store)
+    try:
+        for job_id, attempt in jobs.run_by(dead):
+            _log.info("the job of a dead worker gets its next chance", job=job_id, attempt=attempt)
+            _reconciler(settings, parts).next_chance(job_id, attempt)
+    except HalfmoonError as error:
+        _log.warning("a dead worker's job waits for a gateway to enqueue it again", worker=dead, error=str(error))
+
+
+def _recover(settings: Settings, parts: Parts, job_id: str, death: Death) -> None:
+    """The child that ran a job was killed: give the job its next chance at once instead of when its lease has run out."""
+    jobs, reconciler = Jobs(parts.store), _reconciler(settings, parts)
+    try:
+        job = jobs.get(job_id)
+        if job.attempt:
+            jobs.note_death(job_id, job.attempt, death)
+        reconciler.next_chance(job_id, job.attempt)
+        parts.store.sweep()
+    except HalfmoonError as error:
+        _log.warning("a killed job waits for a gateway to enqueue it again", job=job_id, error=str(error))
+
+
+def _reconciler(settings: Settings, parts: Parts) -> Reconciler:
+    return Reconciler(Jobs(parts.store), parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
+
+
+def _parts(settings: Settings, name: str) -> Parts:
+    redis = connect(settings.redis_url, settings.redis_seconds)
+    return Parts(
+        store=open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes),
+        live=Live(redis, settings.queue),
+        queue=Queue(redis, settings.queue, settings.job_seconds),
+        worker=name,
+        threads=settings.threads,
+        lease_seconds=settings.lease_seconds,
+        job_seconds=settings.job_seconds,
+        store_seconds=settings.store_seconds,
+        max_attempts=settings.max_attempts,
+        max_model_bytes=settings.max_model_bytes,
+        max_job_bytes=settings.max_job_bytes or usable_memory(),
+        guardian=os.getpid(),
+    )
+
+
+def _warm_up() -> None:
+    """Load and compile once what every child will inherit."""
+    from core.train import warm_up
+
+    warm_up()
+
+
+class _Pulse:
+    """Tells Redis that this worker lives; a context manager."""
+
+    def __init__(self, live: Live, name: str, seconds: float) -> None:
+        self._live = live
+        self._name = name
+        self._seconds = seconds
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        with suppress(LiveUnavailable):
+            self._live.worker_gone(self._name)
+
+    def _beat(self) -> None:
+        while not self._done.is_set():
+            with suppress(LiveUnavailable):
+                self._live.worker_alive(self._name, self._seconds)
+            self._done.wait(self._seconds / 4)
