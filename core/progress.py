@@ -1,6 +1,10 @@
 """How long work tells where it is and is asked to stop: one callback, of values."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
+
+Checkpoint = Callable[[], None]
+"""Called between slices of work; what it raises ends the work."""
 
 
 class Part(NamedTuple):

@@ -1,7 +1,6 @@
 """Training's own copy of the rows: labeled ones first, only the columns that occur."""
 
 import mmap
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from core.documents.reorder_loops import count_columns, gather_rows
 from core.documents.rows import SparseRows
+from core.progress import Checkpoint
 
 _DENSE_SHARE = 8
 _SLICE = 1 << 22
@@ -22,22 +22,22 @@ class Compact(NamedTuple):
     """shape (n_seen,), ascending: the feature that each column was"""
 
 
-def compact(rows: SparseRows, order: NDArray[np.int64], between: Callable[[], None]) -> Compact:
+def compact(rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint) -> Compact:
     """The rows in another order, without the columns that are empty; so hashed features cost memory by their occurrences, not their range.
 
-    ``between`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are let go as they
+    ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are let go as they
     are read: else they would count as this process's memory beside the copy.
     """
-    features, columns, column_of = _numbering(rows, between)
-    return Compact(_copy(rows._replace(indices=columns), order, column_of, len(features), between), features)
+    features, columns, column_of = _numbering(rows, checkpoint)
+    return Compact(_copy(rows._replace(indices=columns), order, column_of, len(features), checkpoint), features)
 
 
-def gathered(rows: SparseRows, positions: NDArray[np.int64], between: Callable[[], None] = lambda: None) -> SparseRows:
-    """The rows at these positions, in that order, as a copy; ``between`` as in ``compact``."""
-    return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, between)
+def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpoint = lambda: None) -> SparseRows:
+    """The rows at these positions, in that order, as a copy; ``checkpoint`` as in ``compact``."""
+    return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, checkpoint)
 
 
-def _copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, between: Callable[[], None]) -> SparseRows:
+def _copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint) -> SparseRows:
     """A copy whose row i is row ``order[i]``, and whose columns are called by ``column_of``."""
     indptr = np.zeros(len(order) + 1, np.int64)
     np.cumsum(np.diff(rows.indptr)[order], out=indptr[1:])
@@ -45,11 +45,11 @@ def _copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint
     for start, stop in copy.slices(_SLICE):
         gather_rows(*rows[:3], order, column_of, start, stop, *copy[:3])
         _let_go(rows)
-        between()
+        checkpoint()
     return copy
 
 
-def _numbering(rows: SparseRows, between: Callable[[], None]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+def _numbering(rows: SparseRows, checkpoint: Checkpoint) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
     """The features that occur, an index array, and what its entries are called in the copy."""
     first, last = int(rows.indptr[0]), int(rows.indptr[-1])
     if rows.n_features > _DENSE_SHARE * max(1, last - first):  # a table of all features would be larger than the rows
@@ -61,7 +61,7 @@ def _numbering(rows: SparseRows, between: Callable[[], None]) -> tuple[NDArray[n
     for start in range(first, last, _SLICE):
         count_columns(rows.indices, start, min(start + _SLICE, last), counts)
         _let_go(rows)
-        between()
+        checkpoint()
     features = np.flatnonzero(counts).astype(np.uint32)
     column_of = np.zeros(rows.n_features, np.uint32)
     column_of[features] = np.arange(len(features), dtype=np.uint32)

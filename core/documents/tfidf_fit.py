@@ -11,6 +11,7 @@ from core.documents.tfidf import TextTerms, key_of, occurrences, tokens_of, unsp
 from core.documents.vocabulary import UNKNOWN, string_bytes
 from core.errors import InvalidDocuments
 from core.options.text import TextOptions
+from core.progress import Checkpoint
 
 _SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
 """of texts counted at once: some hundred milliseconds"""
@@ -18,11 +19,11 @@ _MERGED = 1 << 20
 SPACES = "put spaces between the words, where now whole clauses count as one, or send named features"
 _COUNT_BYTES = 12
 
-Between = Callable[[float, int], None]
+TextCheckpoint = Callable[[float, int], None]
 """Called between slices of work with the share that is done and the bytes of memory that are held; what it raises ends the work."""
 
 
-def fit_terms(texts: TextRows, options: TextOptions, between: Between) -> TextTerms:
+def fit_terms(texts: TextRows, options: TextOptions, checkpoint: TextCheckpoint) -> TextTerms:
     """The terms that occur in enough of the texts, at most ``max_terms`` of them: those in most texts, of equals the first in order.
 
     Raises InvalidDocuments if there is none.
@@ -30,7 +31,7 @@ def fit_terms(texts: TextRows, options: TextOptions, between: Between) -> TextTe
     done, n_bytes = 0.0, max(1, int(texts.indptr[-1] - texts.indptr[0]))
 
     def tell() -> None:
-        between(done, numbers.nbytes + counts.nbytes)
+        checkpoint(done, numbers.nbytes + counts.nbytes)
 
     numbers, counts = _Numbers(), _Counts(tell)
     for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
@@ -88,8 +89,8 @@ def _frequencies(keys: NDArray[np.uint64], owners: NDArray[np.int64]) -> _Freque
 class _Counts:
     """Sums of frequencies, in sorted runs of which each is at least twice as long as the next: so each term is merged a few times only."""
 
-    def __init__(self, between: Callable[[], None]) -> None:
-        self._between = between
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
         self._runs: list[_Frequencies] = []
         self._merging = 0
 
@@ -121,7 +122,7 @@ class _Counts:
             stop = len(other.keys) if end >= len(one.keys) else int(np.searchsorted(other.keys, one.keys[end]))
             parts.append(_merged(_part(one, at, end), _part(other, start, stop)))
             at, start = end, stop
-            self._between()
+            self._checkpoint()
         self._runs[-2:] = [_Frequencies(*map(np.concatenate, zip(*parts, strict=True)))]
         self._merging = 0
 

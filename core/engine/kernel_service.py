@@ -1,6 +1,6 @@
 """Answers what solvers of the kernel family ask."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from core.kernels.cache import RowCache, Team
 from core.kernels.function import Kernel
 from core.kernels.gram import Gram, Positions, resolved
 from core.problem.result import stored_bytes
+from core.progress import Checkpoint
 
 
 class KernelService:
@@ -20,8 +21,8 @@ class KernelService:
     Row caches that several solvers want are made once. ``max_model_bytes`` bounds the model that their solutions make together.
     """
 
-    def __init__(self, rows: SparseRows, team: Team, between: Callable[[], None], max_model_bytes: int | None) -> None:
-        self._rows, self._team, self._between = rows, team, between
+    def __init__(self, rows: SparseRows, team: Team, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
+        self._rows, self._team, self._checkpoint = rows, team, checkpoint
         self._max_model_bytes = max_model_bytes
         self._kernels: dict[Wish, Kernel] = {}
         self._caches: dict[Hashable, RowCache] = {}
@@ -33,8 +34,8 @@ class KernelService:
             case KernelRange():
                 return self._shared(request)
             case KernelSubset(kernel, positions, most_bytes):
-                gram = Gram(gathered(self._rows, positions, self._between), self._resolved(kernel), None, self._between)
-                return RowCache(gram, most_bytes, self._team, self._between)
+                gram = Gram(gathered(self._rows, positions, self._checkpoint), self._resolved(kernel), None, self._checkpoint)
+                return RowCache(gram, most_bytes, self._team, self._checkpoint)
             case KernelRows(cache, positions):
                 cache.fetch(positions)
             case KernelSums(cache, positions, weights):
@@ -47,15 +48,15 @@ class KernelService:
         kernel = self._resolved(request.kernel)
         key = (kernel, request.start, request.stop, None if request.mean is None else request.mean.tobytes())
         if key not in self._caches:
-            gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._between)
-            self._caches[key] = RowCache(gram, request.most_bytes, self._team, self._between)
+            gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._checkpoint)
+            self._caches[key] = RowCache(gram, request.most_bytes, self._team, self._checkpoint)
         return self._caches[key]
 
     def _resolved(self, wish: Wish | Kernel) -> Kernel:
         if isinstance(wish, Kernel):
             return wish
         if wish not in self._kernels:
-            self._kernels[wish] = resolved(*wish, self._rows, self._between)
+            self._kernels[wish] = resolved(*wish, self._rows, self._checkpoint)
         return self._kernels[wish]
 
     def _keep(self, rows: Positions, solver: str) -> None:

@@ -12,6 +12,7 @@ from core.engine import block_loops as blocks
 from core.engine import csr_loops as loops
 from core.engine.threads import Threads
 from core.numerics.width import WIDTH
+from core.progress import Checkpoint
 
 Vector = NDArray[np.float64]
 
@@ -76,12 +77,12 @@ class _Workspace(NamedTuple):
 class Passes:
     """The passes over one matrix, with the threads that make them.
 
-    ``between`` is called between slices; what it raises ends the pass. Which thread adds up which rows is fixed, so results do not depend on
+    ``checkpoint`` is called between slices; what it raises ends the pass. Which thread adds up which rows is fixed, so results do not depend on
     timing.
     """
 
-    def __init__(self, rows: SparseRows, threads: int | None, between: Callable[[], None]) -> None:
-        self._rows, self._between = rows, between
+    def __init__(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> None:
+        self._rows, self._checkpoint = rows, checkpoint
         self._threads = Threads(1 if rows.n_nonzeros + rows.n_rows < _SERIAL else threads)
         self.n_threads, self.side_by_side = self._threads.count, self._threads.side_by_side
         self._slices = self._cut(SLICE)
@@ -160,7 +161,7 @@ class Passes:
         """All rows by the calling thread."""
         for bounds in self._slices:
             loop(*self._rows[:3], bounds[0], bounds[-1], *arguments)
-            self._between()
+            self._checkpoint()
 
     def _parts(self, length: int) -> list[tuple[int, int]]:
         """A range in as many parts as there are threads."""
@@ -176,7 +177,7 @@ class Passes:
         for bounds in slices:
             self.side_by_side([partial(self._share, work, bounds, thread) for thread in range(self.n_threads)])
             if len(slices) > 1:
-                self._between()
+                self._checkpoint()
 
     def _share(self, work: Callable[[int, int, int], None], bounds: Sequence[int], thread: int) -> None:
         """One thread's rows of a slice: every so-many-th chunk, so that rows without weight are shared fairly."""

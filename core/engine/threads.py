@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 from threadpoolctl import threadpool_limits
 
+from core.progress import Checkpoint
+
 Work = Callable[[], None]
 
 _PATIENCE = 0.05
@@ -29,18 +31,18 @@ class Threads:
             self._executor.shutdown()
         self._blas.restore_original_limits()
 
-    def side_by_side(self, works: Iterable[Work], between: Work | None = None) -> None:
+    def side_by_side(self, works: Iterable[Work], checkpoint: Checkpoint | None = None) -> None:
         """Call all of these, as many at once as there are threads; an error of one is raised when the others under way have ended.
 
-        The calling thread calls ``between`` after each that it has done itself, and now and then while it waits for others; what that
+        The calling thread calls ``checkpoint`` after each that it has done itself, and now and then while it waits for others; what that
         raises is raised in the same way.
         """
         waiting = deque(works)
         others = [self._executor.submit(_drain, waiting) for _ in range(min(self.count, len(waiting)) - 1)] if self._executor else []
         try:
-            _drain(waiting, between)
-            while between and wait(others, _PATIENCE).not_done:
-                between()
+            _drain(waiting, checkpoint)
+            while checkpoint and wait(others, _PATIENCE).not_done:
+                checkpoint()
         finally:
             waiting.clear()
             errors = [other.exception() for other in others]
@@ -49,12 +51,12 @@ class Threads:
                 raise error
 
 
-def _drain(waiting: deque[Work], between: Work | None = None) -> None:
+def _drain(waiting: deque[Work], checkpoint: Checkpoint | None = None) -> None:
     while waiting:
         try:
             work = waiting.popleft()
         except IndexError:  # another thread was faster
             return
         work()
-        if between:
-            between()
+        if checkpoint:
+            checkpoint()

@@ -12,6 +12,7 @@ from core.kernels.function import Block
 from core.kernels.gram import Gram, Positions, Vector
 from core.kernels.products import add_rows
 from core.numerics.width import WIDTH
+from core.progress import Checkpoint
 
 _FEWEST = 5 * WIDTH
 """rows kept however few bytes there are: what the solvers side by side may need at once"""
@@ -46,13 +47,13 @@ class Slots(NamedTuple):
 class RowCache:
     """The kernel rows of ``gram`` that were used last, shared by all solvers that work on these points.
 
-    Time is counted in calls of ``fetch``, so that what is kept does not depend on how fast threads are. ``between`` is called between blocks; what it
-    raises ends the work.
+    Time is counted in calls of ``fetch``, so that what is kept does not depend on how fast threads are. ``checkpoint`` is called between blocks;
+    what it raises ends the work.
     """
 
-    def __init__(self, gram: Gram, most_bytes: int, team: Team, between: Callable[[], None]) -> None:
+    def __init__(self, gram: Gram, most_bytes: int, team: Team, checkpoint: Checkpoint) -> None:
         self.gram, self.now = gram, 0
-        self._team, self._between = team, between
+        self._team, self._checkpoint = team, checkpoint
         n_slots = min(max(_FEWEST, most_bytes // (4 * max(1, gram.n_points))), gram.n_points)
         rows = np.empty((n_slots, gram.n_points), np.float32)
         self.slots = Slots(np.full(gram.n_points, _NOWHERE, np.int32), np.zeros(n_slots, np.int64), rows, gram.diagonal)
@@ -95,14 +96,14 @@ class RowCache:
         for start in range(0, len(held), most):
             part = held[start : start + most]
             self._add(self.slots.rows, self.slots.slot_of[positions[part]].astype(np.int64), weights[part], out)
-            self._between()
+            self._checkpoint()
         most = min(self.gram.height * self._team.n_threads, most)
         while len(left):
             room = len(self._row_of) - self._used
             part, left = np.split(left, [min(most, room or most)])
             block, where = self._kept(positions[part]) if room else self._apart(positions[part])
             self._add(block, where, weights[part], out)
-            self._between()
+            self._checkpoint()
         return out
 
     def _kept(self, positions: Positions) -> tuple[Block, Positions]:

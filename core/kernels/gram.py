@@ -1,6 +1,6 @@
 """Rows of the kernel matrix of some documents, in blocks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from core.documents.reorder_loops import count_columns
 from core.documents.rows import SparseRows, filled
 from core.kernels.function import Block, Kernel, Name
 from core.kernels.products import SLICE, inverted, multiply_rows
+from core.progress import Checkpoint
 
 Vector = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -30,18 +31,18 @@ class Gram:
     Dense documents are multiplied as dense matrices in float32, sparse ones through their columns, whichever is estimated to take less time.
     With ``weights``, of shape (n_rows,) and summing to 1, there is one more point behind the rows: their weighted mean in the space of
     the kernel (Eqn. 1.15 of Collobert et al.); its row is known when ``mean`` has been set.
-    ``between`` is called between slices of the preparations; what it raises ends them.
+    ``checkpoint`` is called between slices of the preparations; what it raises ends them.
     """
 
-    def __init__(self, rows: SparseRows, kernel: Kernel, weights: Vector | None = None, between: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, rows: SparseRows, kernel: Kernel, weights: Vector | None = None, checkpoint: Checkpoint = lambda: None) -> None:
         self.kernel, self.rows, self.weights = kernel, rows, weights
         self.n_points = rows.n_rows + (weights is not None)
         self.mean = np.zeros(self.n_points, np.float32)
-        counts = _counts(rows, between)
+        counts = _counts(rows, checkpoint)
         sparse, dense = float(counts @ counts.astype(np.float64)), float(rows.n_rows) ** 2 * rows.n_features
-        self._dense = dense_copy(rows, kernel, between) if dense <= _DENSE_GAIN * sparse else None
-        self._inverted = inverted(rows, counts, between) if self._dense is None else None
-        norms = squares_of(self._dense, between) if self._dense is not None else _sparse_squares(rows, between)
+        self._dense = dense_copy(rows, kernel, checkpoint) if dense <= _DENSE_GAIN * sparse else None
+        self._inverted = inverted(rows, counts, checkpoint) if self._dense is None else None
+        norms = squares_of(self._dense, checkpoint) if self._dense is not None else _sparse_squares(rows, checkpoint)
         largest = (norms.max(initial=0.0), np.abs(kernel.diagonal(norms)).max(initial=0.0), abs(kernel.gamma), abs(kernel.coef0))
         self.sound = bool(max(largest) < _LARGEST)
         """whether nothing leaves the range of float32"""
@@ -76,42 +77,42 @@ class Gram:
             out[last] = self.mean
 
 
-def resolved(name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows, between: Callable[[], None] = lambda: None) -> Kernel:
+def resolved(name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows, checkpoint: Checkpoint = lambda: None) -> Kernel:
     """The kernel that options name, ``gamma`` taken from these rows if it is ``scale`` or ``median``.
 
     scale: 1 / (n_features · variance over all values, zeros included), as scikit-learn has it; n_features are those that occur. median: 1 / (2 m²),
     m being the median of the distances of at most 1,000 rows, evenly spaced. Where all values, or all rows, are the same: 1.
-    ``between`` as in Gram.
+    ``checkpoint`` as in Gram.
     """
     if gamma == "scale":
-        gamma = _scale(rows, between)
+        gamma = _scale(rows, checkpoint)
     elif gamma == "median":
-        gamma = _median_width(rows, between)
+        gamma = _median_width(rows, checkpoint)
     return Kernel(name, float(gamma), degree, coef0)
 
 
 _SAMPLE = 1_000
 
 
-def _scale(rows: SparseRows, between: Callable[[], None]) -> float:
+def _scale(rows: SparseRows, checkpoint: Checkpoint) -> float:
     total = squares = 0.0
     for start, stop in rows.slices(SLICE):
         values = rows.values[rows.indptr[start] : rows.indptr[stop]].astype(np.float64)
         total, squares = total + float(values.sum()), squares + float(values @ values)
-        between()
+        checkpoint()
     size = max(1, rows.n_rows)
     spread = squares / size - total**2 / (size**2 * max(1, rows.n_features))
     return 1.0 / spread if spread > _FLAT * squares / size else 1.0
 
 
-def _median_width(rows: SparseRows, between: Callable[[], None]) -> float:
+def _median_width(rows: SparseRows, checkpoint: Checkpoint) -> float:
     chosen = np.unique(np.linspace(0, rows.n_rows - 1, min(_SAMPLE, rows.n_rows)).round().astype(np.int64))
-    gram = Gram(rows.taken(chosen), Kernel("linear"), None, between)
+    gram = Gram(rows.taken(chosen), Kernel("linear"), None, checkpoint)
     products = np.empty((len(chosen), len(chosen)), np.float32)
     for start in range(0, len(chosen), gram.height):
         part = np.arange(start, min(start + gram.height, len(chosen)))
         gram.fill(part, products[part[0] : part[-1] + 1])
-        between()
+        checkpoint()
     squares = gram.diagonal[:, None] + gram.diagonal - 2.0 * products
     distances = np.sqrt(np.maximum(squares[np.triu_indices(len(chosen), 1)], 0.0))
     positive = distances[distances > 0]
@@ -121,38 +122,38 @@ def _median_width(rows: SparseRows, between: Callable[[], None]) -> float:
     return 1.0 / (2.0 * middle**2)
 
 
-def _counts(rows: SparseRows, between: Callable[[], None]) -> NDArray[np.int64]:
+def _counts(rows: SparseRows, checkpoint: Checkpoint) -> NDArray[np.int64]:
     """Nonzeros of each column."""
     counts = np.zeros(rows.n_features, np.int64)
     for start, stop in rows.slices(SLICE):
         count_columns(rows.indices, rows.indptr[start], rows.indptr[stop], counts)
-        between()
+        checkpoint()
     return counts
 
 
-def dense_copy(rows: SparseRows, kernel: Kernel, between: Callable[[], None]) -> Block:
-    """The rows as a dense matrix; for distances off their centre, so that these do not drown in the rows' own length. ``between`` as in Gram."""
+def dense_copy(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> Block:
+    """The rows as a dense matrix; for distances off their centre, so that these do not drown in the rows' own length. ``checkpoint`` as in Gram."""
     dense = np.empty((rows.n_rows, rows.n_features), np.float32)
     sums = np.zeros(rows.n_features)
     for part in _strips(dense):
         own = rows.between(part.start, part.stop)
         dense[part] = filled(own, own.indices[own.indptr[0] : own.indptr[-1]])
         sums += dense[part].sum(axis=0, dtype=np.float64)
-        between()
+        checkpoint()
     if kernel.name == "rbf":
         centre = (sums / max(1, rows.n_rows)).astype(np.float32)
         for part in _strips(dense):
             dense[part] -= centre
-            between()
+            checkpoint()
     return dense
 
 
-def squares_of(dense: Block, between: Callable[[], None]) -> Vector:
+def squares_of(dense: Block, checkpoint: Checkpoint) -> Vector:
     """|x|² of each row."""
     squares = np.empty(len(dense))
     for part in _strips(dense):
         np.einsum("ij,ij->i", dense[part], dense[part], dtype=np.float64, out=squares[part])
-        between()
+        checkpoint()
     return squares
 
 
@@ -162,11 +163,11 @@ def _strips(dense: Block) -> Iterator[slice]:
     yield from (slice(start, min(start + height, len(dense))) for start in range(0, len(dense), height))
 
 
-def _sparse_squares(rows: SparseRows, between: Callable[[], None]) -> Vector:
+def _sparse_squares(rows: SparseRows, checkpoint: Checkpoint) -> Vector:
     squares = np.zeros(rows.n_rows)
     for start, stop in rows.slices(SLICE):
         values = rows.values[rows.indptr[start] : rows.indptr[stop]].astype(np.float64)
         owners = np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))
         squares[start:stop] = np.bincount(owners, values * values, stop - start)
-        between()
+        checkpoint()
     return squares

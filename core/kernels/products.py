@@ -1,6 +1,5 @@
 """The compiled loops over kernel rows and inverted rows."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.numerics.compiled import compiled
+from core.progress import Checkpoint
 
 Block = NDArray[np.float32]
 
@@ -23,14 +23,14 @@ class Inverted(NamedTuple):
     values: NDArray[np.float32]
 
 
-def inverted(rows: SparseRows, counts: NDArray[np.int64], between: Callable[[], None]) -> Inverted:
-    """The columns of rows, of which column j has ``counts[j]`` nonzeros. ``between`` is called between slices; what it raises ends the work."""
+def inverted(rows: SparseRows, counts: NDArray[np.int64], checkpoint: Checkpoint) -> Inverted:
+    """The columns of rows, of which column j has ``counts[j]`` nonzeros. ``checkpoint`` is called between slices; what it raises ends the work."""
     starts = np.concatenate([[0], np.cumsum(counts)])
     columns = Inverted(starts, np.empty(rows.n_nonzeros, np.uint32), np.empty(rows.n_nonzeros, np.float32))
     places = starts[:-1].copy()
     for start, stop in rows.slices(SLICE):
         _scatter(*rows[:3], start, stop, places, columns.owners, columns.values)
-        between()
+        checkpoint()
     return columns
 
 

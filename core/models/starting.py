@@ -1,6 +1,6 @@
 """Where training starts from, when it starts from the model of nearly the same documents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from core.documents.rows import SparseRows
 from core.models.linear import LinearModel
 from core.models.model import Model
 from core.one_vs_rest import positives_of
+from core.progress import Checkpoint
 from core.registry import Algorithm
 
 _WORK = 1 << 22
@@ -24,22 +25,23 @@ def starting_points(
     order: NDArray[np.int64],
     features: NDArray[np.uint32],
     classes: Sequence[str | int],
-    between: Callable[[], None],
+    checkpoint: Checkpoint,
 ) -> Points:
     """For each two-class problem what its solver starts from, None where ``start`` has nothing for it.
 
     Solvers start from coefficients, shape (n_columns + 1,), of the ``features`` that occur, or from the scores of all rows in ``order``: the registry
-    says which. Scores are had of any model, coefficients of linear ones. ``between`` is called between blocks of rows; what it raises ends the work.
+    says which. Scores are had of any model, coefficients of linear ones. ``checkpoint`` is called between blocks of rows; what it raises
+    ends the work.
     """
     columns = [_column(start, classes, positive) for positive in positives_of(len(classes))]
     if algorithm.start == "scores":
-        return _scores(start, columns, rows, order, between)
+        return _scores(start, columns, rows, order, checkpoint)
     if algorithm.start == "coefficients" and isinstance(start, LinearModel):
         return [None if column is None else _coefficients(start, features, column) for column in columns]
     return [None] * len(columns)
 
 
-def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: NDArray[np.int64], between: Callable[[], None]) -> Points:
+def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint) -> Points:
     """A column of scores for each problem, none twice in memory but those of a block of rows: of as many as are little work for the model."""
     points: Points = [None if column is None else np.empty(rows.n_rows) for column in columns]
     place = np.empty(len(order), np.int64)
@@ -50,7 +52,7 @@ def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: ND
         for point, column in zip(points, columns, strict=True):
             if point is not None:
                 point[place[first:last]] = scores[:, column]
-        between()
+        checkpoint()
     return points
 
 

@@ -14,7 +14,7 @@ from core.engine.runner import Steps, Stopped, Sweeper
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.result import Linear, Result, Status, stopped
-from core.progress import Part
+from core.progress import Checkpoint, Part
 from core.selection import evidence
 from core.selection.bounds import mixture_offered, neighbours_offered
 from core.selection.choice import preferred, right
@@ -77,11 +77,11 @@ def choose(
     classes: Sequence[str | int],
     options: AutoOptions,
     given: NDArray[np.float64] | None,
-    between: Callable[[], None],
+    checkpoint: Checkpoint,
 ) -> Chosen | None:
     """The model that the evidence is for; None if stopped before it was known which, the best iterates if stopped after.
 
-    ``given`` are the fractions of the classes if they are known; ``between`` is called between parts of work that is no solver's, and may raise
+    ``given`` are the fractions of the classes if they are known; ``checkpoint`` is called between parts of work that is no solver's, and may raise
     Stopped.
 
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
@@ -98,16 +98,16 @@ def choose(
         found = estimate(sweeper, study, Part(_TUNED, _ESTIMATED), given)
         if found is None:
             return None
-        candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, between)]
+        candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, checkpoint)]
         if _drawn_of_terms(study):
-            mixture = Mixture.of(sweeper, study, found.grids, given, Part(_ESTIMATED, _COMPARED), between)
+            mixture = Mixture.of(sweeper, study, found.grids, given, Part(_ESTIMATED, _COMPARED), checkpoint)
             if mixture is None:
                 return None
             candidates.append(Candidate("mixture", None, mixture.found.held_out, mixture.found, mixture=mixture))
     best, why, held_out = judged(study, candidates)
     found = best.found or found
     results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, found, options), strict=True)), Part(_COMPARED, 1.0))
-    calibration = _calibration(study, best.held_out, results, found, between)
+    calibration = _calibration(study, best.held_out, results, found, checkpoint)
     if calibration is None:
         results = [replace(result, status=Status.CANCELLED) for result in results]
     report = {
@@ -190,13 +190,13 @@ def _at_shares(study: Study, candidates: Sequence[Candidate]) -> list[float]:
     return [evidence.at_shares(candidate.margins[known], study.codes[known], fractions) for candidate in candidates]
 
 
-def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | None, between: Callable[[], None]) -> list[Candidate]:
+def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:
     """Labels spread among neighbours, if that is offered for such rows: the same fractions tried, and others found."""
     rows, scale = study.prepared.rows, float(study.prepared.scales.max(initial=0.0))
     offered = neighbours_offered(rows.n_rows, rows.n_features, rows.n_nonzeros) and not study.prepared.equalised
     if not offered or not 1 / _SCALES < scale < _SCALES:
         return []
-    graph = Graph(study, between)
+    graph = Graph(study, checkpoint)
     spread = concluded(study, graph.paths([refined(np.array(grid)) for grid in found.grids]), graph.predicted, given)
     return [Candidate("graph", None, spread.held_out, spread, graph)]
 
@@ -209,15 +209,15 @@ def _drawn_of_terms(study: Study) -> bool:
 
 
 def _calibration(
-    study: Study, held_out: NDArray[np.float64], results: Sequence[Result], found: Estimate | None, between: Callable[[], None]
+    study: Study, held_out: NDArray[np.float64], results: Sequence[Result], found: Estimate | None, checkpoint: Checkpoint
 ) -> Calibration | None:
     """None if stopped before it was known."""
     if stopped(results):
         return None
     try:
         if found is None:
-            return calibrated_to_labels(held_out, study.codes, study.n_classes, between)
-        return calibrated(held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, between)
+            return calibrated_to_labels(held_out, study.codes, study.n_classes, checkpoint)
+        return calibrated(held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint)
     except Stopped:
         return None
 

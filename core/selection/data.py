@@ -1,6 +1,6 @@
 """What every selection works on: comparable rows, two-class problems, and folds of the labels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from core.documents.rows import SparseRows
 from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
 from core.options.base import Drawn
 from core.problem.problem import Problem
+from core.progress import Checkpoint
 from core.selection.evidence import designed
 from core.selection.prepared import Prepared, prepared
 from core.validation.folds import folds_of
@@ -39,11 +40,11 @@ class Study:
         codes: NDArray[np.integer[Any]],
         classes: Sequence[str | int],
         seed: int,
-        between: Callable[[], None] = lambda: None,
+        checkpoint: Checkpoint = lambda: None,
         drawn: Drawn = "unknown",
     ) -> Self:
-        """A study of these rows; ``seed`` decides the folds. ``between`` is called between parts of the work; what it raises ends it."""
-        ready = prepared(rows, between)
+        """A study of these rows; ``seed`` decides the folds. ``checkpoint`` is called between parts of the work; what it raises ends it."""
+        ready = prepared(rows, checkpoint)
         positives = positives_of(len(classes))
         whole = Problem.of(ready.rows, np.ones(len(codes)), seed=seed)
         # they share the costs, a number a row

@@ -4,7 +4,7 @@ Few labels start it, and the unlabeled documents tell which terms go together an
 than a margin does. Where a class is many topics it is wrong, and labels left out say so.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Stopped, Sweeper
 from core.one_vs_rest import n_problems
 from core.problem.result import Linear, Result, Status, stopped
-from core.progress import Part
+from core.progress import Checkpoint, Part
 from core.selection.data import Study
 from core.selection.estimate import Estimate, concluded
 from core.selection.evidence import SLOPE
@@ -114,11 +114,11 @@ class Mixture:
     """the fractions; its held-out scores are those of a model's columns"""
     margins: Matrix
     """shape (n_labeled, n_problems): held-out log-odds of a class against all others, of mean size 1 for each class"""
-    between: Callable[[], None]
+    checkpoint: Checkpoint
 
     @classmethod
     def of(
-        cls, sweeper: Sweeper, study: Study, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, between: Callable[[], None]
+        cls, sweeper: Sweeper, study: Study, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, checkpoint: Checkpoint
     ) -> "Mixture | None":
         """Runs without each fold and with all labels, and what they say at fractions between those of the grids; None if stopped."""
         n_labeled, fine = len(study.codes), [refined(np.array(grid)) for grid in grids]
@@ -135,14 +135,14 @@ class Mixture:
             hidden = study.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
             columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in study.positives])[hidden]
-            between()
+            checkpoint()
         sizes = np.maximum(np.abs(odds[n_labeled:]).mean(axis=0), _LEAST)
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
         found = concluded(study, paths, run.shares[study.positives].tolist(), given, swallowing=False)
         common = float(sizes.mean())
-        return cls(run, common, replace(found, held_out=columns / common), margins / sizes, between)
+        return cls(run, common, replace(found, held_out=columns / common), margins / sizes, checkpoint)
 
     def intercepts(self, fractions: Vector) -> Vector:
         """What the classes' logits are given, shape (n_classes,), so that beliefs that are no surer than margins allow have these means.
@@ -152,7 +152,7 @@ class Mixture:
         surety = SLOPE / self.size
         likelihoods = surety * self.learned.logits[:, self.learned.n_labeled :].T
         likelihoods -= likelihoods.max(axis=1, keepdims=True)
-        return np.asarray(np.log(raked(np.exp(likelihoods, out=likelihoods), fractions, self.between)) / surety)
+        return np.asarray(np.log(raked(np.exp(likelihoods, out=likelihoods), fractions, self.checkpoint)) / surety)
 
     def steps(self, positive: int, intercepts: Vector) -> Steps:
         """The model of one two-class problem, that class against the others, with these intercepts of all; nothing is left to solve.

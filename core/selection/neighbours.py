@@ -4,7 +4,7 @@ Labels spread over the graph of each document's nearest neighbours (Zhou et al.,
 compared at several fractions like those of the transductive SVM: by the labels left out, and by the edges that a fraction cuts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from core.kernels.function import Block, Kernel
 from core.kernels.gram import dense_copy, resolved, squares_of
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
+from core.progress import Checkpoint
 from core.selection.bounds import LANDMARKS
 from core.selection.data import Study
 from core.selection.estimate import shares_of
@@ -37,15 +38,15 @@ _BLOCK = 1 << 21
 class Graph:
     """The documents of a study, their neighbours and how the labels spread."""
 
-    def __init__(self, study: Study, between: Callable[[], None]) -> None:
-        """``between`` is called between parts of some million operations; what it raises ends the work."""
-        self._study, self._between = study, between
-        self._dense = dense_copy(study.prepared.rows, Kernel("rbf"), between)
-        self._squares = squares_of(self._dense, between).astype(np.float32)
-        self._edges = _neighbours(self._dense, self._squares, between)
+    def __init__(self, study: Study, checkpoint: Checkpoint) -> None:
+        """``checkpoint`` is called between parts of some million operations; what it raises ends the work."""
+        self._study, self._checkpoint = study, checkpoint
+        self._dense = dense_copy(study.prepared.rows, Kernel("rbf"), checkpoint)
+        self._squares = squares_of(self._dense, checkpoint).astype(np.float32)
+        self._edges = _neighbours(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
         self._landmarks = _landmarks(len(self._dense), len(study.codes))
-        self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows, between)
+        self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows, checkpoint)
 
     def paths(self, grids: Sequence[Vector]) -> list[list[Path]]:
         """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.path."""
@@ -90,10 +91,10 @@ class Graph:
         matrix = np.empty((len(rows), len(rows)))
         for part in _strips(len(rows), len(rows)):
             matrix[part] = self._values(rows[part])
-            self._between()
+            self._checkpoint()
         matrix[np.diag_indices_from(matrix)] += _RIDGE
         for _ in dense.cholesky(matrix):
-            self._between()
+            self._checkpoint()
         return matrix
 
     def _values(self, rows: slice | NDArray[np.int64]) -> Block:
@@ -119,7 +120,7 @@ class Graph:
             own = start[:, part]
             for _ in range(_ROUNDS):
                 own = _PULL * (self._edges @ own) + (1 - _PULL) * start[:, part]
-                self._between()
+                self._checkpoint()
             beliefs[:, part] = own
         scores = np.empty((N_FOLDS + 1, len(start), len(study.positives)))
         for fold in range(N_FOLDS + 1):
@@ -127,7 +128,7 @@ class Graph:
             sums = each.sum(axis=1, keepdims=True)
             own = each[:, study.positives]
             scores[fold] = np.log(own) - np.log(np.maximum(sums - own, _UNREACHED))
-            self._between()
+            self._checkpoint()
         return scores
 
     def _path(self, column: int, fold: int, grid: Vector) -> Path:
@@ -135,7 +136,7 @@ class Graph:
         scores = np.array([self._at(log_odds, float(fraction)) for fraction in grid])
         path.labeled = scores[:, : len(self._study.codes)].copy()  # alone: there are as many paths as classes and folds
         path.objectives = np.array([self._cut(each > 0) for each in scores])
-        self._between()
+        self._checkpoint()
         return path
 
     def _at(self, log_odds: Vector, fraction: float) -> Vector:
@@ -165,7 +166,7 @@ def _strips(n: int, width: int) -> list[slice]:
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _neighbours(rows: Block, squares: NDArray[np.float32], between: Callable[[], None]) -> csr_array:
+def _neighbours(rows: Block, squares: NDArray[np.float32], checkpoint: Checkpoint) -> csr_array:
     """Edges of each row to its nearest ones, both ways, by ``1 / √(degree · degree)``."""
     n_rows = len(rows)
     nearest = np.empty((n_rows, NEIGHBOURS), np.int64)
@@ -173,7 +174,7 @@ def _neighbours(rows: Block, squares: NDArray[np.float32], between: Callable[[],
         distances = squares - 2 * (rows[part] @ rows.T)
         distances[np.arange(len(distances)), np.arange(part.start, part.stop)] = np.inf
         nearest[part] = np.argpartition(distances, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
-        between()
+        checkpoint()
     owners = np.repeat(np.arange(n_rows), NEIGHBOURS)
     one_way = csr_array((np.ones(nearest.size), (owners, nearest.ravel())), shape=(n_rows, n_rows))
     edges = csr_array(one_way.maximum(one_way.T))

@@ -1,12 +1,13 @@
 """The scale of the features: what auto learns on instead of the values as they come."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
+from core.progress import Checkpoint
 
 _FEW = 4.0
 """features' worth of values, or fewer, that dominate all others: then every feature is brought to one scale"""
@@ -25,18 +26,18 @@ class Prepared(NamedTuple):
     """whether the features got scales of their own"""
 
 
-def prepared(rows: SparseRows, between: Callable[[], None]) -> Prepared:
+def prepared(rows: SparseRows, checkpoint: Checkpoint) -> Prepared:
     """The rows to learn on.
 
     Where a few features carry nearly all of the squared values (counts beside shares, say: the participation ratio ``(Σ m)² / Σ m²`` of the
     features' mean squares m is at most 4), each is divided by its root mean square, since a regulariser would leave the others out. Text,
-    whose energy is spread over many terms, is left alone: rare terms would be blown up. ``between`` is called between slices of some million
+    whose energy is spread over many terms, is left alone: rare terms would be blown up. ``checkpoint`` is called between slices of some million
     nonzeros; what it raises ends the work.
     """
     energies = np.zeros(rows.n_features)
     for part in _slices(rows):
         energies += np.bincount(rows.indices[part], rows.values[part].astype(np.float64) ** 2, rows.n_features)
-        between()
+        checkpoint()
     energies /= max(1, rows.n_rows)
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
@@ -50,7 +51,7 @@ def prepared(rows: SparseRows, between: Callable[[], None]) -> Prepared:
     values = np.empty_like(rows.values)
     for part in _slices(rows):
         values[part] = rows.values[part] * scales[rows.indices[part]]
-        between()
+        checkpoint()
     return Prepared(rows._replace(values=values), scales, equalised)
 
 

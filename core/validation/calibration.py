@@ -6,7 +6,7 @@ were measured to be far too unsure (mean sureness .61 where .79 were right).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from core.numerics.logistic import logistic
 from core.one_vs_rest import n_classes_of, positives_of
+from core.progress import Checkpoint
 
 Vector = NDArray[np.float64]
-Between = Callable[[], None]
-"""Called between slices of work; what it raises ends the work."""
 
 _SLOPE, _SLOPE_SPREAD = 2.0, 2.0
 """what a slope is before any label is seen: at the margin, a score of 1, odds of 7.4"""
@@ -59,7 +58,11 @@ class Calibration:
 
 
 def calibrated(
-    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], scores: NDArray[np.float64], fractions: Vector, between: Between = lambda: None
+    held_out: NDArray[np.float64],
+    codes: NDArray[np.integer[Any]],
+    scores: NDArray[np.float64],
+    fractions: Vector,
+    checkpoint: Checkpoint = lambda: None,
 ) -> Calibration:
     """A calibration from held-out scores of labeled rows, shape (n_labeled, n_columns), NaN where a row was never left out.
 
@@ -75,15 +78,15 @@ def calibrated(
         slopes, offsets = factor * slopes, factor * offsets
     finite = np.isfinite(scores).all(axis=1)
     scores = scores if finite.all() else scores[finite]
-    odds = raked(_likelihoods(slopes, offsets, scores), fractions, between) if len(scores) else np.ones(n_classes)
+    odds = raked(_likelihoods(slopes, offsets, scores), fractions, checkpoint) if len(scores) else np.ones(n_classes)
     return Calibration(slopes, offsets, odds)
 
 
 def calibrated_to_labels(
-    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], n_classes: int, between: Between = lambda: None
+    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], n_classes: int, checkpoint: Checkpoint = lambda: None
 ) -> Calibration:
     """The same where nothing is known but the labels: the classes' shares of them are what the mean probabilities of those left out become."""
-    return calibrated(held_out, codes, held_out, np.bincount(codes, minlength=n_classes) / len(codes), between)
+    return calibrated(held_out, codes, held_out, np.bincount(codes, minlength=n_classes) / len(codes), checkpoint)
 
 
 def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:
@@ -137,7 +140,7 @@ def common_factor(margins: NDArray[np.float64], codes: NDArray[np.integer[Any]])
     return float(factors[int(np.argmax(scored))])
 
 
-def raked(likelihoods: NDArray[np.float64], fractions: Vector, between: Between = lambda: None) -> Vector:
+def raked(likelihoods: NDArray[np.float64], fractions: Vector, checkpoint: Checkpoint = lambda: None) -> Vector:
     """Odds, shape (n_classes,), with which the normalised ``odds · likelihoods`` of all rows have the mean ``fractions``; their geometric mean is 1.
 
     By iterative proportional fitting, which converges where every class has a likelihood somewhere; classes of no share get next to none.
@@ -145,21 +148,21 @@ def raked(likelihoods: NDArray[np.float64], fractions: Vector, between: Between 
     odds = np.ones(likelihoods.shape[1])
     goal = np.maximum(fractions, _LEAST)
     for _ in range(_RAKES):
-        means = _means(likelihoods, odds, between)
+        means = _means(likelihoods, odds, checkpoint)
         if float(np.abs(means - fractions).max()) < 1e-6:
             break
         odds = np.clip(odds * goal / np.maximum(means, _LEAST), _LEAST, 1 / _LEAST)
     return np.asarray(odds / np.exp(np.log(odds).mean()))
 
 
-def _means(likelihoods: NDArray[np.float64], odds: Vector, between: Between) -> Vector:
+def _means(likelihoods: NDArray[np.float64], odds: Vector, checkpoint: Checkpoint) -> Vector:
     """Of the normalised ``odds · likelihoods`` of all rows, shape (n_classes,)."""
     n_rows, n_classes = likelihoods.shape
     total: Vector = np.zeros(n_classes)
     height = max(1, _AT_ONCE // n_classes)
     for start in range(0, n_rows, height):
         total += _normalised(likelihoods[start : start + height].copy(), odds).sum(axis=0)
-        between()
+        checkpoint()
     return np.asarray(total / n_rows)
 
 

@@ -107,7 +107,7 @@ def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[s
 
 
 @disk("write", "the rows of text")
-def _written(folder: Path, texts: TextRows, terms: TextTerms, between: Callable[[float], None]) -> SparseRows:
+def _written(folder: Path, texts: TextRows, terms: TextTerms, checkpoint: Callable[[float], None]) -> SparseRows:
     """The rows of the texts in files, so that memory does not grow with them."""
     with ExitStack() as stack:
         kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
@@ -118,6 +118,6 @@ def _written(folder: Path, texts: TextRows, terms: TextTerms, between: Callable[
             files["indptr"].append(rows.indptr[1:] + len(files["indices"]))
             files["indices"].append(rows.indices)
             files["values"].append(rows.values)
-            between(stop / texts.n_rows)
+            checkpoint(stop / texts.n_rows)
         arrays = {name: open_array(file.finish()) for name, file in files.items()}
     return SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(terms.keys))

@@ -153,13 +153,13 @@ def test_stopping_is_heard_and_memory_is_told() -> None:
 
     texts, told = TextRows.of(collection(10_000)), []
 
-    def between(done: float, held: int) -> None:
+    def checkpoint(done: float, held: int) -> None:
         told.append((done, held))
         if len(told) == 3:
             raise Enough
 
     with pytest.raises(Enough):
-        fit_terms(texts, TextOptions(), between)
+        fit_terms(texts, TextOptions(), checkpoint)
     assert len(told) == 3
     del told[:]
     fit_terms(texts, TextOptions(), lambda done, held: told.append((done, held)))

@@ -19,8 +19,8 @@ def test_a_cut_is_its_definition(monkeypatch: pytest.MonkeyPatch, seed: int, thr
     rng = np.random.default_rng(seed)
     rows = random_rows(rng, 80, 9)
     vector, labels, weights = normal(rng, 10), rng.integers(-1, 2, 80).astype(float), rng.random(80)
-    scores, between = np.full(80, np.nan), []
-    over = Passes(rows, threads, lambda: between.append(1))
+    scores, checkpoint = np.full(80, np.nan), []
+    over = Passes(rows, threads, lambda: checkpoint.append(1))
     answer: Any = over.cut(Cut(vector, labels, weights, scores))
     over.close()
     X = with_bias(dense_of(rows))
@@ -28,7 +28,7 @@ def test_a_cut_is_its_definition(monkeypatch: pytest.MonkeyPatch, seed: int, thr
     sides = np.where(labels != 0, labels, np.where(expected >= 0, 1, -1))
     short = sides * expected < 1
     assert 10 < short.sum() < 80
-    assert between
+    assert checkpoint
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     np.testing.assert_allclose(answer, X.T @ (weights * sides * short), atol=1e-12)
 

@@ -74,13 +74,13 @@ def test_the_calling_thread_is_asked_while_it_waits_for_others() -> None:
             begun.set()
             assert asked.wait(HANG), "nobody asked while this went on"
 
-    def between() -> None:
+    def checkpoint() -> None:
         if begun.is_set() and not next(turns):
             asked.set()
 
     turns = iter([True, False, *[True] * 1000])
     try:
-        threads.side_by_side([work, work], between)
+        threads.side_by_side([work, work], checkpoint)
     finally:
         threads.close()
 
@@ -94,13 +94,13 @@ def test_what_is_raised_in_between_ends_the_works(count: int) -> None:
         if threading.current_thread() is not threading.main_thread():
             raised.wait(HANG)  # or the others might do it all
 
-    def between() -> None:
+    def checkpoint() -> None:
         raised.set()
         raise InterruptedError
 
     try:
         with pytest.raises(InterruptedError):
-            threads.side_by_side([work] * 50, between)
+            threads.side_by_side([work] * 50, checkpoint)
     finally:
         threads.close()
     assert done[0] < 50

@@ -125,13 +125,13 @@ def test_a_stop_among_neighbours_ends_it() -> None:
 def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
     asked, heard = 0, False
 
-    def between() -> None:
+    def checkpoint() -> None:
         nonlocal asked
         asked += 1
         if heard:
             raise Stopped
 
-    graph = Graph(study_of(rings(0)), between)
+    graph = Graph(study_of(rings(0)), checkpoint)
     solving = graph.steps(0, 0.5)
     assert isinstance(next(solving), Keep)
     assert isinstance(next(solving), Report)

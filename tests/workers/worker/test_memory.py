@@ -124,13 +124,13 @@ def test_finding_terms_takes_what_was_expected(ngrams: Literal[1, 2]) -> None:
     texts = TextRows.of([" ".join(words[start : start + 100]) for start in range(0, len(words), 100)])
     expected, held = expected_of_text(texts.n_rows, texts.data.nbytes, TextOptions(ngrams=ngrams)).reading, 0
 
-    def between(done: float, bytes_held: int) -> None:
+    def checkpoint(done: float, bytes_held: int) -> None:
         nonlocal held
         held = max(held, bytes_held)
 
     fit_terms(texts, TextOptions(ngrams=1), lambda done, held: None)  # what is loaded with the first is not counted
     tracemalloc.start()
-    fit_terms(texts, TextOptions(ngrams=ngrams), between)
+    fit_terms(texts, TextOptions(ngrams=ngrams), checkpoint)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert held <= peak <= expected
