@@ -65,12 +65,12 @@ def rows_of(matrix: Any) -> SparseRows:
     return SparseRows(csr.indptr.astype(np.int64), csr.indices.astype(np.uint32), csr.data.astype(np.float32), csr.shape[1])
 
 
-def codes_of(y: NDArray[Any], labeled: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[int]]:
-    """Class codes with -1 for the rows that are not labeled, and the classes, for core.train.train."""
+def class_indices_of(y: NDArray[Any], labeled: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[int]]:
+    """Class indices with -1 for the rows that are not labeled, and the classes, for core.train.train."""
     classes = np.unique(y)
-    codes = np.full(len(y), -1, np.int32)
-    codes[labeled] = np.searchsorted(classes, y[labeled])
-    return codes, classes.tolist()
+    class_indices = np.full(len(y), -1, np.int32)
+    class_indices[labeled] = np.searchsorted(classes, y[labeled])
+    return class_indices, classes.tolist()
 
 
 def machine() -> str:

@@ -107,8 +107,8 @@ def general() -> str:
 def _run(n: int, most: float = math.inf, **options: Any) -> tuple[float, Training, float]:
     """Seconds, at most about ``most``, what was trained, and the longest silence; each step is told."""
     X, y = banana(n, 0)
-    codes = np.full(n, -1, np.int32)
-    codes[: min(20, n // 2)] = y[: min(20, n // 2)] > 0
+    class_indices = np.full(n, -1, np.int32)
+    class_indices[: min(20, n // 2)] = y[: min(20, n // 2)] > 0
     heard: list[float] = []
     steps = [("", -1)]
 
@@ -121,9 +121,9 @@ def _run(n: int, most: float = math.inf, **options: Any) -> tuple[float, Trainin
         return heard[-1] - heard[0] > most
 
     rows = rows_of(X)
-    train(rows_of(X[:40]), codes[:40], ["no", "yes"], "ctsvm", options)
+    train(rows_of(X[:40]), class_indices[:40], ["no", "yes"], "ctsvm", options)
     heard.append(time.perf_counter())
-    training = train(rows, codes, ["no", "yes"], "ctsvm", options, observer=observer)
+    training = train(rows, class_indices, ["no", "yes"], "ctsvm", options, observer=observer)
     heard.append(time.perf_counter())
     return heard[-1] - heard[0], training, float(max(np.diff(heard)))
 
@@ -212,9 +212,9 @@ def _tuned(task: Task, X: Any, y: NDArray[Any]) -> dict[str, Any]:
 def _cross_validated(X: Any, y: NDArray[Any], folds: NDArray[Any], options: dict[str, Any]) -> float:
     rows, right = rows_of(X), 0
     for fold in np.unique(folds):
-        codes = np.where(folds == fold, -1, y > 0).astype(np.int32)
-        if len(np.unique(codes[codes >= 0])) == 2:
-            training = train(rows, codes, [-1, 1], "kernel_svm", options)
+        class_indices = np.where(folds == fold, -1, y > 0).astype(np.int32)
+        if len(np.unique(class_indices[class_indices >= 0])) == 2:
+            training = train(rows, class_indices, [-1, 1], "kernel_svm", options)
             right += int((np.sign(training.scores[:, 0]) == y[training.unlabeled]).sum())
     return right / len(y)
 
@@ -227,9 +227,9 @@ def _accuracy(X: Any, y: NDArray[Any], n_labeled: int, method: str, kernel: dict
         "cccp_tsvm": {**even, **kernel, "C_u": kernel["C"]},
         "ctsvm": {**even, **kernel, "C": 2 * kernel["C"], "tolerance": 1e-3},
     }.get(method, even)
-    codes = np.full(len(y), -1, np.int32)
-    codes[:n_labeled] = y[:n_labeled] > 0
-    training = train(rows_of(X), codes, [-1, 1], method, own)
+    class_indices = np.full(len(y), -1, np.int32)
+    class_indices[:n_labeled] = y[:n_labeled] > 0
+    training = train(rows_of(X), class_indices, [-1, 1], method, own)
     return float(np.mean(np.where(training.scores[:, 0] > 0, 1, -1) == y[training.unlabeled]))
 
 

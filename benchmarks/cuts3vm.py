@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from benchmarks.base import codes_of, machine, number, rows_of, table, timed, unit, write
+from benchmarks.base import class_indices_of, machine, number, rows_of, table, timed, unit, write
 from benchmarks.data import load, text_like, tfidf
 from core.documents.rows import SparseRows
 from core.problem.result import Status
@@ -148,9 +148,9 @@ def errors() -> dict[str, Any]:
         for method in _METHODS:
             trainings = []
             for labeled in task.draws:
-                codes, _ = codes_of(task.y, labeled)
+                class_indices, _ = class_indices_of(task.y, labeled)
                 names = [str(name) for name in np.unique(task.y)]
-                trainings.append(train(rows, codes, names, "cuts3vm" if method == "paper's" else method, _options(method, task, labeled)))
+                trainings.append(train(rows, class_indices, names, "cuts3vm" if method == "paper's" else method, _options(method, task, labeled)))
             names_of = task.y.astype(str)
             own[method] = {
                 "errors": [100 * _error(training, names_of) for training in trainings],
@@ -195,8 +195,8 @@ def speed() -> dict[str, Any]:
 
 
 def _train(rows: SparseRows, y: NDArray[Any], name: str, n_labeled: int = 1000, fraction: float = _FRACTION) -> Training:
-    codes, classes = codes_of(y, np.arange(n_labeled))
-    return train(rows, codes, classes, name, {"positive_fraction": fraction})
+    class_indices, classes = class_indices_of(y, np.arange(n_labeled))
+    return train(rows, class_indices, classes, name, {"positive_fraction": fraction})
 
 
 def _seconds(rows: SparseRows, y: NDArray[Any], name: str, n_labeled: int = 1000, fraction: float = _FRACTION) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import codes_of, machine, rows_of, table, write
+from benchmarks.base import class_indices_of, machine, rows_of, table, write
 from benchmarks.data import DataSet, load, text_like
 from core.documents.rows import SparseRows
 from core.train import Training, train
@@ -20,8 +20,8 @@ _TRUE_FRACTION = 0.3494
 
 
 def _train(rows: SparseRows, y: NDArray[Any], labeled: NDArray[np.int64], algorithm: str, fraction: float) -> Training:
-    codes, classes = codes_of(y, labeled)
-    return train(rows, codes, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": fraction})
+    class_indices, classes = class_indices_of(y, labeled)
+    return train(rows, class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": fraction})
 
 
 def _error(training: Training, rows: SparseRows, y: NDArray[Any]) -> float:

@@ -61,15 +61,15 @@ class Split(NamedTuple):
     """A pool of documents to label, and documents to judge by."""
 
     rows: SparseRows
-    codes: NDArray[np.int32]
+    class_indices: NDArray[np.int32]
     test_rows: SparseRows
-    test_codes: NDArray[np.int32]
+    test_class_indices: NDArray[np.int32]
     first: Positions
     """of each class as many positions in the pool: what is labeled at the start"""
 
     @property
     def n_classes(self) -> int:
-        return int(self.codes.max()) + 1
+        return int(self.class_indices.max()) + 1
 
 
 class Curve(NamedTuple):
@@ -87,12 +87,12 @@ class Curve(NamedTuple):
 def split(name: str, seed: int) -> Split:
     """At random; half of a set at most is pool."""
     data, rng = documents(name), np.random.default_rng(seed)
-    order = rng.permutation(len(data.codes))
+    order = rng.permutation(len(data.class_indices))
     size = min(MOST_POOL, len(order) // 2)
     pool, test = np.sort(order[:size]), np.sort(order[size : size + MOST_TEST])
-    codes = data.codes[pool]
-    first = [rng.permutation(np.flatnonzero(codes == code))[:_FIRST] for code in range(int(data.codes.max()) + 1)]
-    return Split(rows_of(data.X[pool]), codes, rows_of(data.X[test]), data.codes[test], np.concatenate(first))
+    class_indices = data.class_indices[pool]
+    first = [rng.permutation(np.flatnonzero(class_indices == class_index))[:_FIRST] for class_index in range(int(data.class_indices.max()) + 1)]
+    return Split(rows_of(data.X[pool]), class_indices, rows_of(data.X[test]), data.class_indices[test], np.concatenate(first))
 
 
 def chosen(strategy: str, model: Model, rows: SparseRows, unlabeled: Positions, n: int, rng: np.random.Generator) -> Positions:
@@ -115,20 +115,20 @@ def run(name: str, learner: Learner, strategy: str, seed: int) -> Curve:
     rng, labeled, curve = np.random.default_rng([seed, 1]), data.first, Curve([], [], [], commit())
     model: Model | None = None
     for point in POINTS:
-        everything = np.arange(len(data.codes))
+        everything = np.arange(len(data.class_indices))
         missing = min(point * data.n_classes, len(everything) * 2 // 3) - len(labeled)
         if model is not None and missing > 0:
             labeled = np.append(labeled, chosen(strategy, model, data.rows, np.setdiff1d(everything, labeled), missing, rng))
-        codes = np.full(len(everything), -1, np.int32)
-        codes[labeled] = data.codes[labeled]
-        training = train(data.rows, codes, list(range(data.n_classes)), learner.algorithm, learner.options, seed=seed, threads=1)
+        class_indices = np.full(len(everything), -1, np.int32)
+        class_indices[labeled] = data.class_indices[labeled]
+        training = train(data.rows, class_indices, list(range(data.n_classes)), learner.algorithm, learner.options, seed=seed, threads=1)
         model = training.model
         scores = model.scores(data.test_rows)
-        curve.errors.append(error(model.labels_of(scores), data.test_codes))
+        curve.errors.append(error(model.labels_of(scores), data.test_class_indices))
         probabilities = model.probabilities(scores)
-        curve.calibrations.append(None if probabilities is None else Reliability.of(probabilities, data.test_codes).expected_error)
+        curve.calibrations.append(None if probabilities is None else Reliability.of(probabilities, data.test_class_indices).expected_error)
         found = training.report and list(training.report["class_fractions"].values())
-        truth = shares(np.delete(data.codes, labeled), data.n_classes)
+        truth = shares(np.delete(data.class_indices, labeled), data.n_classes)
         curve.variations.append(total_variation(np.array(found), truth) if found else None)
     return curve
 
@@ -188,8 +188,12 @@ def page(known: dict[str, Curve], names: Sequence[str]) -> str:
     ]
     for name in names:
         data = split(name, 0)
-        counts = ", ".join(f"{share:.3f}" for share in np.sort(shares(data.codes, data.n_classes))[::-1])
-        parts += [f"## {name}\n", f"{len(data.codes):,} documents to choose from, {data.n_classes} classes: {counts}.\n", _errors(known, name)]
+        counts = ", ".join(f"{share:.3f}" for share in np.sort(shares(data.class_indices, data.n_classes))[::-1])
+        parts += [
+            f"## {name}\n",
+            f"{len(data.class_indices):,} documents to choose from, {data.n_classes} classes: {counts}.\n",
+            _errors(known, name),
+        ]
     parts += ["## What `auto` makes of it\n", _fractions(known, names), _NOTES.read_text()]
     return "\n".join(parts)
 

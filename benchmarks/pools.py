@@ -58,9 +58,9 @@ def _pools() -> Iterator[Pool]:
     yield Pool("20news-bydate", news, labels, np.ones(len(labels), bool), {"positive_fraction": "labeled"})
 
 
-def _one_hot(codes: NDArray[np.uint8]) -> sp.csr_matrix:
-    n, width = codes.shape
-    indices = (codes + 21 * np.arange(width)).ravel().astype(np.int32)
+def _one_hot(class_indices: NDArray[np.uint8]) -> sp.csr_matrix:
+    n, width = class_indices.shape
+    indices = (class_indices + 21 * np.arange(width)).ravel().astype(np.int32)
     return sp.csr_matrix((np.ones(n * width, np.float32), indices, np.arange(0, n * width + 1, width)), shape=(n, 21 * width))
 
 
@@ -69,9 +69,9 @@ def _compare(pool: Pool, n_labels: int) -> Iterator[list[str]]:
     labeled = np.sort(rng.choice(np.flatnonzero(pool.known), n_labels, replace=False))
     rest = pool.known.copy()
     rest[labeled] = False
-    classes, codes = np.unique(pool.y[labeled], return_inverse=True)
+    classes, class_indices = np.unique(pool.y[labeled], return_inverse=True)
     known = np.full(len(pool.y), -1, np.int32)
-    known[labeled] = codes
+    known[labeled] = class_indices
     rows = rows_of(pool.X)
     for algorithm in ("svm", "tsvm", "da"):
         options = pool.fractions if algorithm != "svm" else {}
@@ -107,7 +107,7 @@ def _line(pool: Pool, n_labels: int, method: str, seconds: float, objective: str
 
 
 def _others(pool: Pool, labeled: NDArray[np.int64], known: NDArray[np.int32]) -> Iterator[tuple[str, Callable[[], NDArray[Any]]]]:
-    """scikit-learn's methods; each is given the labels and answers with class codes."""
+    """scikit-learn's methods; each is given the labels and answers with class indices."""
     yield "LinearSVC", lambda: np.asarray(LinearSVC().fit(pool.X[labeled], known[labeled]).predict(pool.X))
     yield "SelfTraining", lambda: np.asarray(SelfTrainingClassifier(LogisticRegression()).fit(pool.X, known).predict(pool.X))
     yield "LabelSpreading", lambda: np.asarray(LabelSpreading(kernel="knn", n_neighbors=7).fit(pool.X, known).transduction_)

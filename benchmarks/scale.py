@@ -81,9 +81,9 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     indptr = np.load(folder / "indptr.npy")[: size + 1]
     indices, values = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("indices", "values"))
     y = np.load(folder / "y.npy")[:size]
-    codes = (y > 0).astype(np.int32)
+    class_indices = (y > 0).astype(np.int32)
     if algorithm != "svm":
-        codes[_LABELED:] = -1
+        class_indices[_LABELED:] = -1
     rows = SparseRows(indptr, indices, values, _FEATURES)
     heard: list[float] = []
 
@@ -94,7 +94,7 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     seconds, silence = [], 0.0
     for _ in range(_REPEATS):
         heard[:] = [time.perf_counter()]
-        training = train(rows, codes, ["no", "yes"], algorithm, _OPTIONS[algorithm], observer=observer)
+        training = train(rows, class_indices, ["no", "yes"], algorithm, _OPTIONS[algorithm], observer=observer)
         heard.append(time.perf_counter())
         seconds.append(heard[-1] - heard[0])
         silence = max(silence, *np.diff(heard))

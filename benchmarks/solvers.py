@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.base import Timing, codes_of, rows_of, table, timed, unit
+from benchmarks.base import Timing, class_indices_of, rows_of, table, timed, unit
 from benchmarks.data import load, text_like, tfidf
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes, Product
@@ -121,9 +122,9 @@ def classes() -> str:
     labeled = np.sort(rng.choice(len(y), 1000, replace=False))
     lines = []
     for name, algorithm, chosen in (("supervised, all labeled", "svm", np.arange(len(y))), ("TSVM, 1,000 labeled", "tsvm", labeled)):
-        codes, names = codes_of(y, chosen)
-        everything, together = timed(lambda codes=codes, names=names, algorithm=algorithm: train(rows, codes, names, algorithm, _plain(algorithm)), 3)  # type: ignore[misc]
-        alone, apart = zip(*(_one_class(rows, codes, k, algorithm) for k in range(len(names))), strict=True)
+        class_indices, names = class_indices_of(y, chosen)
+        everything, together = timed(partial(train, rows, class_indices, names, algorithm, _plain(algorithm)), 3)
+        alone, apart = zip(*(_one_class(rows, class_indices, k, algorithm) for k in range(len(names))), strict=True)
         mean = float(np.mean([timing.median for timing in apart]))
         far = max(float(np.abs(one.scores[:, 0] - everything.scores[:, k]).max(initial=0)) for k, one in enumerate(alone))
         ratio = together.median / mean
@@ -155,8 +156,8 @@ def _plain(algorithm: str) -> dict[str, Any]:
     return {} if algorithm == "svm" else {"positive_fraction": "labeled"}
 
 
-def _one_class(rows: SparseRows, codes: NDArray[np.int32], k: int, algorithm: str) -> tuple[Training, Timing]:
-    own = np.where(codes < 0, -1, codes == k).astype(np.int32)
+def _one_class(rows: SparseRows, class_indices: NDArray[np.int32], k: int, algorithm: str) -> tuple[Training, Timing]:
+    own = np.where(class_indices < 0, -1, class_indices == k).astype(np.int32)
     return timed(lambda: train(rows, own, ["rest", "class"], algorithm, _plain(algorithm)), 1, warm_ups=0)
 
 
@@ -167,8 +168,8 @@ def retraining() -> str:
         rows = rows_of(X)
         for algorithm in ("tsvm", "da"):
             options = {"positive_fraction": fraction}
-            first = train(rows, *codes_of(y, labeled), algorithm, options)
-            after = codes_of(y, np.union1d(labeled, more))
+            first = train(rows, *class_indices_of(y, labeled), algorithm, options)
+            after = class_indices_of(y, np.union1d(labeled, more))
             cold, warm = train(rows, *after, algorithm, options), train(rows, *after, algorithm, options, start=first.model)
             share = warm.passes / cold.passes
             line = [name, algorithm, f"{cold.passes:.0f}", f"{warm.passes:.0f}", f"**{share:.2f}**", "reached" if share <= 1 / 3 else "MISSED"]

@@ -29,9 +29,9 @@ def prefixes_of(classes: Sequence[str | int]) -> list[str]:
     return [""] if len(classes) == 2 else [f"class={label}/" for label in classes]
 
 
-def column_of(code: int, n_problems: int) -> int:
+def column_of(class_index: int, n_problems: int) -> int:
     """The column of scores that tells of a class: of two classes it tells of both."""
-    return code if n_problems > 1 else 0
+    return class_index if n_problems > 1 else 0
 
 
 def labels_of(scores: NDArray[np.floating]) -> NDArray[np.intp]:
@@ -42,6 +42,6 @@ def labels_of(scores: NDArray[np.floating]) -> NDArray[np.intp]:
     return np.asarray(np.argmax(scores, axis=1), np.intp)
 
 
-def own_scores(scores: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+def own_scores(scores: NDArray[np.float64], class_indices: NDArray[np.intp]) -> NDArray[np.float64]:
     """The score in the column of each row's class, shape (n_rows,)."""
-    return scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(codes)), codes]
+    return scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(class_indices)), class_indices]

@@ -60,7 +60,7 @@ class Training:
 
 def train(
     rows: SparseRows,
-    codes: NDArray[np.integer[Any]],
+    class_indices: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     algorithm: str,
     options: Mapping[str, Any],
@@ -75,8 +75,8 @@ def train(
 ) -> Training:
     """Train a model on documents of which some are labeled.
 
-    ``codes`` of shape (n_rows,) hold each document's position in ``classes`` (sorted), or -1 where it is unlabeled. Two classes make one problem with
-    the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` decides the random numbers of
+    ``class_indices`` of shape (n_rows,) hold each document's position in ``classes`` (sorted), or -1 where it is unlabeled. Two classes make one
+    problem with the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` decides the random numbers of
     algorithms that draw any. Classes of which no document is labeled are left out. From ``start``, the model of
     nearly the same documents, as after some more labels, training takes a fraction of the passes; classes that it does not have start from
     nothing. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``; ``part`` and ``began`` are of the work that it
@@ -84,8 +84,8 @@ def train(
     Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the documents that the model keeps and
     their weights will take more than ``max_model_bytes``.
     """
-    labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-    present, codes = np.unique(codes[labeled], return_inverse=True)
+    labeled, unlabeled = np.flatnonzero(class_indices >= 0), np.flatnonzero(class_indices < 0)
+    present, class_indices = np.unique(class_indices[labeled], return_inverse=True)
     classes = [classes[position] for position in present]
     parsed = check_options(algorithm, options, classes, rows.n_rows)
     order, watch = np.concatenate([labeled, unlabeled]), Watch(observer, part, began)
@@ -96,11 +96,11 @@ def train(
         if start is not None:
             points = starting_points(start, find_algorithm(algorithm), rows, order, documents.features, classes, watch)
         means = _Means(threads, max_model_bytes, watch, Tally())
-        given = _given_fractions(parsed, codes, classes, len(unlabeled))
+        given = _given_fractions(parsed, class_indices, classes, len(unlabeled))
         if isinstance(parsed, AutoOptions):
-            found = _chosen(documents, codes, classes, parsed, given, seed, means)
+            found = _chosen(documents, class_indices, classes, parsed, given, seed, means)
         else:
-            found = _solved(documents, codes, classes, algorithm, parsed, given, points, seed, means)
+            found = _solved(documents, class_indices, classes, algorithm, parsed, given, points, seed, means)
     except Stopped:
         return _nothing(rows.n_features, classes, unlabeled)
     model = model_of(documents, order, rows.n_features, classes, [result.decision for result in found.results])
@@ -136,7 +136,7 @@ def _trace_of(results: Sequence[Result]) -> list[TracePoint]:
     return sorted((point for result in results for point in result.trace), key=lambda point: point.seconds)
 
 
-def _given_fractions(options: Options, codes: NDArray[np.integer[Any]], classes: Sequence[str | int], n_unlabeled: int) -> Vector | None:
+def _given_fractions(options: Options, class_indices: NDArray[np.integer[Any]], classes: Sequence[str | int], n_unlabeled: int) -> Vector | None:
     """Fractions of the classes that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
     if not isinstance(options, BalancedOptions):
         return None
@@ -144,7 +144,7 @@ def _given_fractions(options: Options, codes: NDArray[np.integer[Any]], classes:
     if wish.fractions is not None:
         return np.array(list(wish.fractions.values()))
     if wish.source == "labeled" or not n_unlabeled:
-        return np.asarray(np.bincount(codes, minlength=len(classes)) / len(codes))
+        return np.asarray(np.bincount(class_indices, minlength=len(classes)) / len(class_indices))
     return None
 
 
@@ -171,7 +171,7 @@ class _Found(NamedTuple):
 
 def _chosen(
     documents: Compact,
-    codes: NDArray[np.integer[Any]],
+    class_indices: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     options: AutoOptions,
     given: Vector | None,
@@ -179,7 +179,7 @@ def _chosen(
     means: _Means,
 ) -> _Found:
     """The solutions of what auto chooses; raises Stopped."""
-    study = Study.of(documents.rows, codes, classes, seed, means.watch, options.labels_drawn)
+    study = Study.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
     with means.sweeper(study.prepared.rows) as sweeper:
         chosen = choose(sweeper, study, classes, options, given, means.watch)
     if chosen is None:
@@ -189,7 +189,7 @@ def _chosen(
 
 def _solved(
     documents: Compact,
-    codes: NDArray[np.integer[Any]],
+    class_indices: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     algorithm: str,
     options: Options,
@@ -199,16 +199,16 @@ def _solved(
     means: _Means,
 ) -> _Found:
     """The solutions of one algorithm, with the class fractions given or, if it needs them, estimated; raises Stopped before there is one."""
-    fractions, report, part = _balance(documents, codes, classes, options, given, seed, means)
+    fractions, report, part = _balance(documents, class_indices, classes, options, given, seed, means)
 
-    def solve(rows: SparseRows, codes: NDArray[np.integer[Any]], points: Points, part: Part, prefix: str = "") -> list[Result]:
+    def solve(rows: SparseRows, class_indices: NDArray[np.integer[Any]], points: Points, part: Part, prefix: str = "") -> list[Result]:
         with means.sweeper(rows) as sweeper:
-            return sweeper.run(_one_vs_rest(rows, codes, classes, algorithm, options, fractions, points, seed, prefix), part)
+            return sweeper.run(_one_vs_rest(rows, class_indices, classes, algorithm, options, fractions, points, seed, prefix), part)
 
     if not (isinstance(options, SolverOptions) and options.probabilities):
-        return _Found(solve(documents.rows, codes, points, part), None, report)
+        return _Found(solve(documents.rows, class_indices, points, part), None, report)
     parts = [part.part(number / (N_FOLDS + 1), (number + 1) / (N_FOLDS + 1)) for number in range(N_FOLDS + 1)]
-    results = solve(documents.rows, codes, points, parts[0])
+    results = solve(documents.rows, class_indices, points, parts[0])
     if stopped(results):
         return _Found(results, None, report)
     nothing: Points = [None] * len(points)  # the points to start from know the labels
@@ -217,15 +217,15 @@ def _solved(
         return solve(rows, told, nothing, parts[fold + 1], f"fold={fold}/")
 
     try:
-        held_out = held_out_scores(documents.rows, codes, len(points), seed, without, means.watch)
-        return _Found(results, _calibration(held_out, codes, results, fractions, len(classes), means.watch), report)
+        held_out = held_out_scores(documents.rows, class_indices, len(points), seed, without, means.watch)
+        return _Found(results, _calibration(held_out, class_indices, results, fractions, len(classes), means.watch), report)
     except Stopped:
         return _Found([replace(result, status=Status.CANCELLED) for result in results], None, report)
 
 
 def _balance(
     documents: Compact,
-    codes: NDArray[np.integer[Any]],
+    class_indices: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     options: Options,
     given: Vector | None,
@@ -238,7 +238,7 @@ def _balance(
     if not isinstance(options, BalancedOptions):
         return None, None, WHOLE
     share = _estimation(options)
-    study = Study.of(documents.rows, codes, classes, seed, means.watch, options.labels_drawn)
+    study = Study.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
     with means.sweeper(study.prepared.rows) as sweeper:
         found = estimate(sweeper, study, Part(0.0, share))
     if found is None:
@@ -247,7 +247,12 @@ def _balance(
 
 
 def _calibration(
-    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], results: Sequence[Result], fractions: Vector | None, n_classes: int, watch: Watch
+    held_out: NDArray[np.float64],
+    class_indices: NDArray[np.integer[Any]],
+    results: Sequence[Result],
+    fractions: Vector | None,
+    n_classes: int,
+    watch: Watch,
 ) -> Calibration:
     """With the class fractions of the unlabeled documents, or without them (of algorithms that learn from labels alone) by the labels.
 
@@ -255,8 +260,8 @@ def _calibration(
     """
     scores = np.column_stack([result.unlabeled_scores for result in results])
     if fractions is None or not len(scores):
-        return calibrated_to_labels(held_out, codes, n_classes, watch)
-    return calibrated(held_out, codes, scores, fractions, watch)
+        return calibrated_to_labels(held_out, class_indices, n_classes, watch)
+    return calibrated(held_out, class_indices, scores, fractions, watch)
 
 
 def _estimation(options: Options) -> float:
@@ -273,7 +278,7 @@ def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[n
 
 def _one_vs_rest(
     rows: SparseRows,
-    codes: NDArray[np.integer[Any]],
+    class_indices: NDArray[np.integer[Any]],
     classes: Sequence[str | int],
     algorithm: str,
     options: Options,
@@ -286,7 +291,7 @@ def _one_vs_rest(
     solver = load(find_algorithm(algorithm))
 
     def begin(positive: int, point: Vector | None) -> Steps:
-        problem = Problem.of(rows, np.where(codes == positive, 1.0, -1.0), seed=seed)
+        problem = Problem.of(rows, np.where(class_indices == positive, 1.0, -1.0), seed=seed)
         own = {} if fractions is None else {"positive_fraction": float(fractions[positive]), "class_fractions": None}
         return solver(problem, options.model_copy(update=own), point)
 
@@ -317,8 +322,8 @@ def warming() -> Iterator[None]:
         for offered in OFFERED.values():
             # an estimate is many solves: one is enough, which auto makes
             options = {"positive_fraction": "labeled"} if offered is not AUTO and issubclass(offered.options, BalancedOptions) else {}
-            for codes in ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13]):
-                train(rows, np.array(codes, np.int32), range(max(codes) + 1), offered.name, options, threads=1)
+            for class_indices in ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13]):
+                train(rows, np.array(class_indices, np.int32), range(max(class_indices) + 1), offered.name, options, threads=1)
                 yield
 
 

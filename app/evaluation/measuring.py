@@ -30,7 +30,7 @@ class Measurer:
 
     def __init__(self, model: Model, file: IO[bytes], most: int) -> None:
         self._model = model
-        self._codes: dict[Label, int] = {label: code for code, label in enumerate(model.classes)}
+        self._class_indices: dict[Label, int] = {label: class_index for class_index, label in enumerate(model.classes)}
         self._confusion = Confusion(len(model.classes))
         self._reliability = None if model.calibration is None else Reliability()
         self._truth: list[NDArray[np.int32]] = []
@@ -44,8 +44,8 @@ class Measurer:
         self._unseen.count(scored)
         labels = [label for label in scored.labels if label is not None]
         scores = scored.scores if len(labels) == len(scored.labels) else scored.scores[[label is not None for label in scored.labels]]
-        codes = self._codes
-        truth = np.fromiter((codes.setdefault(label, len(codes)) for label in labels), np.int32, len(labels))
+        class_indices = self._class_indices
+        truth = np.fromiter((class_indices.setdefault(label, len(class_indices)) for label in labels), np.int32, len(labels))
         self._truth.append(truth)
         self._confusion.add(truth, self._model.labels_of(scores))
         probabilities = self._model.probabilities(scores)
@@ -82,25 +82,25 @@ class Measurer:
         )
 
     def _ordered(self) -> tuple[list[Label], list[int]]:
-        """All labels, those that the model does not know sorted behind its own, and the code of each."""
-        known: list[Any] = list(self._codes)
+        """All labels, those that the model does not know sorted behind its own, and the class index of each."""
+        known: list[Any] = list(self._class_indices)
         n_classes = len(self._model.classes)
         labels = [*known[:n_classes], *sorted(known[n_classes:])]
-        return labels, [self._codes[label] for label in labels]
+        return labels, [self._class_indices[label] for label in labels]
 
     def _rankings(self, truth: NDArray[np.int32]) -> dict[int, "_Told"]:
         """By class, of those that documents have. One class is ranked after the other, so that the memory is that of one."""
         scores = self._scores.read()
-        support = np.bincount(truth, minlength=len(self._codes))[: len(self._model.classes)]
+        support = np.bincount(truth, minlength=len(self._class_indices))[: len(self._model.classes)]
         shown = set(np.argsort(-support, kind="stable")[:_CURVES].tolist())
         found = {}
-        for code in np.flatnonzero(support).tolist():
+        for class_index in np.flatnonzero(support).tolist():
             check_waited_for()
-            column = np.array(scores[:, column_of(code, scores.shape[1])])
+            column = np.array(scores[:, column_of(class_index, scores.shape[1])])
             # of two classes the scores are for the second
-            ranking = ranked(-column if scores.shape[1] == 1 and code == 0 else column, truth == code)
+            ranking = ranked(-column if scores.shape[1] == 1 and class_index == 0 else column, truth == class_index)
             if ranking is not None:
-                found[code] = _told(ranking, code in shown)
+                found[class_index] = _told(ranking, class_index in shown)
         return found
 
     def _warnings(self, labels: Sequence[Label], agreement: Agreement) -> list[str]:
@@ -133,17 +133,17 @@ def _classes(labels: Sequence[Label], n_known: int, agreement: Agreement, rankin
     return [
         ClassFigures(
             label=label,
-            known=code < n_known,
-            documents=int(agreement.support[code]),
-            given=int(agreement.given[code]),
-            precision=_share(agreement.precision[code]),
-            recall=_share(agreement.recall[code]),
-            f1=_share(agreement.f1[code]),
-            break_even=_share(rankings.get(code, nothing).break_even),
-            average_precision=_share(rankings.get(code, nothing).average_precision),
-            curve=rankings.get(code, nothing).curve,
+            known=class_index < n_known,
+            documents=int(agreement.support[class_index]),
+            given=int(agreement.given[class_index]),
+            precision=_share(agreement.precision[class_index]),
+            recall=_share(agreement.recall[class_index]),
+            f1=_share(agreement.f1[class_index]),
+            break_even=_share(rankings.get(class_index, nothing).break_even),
+            average_precision=_share(rankings.get(class_index, nothing).average_precision),
+            curve=rankings.get(class_index, nothing).curve,
         )
-        for code, label in enumerate(labels)
+        for class_index, label in enumerate(labels)
     ]
 
 

@@ -75,12 +75,12 @@ def _confusion(evaluation: Evaluation) -> Markup:
     title = joined("Confusion", save_link(evaluation, "confusion", PLOTS["confusion"](evaluation)))
     if len(evaluation.classes) > _LARGEST_MATRIX:
         return _most_confused(evaluation, title)
-    given = [code for code, each in enumerate(evaluation.classes) if each.known]
-    columns = (element("th", _label(evaluation.classes[code]), scope="col") for code in given)
+    given = [class_index for class_index, each in enumerate(evaluation.classes) if each.known]
+    columns = (element("th", _label(evaluation.classes[class_index]), scope="col") for class_index in given)
     top = element("tr", element("th", "has \\ was given", scope="col"), *columns)
     rows = []
     for each, counts in zip(evaluation.classes, evaluation.confusion, strict=True):
-        cells = (element("td", f"{counts[code]:,}", class_=f"heat heat{_shade(counts[code], each.documents)}") for code in given)
+        cells = (element("td", f"{counts[class_index]:,}", class_=f"heat heat{_shade(counts[class_index], each.documents)}") for class_index in given)
         rows.append(element("tr", element("th", _label(each), scope="row"), *cells))
     told = "A row a label that documents have, a column one that they were given; the stronger the colour, the larger the share of its row."
     return _section(title, element("p", told, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))

@@ -119,7 +119,7 @@ def confusion(classes: Sequence[ClassFigures], counts: Sequence[Sequence[int]]) 
 
     ``counts`` are of all pairs of these classes. The stronger the colour, the larger the share of the row.
     """
-    given = [code for code, each in enumerate(classes) if each.known]
+    given = [class_index for class_index, each in enumerate(classes) if each.known]
     cell = min(_LARGEST_CELL, _CELLS / len(classes))
     left, top = _NAMES + 24.0, _NAMES + 24.0
     width, height = cell * len(given), cell * len(classes)
@@ -127,13 +127,13 @@ def confusion(classes: Sequence[ClassFigures], counts: Sequence[Sequence[int]]) 
         element("text", "was given", x=left + width / 2, y=14, text_anchor="middle"),
         element("text", "has", x=14, y=top + height / 2, text_anchor="middle", transform=f"rotate(-90 14 {top + height / 2:g})"),
     ]
-    for column, code in enumerate(given):
+    for column, class_index in enumerate(given):
         x = left + (column + 0.5) * cell + 4
-        parts.append(_label(classes[code], x=x, y=top - 6, transform=f"rotate(-90 {x:g} {top - 6:g})"))
+        parts.append(_label(classes[class_index], x=x, y=top - 6, transform=f"rotate(-90 {x:g} {top - 6:g})"))
     for row, each in enumerate(classes):
         y = top + row * cell
         parts.append(_label(each, x=left - 6, y=y + cell / 2 + 4, text_anchor="end"))
-        parts += [_cell(left + column * cell, y, cell, counts[row][code], each.documents) for column, code in enumerate(given)]
+        parts += [_cell(left + column * cell, y, cell, counts[row][class_index], each.documents) for column, class_index in enumerate(given)]
     return Drawing(
         "Confusion: documents by the label that they have and the one that they were given", left + width + 16, top + height + 12, joined(*parts)
     )

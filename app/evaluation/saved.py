@@ -19,9 +19,12 @@ _LARGEST_MATRIX = 30
 
 def _confusion(evaluation: Evaluation) -> Drawing:
     """Of all labels, or of those with the most documents."""
-    frequent = sorted(range(len(evaluation.classes)), key=lambda code: -evaluation.classes[code].documents)
-    codes = sorted(frequent[:_LARGEST_MATRIX])
-    return confusion([evaluation.classes[code] for code in codes], [[evaluation.confusion[has][was] for was in codes] for has in codes])
+    frequent = sorted(range(len(evaluation.classes)), key=lambda class_index: -evaluation.classes[class_index].documents)
+    class_indices = sorted(frequent[:_LARGEST_MATRIX])
+    return confusion(
+        [evaluation.classes[class_index] for class_index in class_indices],
+        [[evaluation.confusion[has][was] for was in class_indices] for has in class_indices],
+    )
 
 
 def with_curves(evaluation: Evaluation) -> list[ClassFigures]:

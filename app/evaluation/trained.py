@@ -26,14 +26,14 @@ def trained_on(services: Services, version: Version, dataset: Dataset) -> Traine
         training = services.datasets.get(version.dataset)
         if not _same_documents(training, dataset):
             return Trained(None)
-        return Trained(services.datasets.open(training.id).codes >= 0)
+        return Trained(services.datasets.open(training.id).class_indices >= 0)
     except NotFound:
         return Trained(None, known=False)
 
 
 def chosen(documents: Documents, trained: Trained, held_out: bool) -> NDArray[np.int64]:
     """Positions of the documents to evaluate on: of the labeled ones all, or those whose labels were not trained on."""
-    labeled = documents.codes >= 0
+    labeled = documents.class_indices >= 0
     if held_out and trained.labeled is not None:
         labeled &= ~trained.labeled
     return np.flatnonzero(labeled)

@@ -137,7 +137,7 @@ def _answer(services: Services, version: Version, model: Model, body: ExplainBod
     """Nothing is shown of an item before all are known, so that the ids of training documents are looked for once."""
     if body.class_ is not None and body.class_ not in version.classes:
         raise InvalidRequest("class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_NAMED_CLASSES]))}")
-    columns = [version.classes[code] for code in positives_of(len(version.classes))]
+    columns = [version.classes[class_index] for class_index in positives_of(len(version.classes))]
     weights = [heaviest(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = Unseen()
     documents = list(_documents(services, version, model, body, unseen))
@@ -167,12 +167,12 @@ def _documents(
     batches = list(_batches(services, body))
     for batch, scored in zip(batches, score_posted(model, batches), strict=True):
         unseen.count(scored)
-        for place, code in enumerate(model.labels_of(scored.scores).tolist()):
-            wanted = code if body.class_ is None else version.classes.index(body.class_)
+        for place, class_index in enumerate(model.labels_of(scored.scores).tolist()):
+            wanted = class_index if body.class_ is None else version.classes.index(body.class_)
             column = column_of(wanted, model.n_columns)
             id = batch.ids[place] if batch.ids else None
             row = scored.rows.between(place, place + 1)
-            yield id or str(scored.positions[place]), version.classes[code], column, explained(model, row, column, body.n)
+            yield id or str(scored.positions[place]), version.classes[class_index], column, explained(model, row, column, body.n)
 
 
 def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:

@@ -118,7 +118,7 @@ def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64
     labels = np.array([*documents.classes, None], object)
     for chosen in _spans(documents.rows, positions, model):
         try:
-            scored = _scored(model, _taken(documents.rows, chosen), chosen, labels[documents.codes[chosen]].tolist())
+            scored = _scored(model, _taken(documents.rows, chosen), chosen, labels[documents.class_indices[chosen]].tolist())
         except InvalidDocuments as error:
             ids = documents.ids.at(chosen[[int(fault.document) for fault in error.faults]].tolist())
             raise refusal([fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]) from None

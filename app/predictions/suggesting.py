@@ -73,7 +73,7 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
 
 def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
     documents = services.datasets.open(body.dataset)
-    unlabeled = np.flatnonzero(documents.codes < 0)
+    unlabeled = np.flatnonzero(documents.class_indices < 0)
     unseen, warnings = Unseen(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     if body.strategy == "random":
         chosen = np.random.default_rng(body.seed).choice(unlabeled, min(body.n, len(unlabeled)), replace=False)

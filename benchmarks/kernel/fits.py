@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import codes_of, rows_of
+from benchmarks.base import class_indices_of, rows_of
 from benchmarks.kernel.sets import Draw, Split
 from core.documents.rows import SparseRows
 from core.train import Training, train
@@ -29,9 +29,9 @@ def fit_draw(draw: Draw, algorithm: str, options: Mapping[str, Any], *, true_fra
     """Train on the labeled rows and the others as unlabeled ones; the error is on the others, whose share of positives may be told."""
     if true_fraction:
         options = {**options, "positive_fraction": float(np.mean(draw.y[draw.unlabeled] > 0))}
-    codes, classes = codes_of(draw.y, draw.labeled)
+    class_indices, classes = class_indices_of(draw.y, draw.labeled)
     start = time.perf_counter()
-    training = train(draw.rows, codes, classes, algorithm, options)
+    training = train(draw.rows, class_indices, classes, algorithm, options)
     seconds = time.perf_counter() - start
     scores = training.scores
     return Fit(training, _error(training, scores, draw.y[training.unlabeled]), seconds)
@@ -40,9 +40,9 @@ def fit_draw(draw: Draw, algorithm: str, options: Mapping[str, Any], *, true_fra
 def fit_split(split: Split, algorithm: str, options: Mapping[str, Any]) -> Fit:
     """Train on all training rows; the error is on the test rows."""
     rows, test = rows_of(split.X), rows_of(split.X_test)
-    codes, classes = codes_of(split.y, np.arange(len(split.y)))
+    class_indices, classes = class_indices_of(split.y, np.arange(len(split.y)))
     start = time.perf_counter()
-    training = train(rows, codes, classes, algorithm, options)
+    training = train(rows, class_indices, classes, algorithm, options)
     seconds = time.perf_counter() - start
     return Fit(training, _error(training, training.model.scores(test), split.y_test), seconds)
 

@@ -10,8 +10,8 @@ def error(answer: NDArray[np.integer[Any]], truth: NDArray[np.integer[Any]]) -> 
     return float(np.mean(answer != truth))
 
 
-def shares(codes: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.float64]:
-    return np.asarray(np.bincount(codes, minlength=n_classes) / len(codes))
+def shares(class_indices: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(class_indices, minlength=n_classes) / len(class_indices))
 
 
 def total_variation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:

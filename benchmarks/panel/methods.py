@@ -33,13 +33,13 @@ def scores(task: Task, threads: int | None = None) -> dict[str, Score]:
     """Each method's score on the unlabeled documents of a task."""
     data = documents(task.name)
     rows = rows_of(data.X)
-    codes = np.full(len(data.codes), -1, np.int32)
-    codes[task.labeled] = data.codes[task.labeled]
-    truth = np.delete(data.codes, task.labeled)
+    class_indices = np.full(len(data.class_indices), -1, np.int32)
+    class_indices[task.labeled] = data.class_indices[task.labeled]
+    truth = np.delete(data.class_indices, task.labeled)
     found = {
-        "SVM": _supervised(rows, codes, truth, task.seed, threads),
-        "TSVM, true fractions": _told(rows, codes, truth, threads),
-        "auto": _auto(rows, codes, truth, task.seed, threads),
+        "SVM": _supervised(rows, class_indices, truth, task.seed, threads),
+        "TSVM, true fractions": _told(rows, class_indices, truth, threads),
+        "auto": _auto(rows, class_indices, truth, task.seed, threads),
     }
     return found | {peer: Score(measures.error(answer_of(peer, task), truth), 0.0) for peer in PEERS}
 
@@ -48,56 +48,56 @@ def _answer(training: Training) -> NDArray[np.intp]:
     return training.model.labels_of(training.scores)
 
 
-def _classes(codes: NDArray[np.int32]) -> list[str | int]:
-    return list(range(int(codes.max()) + 1))
+def _classes(class_indices: NDArray[np.int32]) -> list[str | int]:
+    return list(range(int(class_indices.max()) + 1))
 
 
-def _supervised(rows: SparseRows, codes: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
+def _supervised(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
     """The supervised SVM with λ by stratified cross-validation of its error, the larger of equals."""
     start = time.perf_counter()
-    labeled = np.flatnonzero(codes >= 0)
+    labeled = np.flatnonzero(class_indices >= 0)
     known = rows.taken(labeled)
-    folds = _stratified(codes[labeled], seed)
-    best = max(_LAMBDAS, key=lambda ridge: (_hits(known, codes[labeled], folds, ridge), ridge))
-    training = train(rows, codes, _classes(codes), "svm", {"lambda": best}, threads=threads)
+    folds = _stratified(class_indices[labeled], seed)
+    best = max(_LAMBDAS, key=lambda ridge: (_hits(known, class_indices[labeled], folds, ridge), ridge))
+    training = train(rows, class_indices, _classes(class_indices), "svm", {"lambda": best}, threads=threads)
     seconds = time.perf_counter() - start
     return Score(measures.error(_answer(training), truth), seconds, chosen=f"{best:g}")
 
 
-def _stratified(codes: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
+def _stratified(class_indices: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
     rng = np.random.default_rng(seed)
-    folds, following = np.zeros(len(codes), np.int64), 0
-    for code in np.unique(codes):
-        members = rng.permutation(np.flatnonzero(codes == code))
+    folds, following = np.zeros(len(class_indices), np.int64), 0
+    for class_index in np.unique(class_indices):
+        members = rng.permutation(np.flatnonzero(class_indices == class_index))
         folds[members] = (np.arange(len(members)) + following) % _FOLDS
         following += len(members)
     return folds
 
 
-def _hits(rows: SparseRows, codes: NDArray[np.int32], folds: NDArray[np.int64], ridge: float) -> int:
+def _hits(rows: SparseRows, class_indices: NDArray[np.int32], folds: NDArray[np.int64], ridge: float) -> int:
     hits = 0
     for fold in range(_FOLDS):
-        part = np.where(folds == fold, -1, codes).astype(np.int32)
+        part = np.where(folds == fold, -1, class_indices).astype(np.int32)
         present = np.unique(part[part >= 0])
         if len(present) < 2 or not (folds == fold).any():
             continue
-        training = train(rows, part, _classes(codes), "svm", {"lambda": ridge}, threads=1)
-        hits += int(np.count_nonzero(present[_answer(training)] == codes[folds == fold]))
+        training = train(rows, part, _classes(class_indices), "svm", {"lambda": ridge}, threads=1)
+        hits += int(np.count_nonzero(present[_answer(training)] == class_indices[folds == fold]))
     return hits
 
 
-def _told(rows: SparseRows, codes: NDArray[np.int32], truth: NDArray[np.int32], threads: int | None) -> Score:
-    classes = _classes(codes)
+def _told(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.int32], threads: int | None) -> Score:
+    classes = _classes(class_indices)
     fractions = {str(label): float(share) for label, share in zip(classes, measures.shares(truth, len(classes)), strict=True)}
     start = time.perf_counter()
-    training = train(rows, codes, classes, "tsvm", {"lambda": 1e-3, "class_fractions": fractions}, threads=threads)
+    training = train(rows, class_indices, classes, "tsvm", {"lambda": 1e-3, "class_fractions": fractions}, threads=threads)
     return Score(measures.error(_answer(training), truth), time.perf_counter() - start)
 
 
-def _auto(rows: SparseRows, codes: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
-    classes = _classes(codes)
+def _auto(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
+    classes = _classes(class_indices)
     start = time.perf_counter()
-    training = train(rows, codes, classes, "auto", {}, seed=seed, threads=threads)
+    training = train(rows, class_indices, classes, "auto", {}, seed=seed, threads=threads)
     seconds = time.perf_counter() - start
     assert training.report is not None
     assert training.probabilities is not None

@@ -47,9 +47,9 @@ def answer_of(peer: str, task: Task) -> NDArray[np.int32]:
         with np.load(file, allow_pickle=False) as kept:
             if np.array_equal(kept["labeled"], task.labeled):
                 return np.asarray(kept["answer"], np.int32)
-    codes = documents(task.name).codes
-    known = np.full(len(codes), -1, np.int32)
-    known[task.labeled] = codes[task.labeled]
+    class_indices = documents(task.name).class_indices
+    known = np.full(len(class_indices), -1, np.int32)
+    known[task.labeled] = class_indices[task.labeled]
     answer = np.delete(PEERS[peer](task, known), task.labeled).astype(np.int32)
     file.parent.mkdir(parents=True, exist_ok=True)
     np.savez(file, labeled=task.labeled, answer=answer)

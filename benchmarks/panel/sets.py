@@ -37,7 +37,7 @@ class Documents(NamedTuple):
     """A set as the panel uses it."""
 
     X: sp.csr_matrix
-    codes: NDArray[np.int32]
+    class_indices: NDArray[np.int32]
     """the true class of each document, from 0"""
     classes: list[str | int]
 
@@ -57,7 +57,7 @@ def documents(name: str) -> Documents:
     """A set: texts as TF-IDF of their words, vectorised once; all else as it comes."""
     if not (FOLDER / name / "docs.jsonl.gz").exists():
         data = load(name)
-        return _coded(data.X, data.y)
+        return _with_class_indices(data.X, data.y)
     file = BUILD / "panel" / f"{name}.npz"
     if not file.exists():
         X, y = tfidf(name)
@@ -67,12 +67,12 @@ def documents(name: str) -> Documents:
         whole.replace(file)
     with np.load(file, allow_pickle=False) as stored:
         X = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
-        return _coded(X, stored["y"])
+        return _with_class_indices(X, stored["y"])
 
 
-def _coded(X: sp.csr_matrix, y: NDArray[Any]) -> Documents:
-    classes, codes = np.unique(y, return_inverse=True)
-    return Documents(X, codes.astype(np.int32), classes.tolist())
+def _with_class_indices(X: sp.csr_matrix, y: NDArray[Any]) -> Documents:
+    classes, class_indices = np.unique(y, return_inverse=True)
+    return Documents(X, class_indices.astype(np.int32), classes.tolist())
 
 
 def tasks(names: list[str], seeds: int) -> Iterator[Task]:
@@ -80,18 +80,18 @@ def tasks(names: list[str], seeds: int) -> Iterator[Task]:
     for name in names:
         for draw in DRAWS:
             for seed in range(seeds):
-                yield Task(name, draw, seed, drawn(documents(name).codes, LABELS[name], draw, seed))
+                yield Task(name, draw, seed, drawn(documents(name).class_indices, LABELS[name], draw, seed))
 
 
-def drawn(codes: NDArray[np.int32], per_class: int, draw: Draw, seed: int) -> NDArray[np.int64]:
+def drawn(class_indices: NDArray[np.int32], per_class: int, draw: Draw, seed: int) -> NDArray[np.int64]:
     """Positions of the labeled documents: ``per_class`` of every class, or as many in all, at random but at least one of each class.
 
     A class without a label cannot be learned by any method, so that draws without it would only add the same error to all of them.
     """
     rng = np.random.default_rng([seed, draw == "random"])
-    order = rng.permutation(len(codes))
+    order = rng.permutation(len(class_indices))
     least = per_class if draw == "balanced" else 1
-    firsts = np.concatenate([order[codes[order] == code][:least] for code in range(int(codes.max()) + 1)])
+    firsts = np.concatenate([order[class_indices[order] == class_index][:least] for class_index in range(int(class_indices.max()) + 1)])
     rest = order[~np.isin(order, firsts)]
-    missing = per_class * (int(codes.max()) + 1) - len(firsts)
+    missing = per_class * (int(class_indices.max()) + 1) - len(firsts)
     return np.sort(np.concatenate([firsts, rest[:missing]]))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Codes = NDArray[np.integer[Any]]
+ClassIndices = NDArray[np.integer[Any]]
 Vector = NDArray[np.float64]
 
 
@@ -42,7 +42,7 @@ class Confusion:
         self.counts = np.zeros((n_classes, n_classes), np.int64)
         """shape (n_labels, n_labels): a row a label that documents have, a column one that they were given"""
 
-    def add(self, truth: Codes, answer: Codes) -> None:
+    def add(self, truth: ClassIndices, answer: ClassIndices) -> None:
         """Count documents that have the labels ``truth`` and were given ``answer``, each of shape (n_documents,); answers lie below ``n_classes``."""
         if not len(truth):
             return

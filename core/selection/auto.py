@@ -133,7 +133,7 @@ def tuned(sweeper: Sweeper, study: Study, part: Part) -> Candidate | None:
         return None
     candidates = []
     for ridge in LAMBDAS:
-        scores = np.full((len(study.codes), len(study.problems)), np.nan)
+        scores = np.full((len(study.class_indices), len(study.problems)), np.nan)
         for column in range(len(study.problems)):
             for fold in range(N_FOLDS):
                 left_out = study.folds == fold
@@ -154,7 +154,7 @@ def likelihood(study: Study, candidate: Candidate) -> float:
 def judged(study: Study, candidates: Sequence[Candidate]) -> tuple[Candidate, str, dict[str, Any] | None]:
     """The candidate that the labels left out speak for, why, and how likely they are by each, for a report; the supervised one comes first."""
     known = study.left_out
-    codes = study.codes[known]
+    class_indices = study.class_indices[known]
     if len(candidates) == 1:
         return candidates[0], "there are no unlabeled documents", None
     likelihoods = [likelihood(study, candidate) for candidate in candidates]
@@ -162,13 +162,13 @@ def judged(study: Study, candidates: Sequence[Candidate]) -> tuple[Candidate, st
     best = preferred(likelihoods)
     doubted = candidates[best].mixture is not None and preferred(weighed) != best
     best = preferred(likelihoods[:best]) if doubted else best
-    rights = [right(candidate.margins[known], codes) for candidate in candidates]
-    told = {"labels": len(codes), "folds": N_FOLDS} | {
+    rights = [right(candidate.margins[known], class_indices) for candidate in candidates]
+    told = {"labels": len(class_indices), "folds": N_FOLDS} | {
         candidate.algorithm: {"log_likelihood": each, "log_likelihood_at_shares": other, "right": int(np.count_nonzero(hits))}
         for candidate, each, other, hits in zip(candidates, likelihoods, weighed, rights, strict=True)
     }
-    if len(np.unique(codes)) < 2:
-        why = f"too few labels to judge by: {len(codes)} can be left out, and not of two classes; the unlabeled documents are trusted"
+    if len(np.unique(class_indices)) < 2:
+        why = f"too few labels to judge by: {len(class_indices)} can be left out, and not of two classes; the unlabeled documents are trusted"
         return candidates[best], why, told
     by = ", ".join(
         f"{each:.1f} by {_NAMES[candidate.algorithm]} ({np.count_nonzero(hits)} right)"
@@ -176,7 +176,7 @@ def judged(study: Study, candidates: Sequence[Candidate]) -> tuple[Candidate, st
     )
     verdict = "nothing speaks against the unlabeled documents" if best else "the unlabeled documents seem to do harm"
     doubt = "; the mixture has the largest only where all classes weigh the same" if doubted else ""
-    return candidates[best], f"{len(codes)} labels left out in turn have a log-likelihood of {by}: {verdict}{doubt}", told
+    return candidates[best], f"{len(class_indices)} labels left out in turn have a log-likelihood of {by}: {verdict}{doubt}", told
 
 
 def _at_shares(study: Study, candidates: Sequence[Candidate]) -> list[float]:
@@ -187,7 +187,7 @@ def _at_shares(study: Study, candidates: Sequence[Candidate]) -> list[float]:
     """
     known = study.left_out
     fractions = np.mean([candidate.found.fractions for candidate in candidates if candidate.found is not None], axis=0)
-    return [evidence.at_shares(candidate.margins[known], study.codes[known], fractions) for candidate in candidates]
+    return [evidence.at_shares(candidate.margins[known], study.class_indices[known], fractions) for candidate in candidates]
 
 
 def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:
@@ -216,8 +216,10 @@ def _calibration(
         return None
     try:
         if found is None:
-            return calibrated_to_labels(held_out, study.codes, study.n_classes, checkpoint)
-        return calibrated(held_out, study.codes, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint)
+            return calibrated_to_labels(held_out, study.class_indices, study.n_classes, checkpoint)
+        return calibrated(
+            held_out, study.class_indices, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint
+        )
     except Stopped:
         return None
 

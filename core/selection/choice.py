@@ -16,6 +16,6 @@ def preferred(likelihoods: Sequence[float]) -> int:
     return max(range(len(likelihoods)), key=lambda place: (np.nan_to_num(likelihoods[place], nan=-np.inf), place == 1, -place))
 
 
-def right(scores: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+def right(scores: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Whether scores of shape (n, n_columns) give each row its class."""
-    return np.asarray(labels_of(scores) == codes)
+    return np.asarray(labels_of(scores) == class_indices)

@@ -22,7 +22,7 @@ class Study:
     """Rows of which the first are labeled, and their two-class problems: one for two classes, for the second; for more one a class."""
 
     prepared: Prepared
-    codes: NDArray[np.integer[Any]]
+    class_indices: NDArray[np.integer[Any]]
     """shape (n_labeled,): classes of the labeled rows, from 0"""
     folds: NDArray[np.int64]
     """shape (n_labeled,): see core.validation.folds"""
@@ -37,7 +37,7 @@ class Study:
     def of(
         cls,
         rows: SparseRows,
-        codes: NDArray[np.integer[Any]],
+        class_indices: NDArray[np.integer[Any]],
         classes: Sequence[str | int],
         seed: int,
         checkpoint: Checkpoint = lambda: None,
@@ -46,10 +46,10 @@ class Study:
         """A study of these rows; ``seed`` decides the folds. ``checkpoint`` is called between parts of the work; what it raises ends it."""
         ready = prepared(rows, checkpoint)
         positives = positives_of(len(classes))
-        whole = Problem.of(ready.rows, np.ones(len(codes)), seed=seed)
+        whole = Problem.of(ready.rows, np.ones(len(class_indices)), seed=seed)
         # they share the costs, a number a row
-        problems = [replace(whole, y=np.where(codes == positive, 1.0, -1.0)) for positive in positives]
-        return cls(ready, codes, folds_of(codes, seed), problems, prefixes_of(classes), drawn)
+        problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
+        return cls(ready, class_indices, folds_of(class_indices, seed), problems, prefixes_of(classes), drawn)
 
     @property
     def n_classes(self) -> int:
@@ -64,7 +64,7 @@ class Study:
     @property
     def even(self) -> bool:
         """Whether the classes have (nearly) as many labels each."""
-        return designed(np.bincount(self.codes, minlength=self.n_classes))
+        return designed(np.bincount(self.class_indices, minlength=self.n_classes))
 
     @property
     def informative(self) -> bool:

@@ -46,7 +46,7 @@ class Estimate:
 
     def told(self, classes: Sequence[str | int]) -> dict[str, Any]:
         """For a job's report."""
-        positives = [str(classes[code]) for code in positives_of(len(classes))]
+        positives = [str(classes[class_index]) for class_index in positives_of(len(classes))]
         named = dict(zip(positives, self.grounds, strict=True)) if self.grounds else None
         return {
             "class_fractions": {str(label): float(share) for label, share in zip(classes, self.fractions, strict=True)},

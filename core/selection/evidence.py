@@ -72,15 +72,15 @@ def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
     return np.asarray(-(weights * np.logaddexp(0.0, -y * (SLOPE * scores - logit(expected)))).sum(axis=1))
 
 
-def at_shares(scores: Matrix, codes: NDArray[np.integer[Any]], fractions: Vector) -> float:
+def at_shares(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:
     """Log-likelihood of held-out labels, each class against all others, where the labels of a class weigh together what its ``fractions`` say.
 
     ``scores`` of shape (n_labeled, n_columns), one column for two classes; ``fractions`` of shape (n_classes,). Of labels that were picked evenly,
     those of a small class count as much as those of a large one; so weighed, a mistake costs what it costs among the documents.
     """
     logits = log_softmax(SLOPE * (scores * [-0.5, 0.5] if scores.shape[1] == 1 else scores), axis=1)
-    weights = fractions / np.maximum(np.bincount(codes, minlength=len(fractions)), 1) * len(codes)
-    return float(weights[codes] @ logits[np.arange(len(codes)), codes])
+    weights = fractions / np.maximum(np.bincount(class_indices, minlength=len(fractions)), 1) * len(class_indices)
+    return float(weights[class_indices] @ logits[np.arange(len(class_indices)), class_indices])
 
 
 def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:

@@ -48,7 +48,7 @@ class Learning:
 
     def __init__(self, study: Study, fold: int) -> None:
         """Without the labels of this fold; with all if there is no such fold."""
-        self.n_labeled, n_rows, n_classes = len(study.codes), study.prepared.rows.n_rows, study.n_classes
+        self.n_labeled, n_rows, n_classes = len(study.class_indices), study.prepared.rows.n_rows, study.n_classes
         self.terms: Matrix = np.zeros((n_classes, study.prepared.rows.n_features + 1))
         """θ, and a last column of zeros for the bias"""
         self.logits: Matrix = np.zeros((n_classes, n_rows))
@@ -57,7 +57,7 @@ class Learning:
         """π"""
         self._weights: Matrix = np.zeros((n_classes, n_rows))
         told = np.flatnonzero(study.folds != fold)
-        self._weights[study.codes[told], told] = 1.0
+        self._weights[study.class_indices[told], told] = 1.0
         self._told = told
         self.objective = np.nan
         self.status = Status.ITERATION_LIMIT
@@ -121,7 +121,7 @@ class Mixture:
         cls, sweeper: Sweeper, study: Study, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, checkpoint: Checkpoint
     ) -> "Mixture | None":
         """Runs without each fold and with all labels, and what they say at fractions between those of the grids; None if stopped."""
-        n_labeled, fine = len(study.codes), [refined(np.array(grid)) for grid in grids]
+        n_labeled, fine = len(study.class_indices), [refined(np.array(grid)) for grid in grids]
         margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
         paths: list[list[Path]] = [[] for _ in grids]
         for fold in range(N_FOLDS + 1):

@@ -45,7 +45,7 @@ class Graph:
         self._squares = squares_of(self._dense, checkpoint).astype(np.float32)
         self._edges = _neighbours(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
-        self._landmarks = _landmarks(len(self._dense), len(study.codes))
+        self._landmarks = _landmarks(len(self._dense), len(study.class_indices))
         self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows, checkpoint)
 
     def paths(self, grids: Sequence[Vector]) -> list[list[Path]]:
@@ -55,14 +55,14 @@ class Graph:
     @property
     def predicted(self) -> list[float]:
         """The share of the unlabeled rows whose neighbourhood is for the class of each two-class problem."""
-        return shares_of(self._scores[N_FOLDS][len(self._study.codes) :])
+        return shares_of(self._scores[N_FOLDS][len(self._study.class_indices) :])
 
     def steps(self, column: int, fraction: float) -> Steps:
         """A model of the scores of one two-class problem at this fraction: an expansion in an RBF kernel, for documents that are not in the graph.
 
         Objective: ``ridge |w|² + Σ_k (score_k − f(x_k))²``, f = w·φ(x) + mean score, over at most 2,000 rows.
         """
-        rows, n_labeled = self._landmarks, len(self._study.codes)
+        rows, n_labeled = self._landmarks, len(self._study.class_indices)
         result = Result(Expansion(rows[:0], np.zeros(0), 0.0, self._kernel), np.full(len(self._dense) - n_labeled, np.nan), np.nan, Status.CANCELLED)
         try:
             yield Keep(rows)
@@ -112,8 +112,8 @@ class Graph:
         seeds = np.zeros((len(self._dense), N_FOLDS + 1, n_classes))
         for fold in range(N_FOLDS + 1):
             told = np.flatnonzero(study.folds != fold)
-            codes = study.codes[told]
-            seeds[told, fold, codes] = 1 / np.bincount(codes, minlength=n_classes)[codes]
+            class_indices = study.class_indices[told]
+            seeds[told, fold, class_indices] = 1 / np.bincount(class_indices, minlength=n_classes)[class_indices]
         start = seeds.reshape(len(seeds), -1)
         beliefs = np.empty_like(start)
         for part in _strips(start.shape[1], len(start)):
@@ -134,14 +134,14 @@ class Graph:
     def _path(self, column: int, fold: int, grid: Vector) -> Path:
         log_odds, path = self._scores[fold][:, column], Path(grid)
         scores = np.array([self._at(log_odds, float(fraction)) for fraction in grid])
-        path.labeled = scores[:, : len(self._study.codes)].copy()  # alone: there are as many paths as classes and folds
+        path.labeled = scores[:, : len(self._study.class_indices)].copy()  # alone: there are as many paths as classes and folds
         path.objectives = np.array([self._cut(each > 0) for each in scores])
         self._checkpoint()
         return path
 
     def _at(self, log_odds: Vector, fraction: float) -> Vector:
         """Scores, of mean size 1 around the median, with that fraction of the unlabeled rows above 0."""
-        unlabeled = log_odds[len(self._study.codes) :]
+        unlabeled = log_odds[len(self._study.class_indices) :]
         above = log_odds - np.quantile(unlabeled, 1 - fraction)
         return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _UNREACHED))
 

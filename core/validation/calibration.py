@@ -59,22 +59,22 @@ class Calibration:
 
 def calibrated(
     held_out: NDArray[np.float64],
-    codes: NDArray[np.integer[Any]],
+    class_indices: NDArray[np.integer[Any]],
     scores: NDArray[np.float64],
     fractions: Vector,
     checkpoint: Checkpoint = lambda: None,
 ) -> Calibration:
     """A calibration from held-out scores of labeled rows, shape (n_labeled, n_columns), NaN where a row was never left out.
 
-    ``codes`` are the rows' classes; the mean probabilities of the rows of these ``scores``, shape (n, n_columns), become ``fractions``, shape
+    ``class_indices`` are the rows' classes; the mean probabilities of the rows of these ``scores``, shape (n, n_columns), become ``fractions``, shape
     (n_classes,). If no row is left out or to be scored, the classes stay as even as the sigmoids have them.
     """
     known = np.isfinite(held_out).all(axis=1)
     n_classes = n_classes_of(held_out.shape[1])
-    fits = [fit_sigmoid(held_out[known, column], codes[known] == positive) for column, positive in enumerate(positives_of(n_classes))]
+    fits = [fit_sigmoid(held_out[known, column], class_indices[known] == positive) for column, positive in enumerate(positives_of(n_classes))]
     slopes, offsets = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
     if n_classes > 2 and known.any():
-        factor = common_factor(slopes * held_out[known] + offsets, codes[known])
+        factor = common_factor(slopes * held_out[known] + offsets, class_indices[known])
         slopes, offsets = factor * slopes, factor * offsets
     finite = np.isfinite(scores).all(axis=1)
     scores = scores if finite.all() else scores[finite]
@@ -83,10 +83,10 @@ def calibrated(
 
 
 def calibrated_to_labels(
-    held_out: NDArray[np.float64], codes: NDArray[np.integer[Any]], n_classes: int, checkpoint: Checkpoint = lambda: None
+    held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]], n_classes: int, checkpoint: Checkpoint = lambda: None
 ) -> Calibration:
     """The same where nothing is known but the labels: the classes' shares of them are what the mean probabilities of those left out become."""
-    return calibrated(held_out, codes, held_out, np.bincount(codes, minlength=n_classes) / len(codes), checkpoint)
+    return calibrated(held_out, class_indices, held_out, np.bincount(class_indices, minlength=n_classes) / len(class_indices), checkpoint)
 
 
 def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:
@@ -124,18 +124,18 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
     return max(float(point[0]), _LEAST), float(point[1])
 
 
-def common_factor(margins: NDArray[np.float64], codes: NDArray[np.integer[Any]]) -> float:
+def common_factor(margins: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> float:
     """The factor on all margins, shape (n_labeled, n_classes), that makes the held-out labels likeliest among all classes.
 
     Each sigmoid was fitted to the few labels of its own class and is as unsure as these are few; what sets a class apart from all others, which
     are many, is learned from all labels together. The classes have the labels' own shares; the logarithm of the factor has a normal prior.
     """
-    shares = np.log(np.maximum(np.bincount(codes, minlength=margins.shape[1]), 1) / len(codes))
+    shares = np.log(np.maximum(np.bincount(class_indices, minlength=margins.shape[1]), 1) / len(class_indices))
     factors = np.exp(np.linspace(-_FACTOR_RANGE, _FACTOR_RANGE, _FACTORS))
     scored = []
     for factor in factors:
         logits = factor * margins + shares
-        taken = logits[np.arange(len(codes)), codes] - np.logaddexp.reduce(logits, axis=1)
+        taken = logits[np.arange(len(class_indices)), class_indices] - np.logaddexp.reduce(logits, axis=1)
         scored.append(float(taken.sum()) - 0.5 * (math.log(factor) / _FACTOR_SPREAD) ** 2)
     return float(factors[int(np.argmax(scored))])
 

@@ -11,15 +11,16 @@ from core.problem.problem import Problem
 N_FOLDS = 3
 
 
-def folds_of(codes: NDArray[np.integer[Any]], seed: int, count: int = N_FOLDS) -> NDArray[np.int64]:
+def folds_of(class_indices: NDArray[np.integer[Any]], seed: int, count: int = N_FOLDS) -> NDArray[np.int64]:
     """For each labeled row the fold that it is left out in, shape (n_labeled,); -1 for the only label of a class, which cannot be missed.
 
-    ``codes`` are the classes of the labeled rows. Every class is spread over the folds as evenly as it goes, and the folds are of about one size.
+    ``class_indices`` are the classes of the labeled rows. Every class is spread over the folds as evenly as it goes, and the folds are of about
+    one size.
     """
     rng = np.random.default_rng(seed)
-    folds, following = np.full(len(codes), -1, np.int64), 0
-    for code in np.unique(codes):
-        rows = np.flatnonzero(codes == code)
+    folds, following = np.full(len(class_indices), -1, np.int64), 0
+    for class_index in np.unique(class_indices):
+        rows = np.flatnonzero(class_indices == class_index)
         if len(rows) > 1:
             folds[rng.permutation(rows)] = (np.arange(len(rows)) + following) % count
             following += len(rows)

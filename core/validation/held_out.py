@@ -18,20 +18,22 @@ Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
 
 
 def held_out_scores(
-    rows: SparseRows, codes: NDArray[np.integer[Any]], n_columns: int, seed: int, solve: Solve, checkpoint: Checkpoint = lambda: None
+    rows: SparseRows, class_indices: NDArray[np.integer[Any]], n_columns: int, seed: int, solve: Solve, checkpoint: Checkpoint = lambda: None
 ) -> NDArray[np.float64]:
     """Scores of the labeled rows, shape (n_labeled, n_columns), each by models that had it among the unlabeled rows; raises Stopped.
 
-    ``codes`` are the classes of the labeled rows, which come first. NaN for a row that no fold leaves out. So that every solver can be asked in
-    the same way, the rows are put into another order for each fold, one copy at a time. ``checkpoint`` is called between slices of such a copy.
+    ``class_indices`` are the classes of the labeled rows, which come first. NaN for a row that no fold leaves out. So that every solver can be asked
+    in the same way, the rows are put into another order for each fold, one copy at a time. ``checkpoint`` is called between slices of such a copy.
     """
-    folds, scores = folds_of(codes, seed), np.full((len(codes), n_columns), np.nan)
+    folds, scores = folds_of(class_indices, seed), np.full((len(class_indices), n_columns), np.nan)
     for fold in range(N_FOLDS):
         hidden = np.flatnonzero(folds == fold)
         if not len(hidden):
             continue
         told = np.flatnonzero(folds != fold)
-        results = solve(fold, gathered(rows, np.concatenate([told, hidden, np.arange(len(codes), rows.n_rows)]), checkpoint), codes[told])
+        results = solve(
+            fold, gathered(rows, np.concatenate([told, hidden, np.arange(len(class_indices), rows.n_rows)]), checkpoint), class_indices[told]
+        )
         if stopped(results):
             raise Stopped
         scores[hidden] = np.column_stack([result.unlabeled_scores[: len(hidden)] for result in results])

@@ -16,29 +16,29 @@ from core.train import train
 def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Split]:
     """Three classes of 240 documents, of which half are the pool."""
     rng = np.random.default_rng(0)
-    codes = rng.choice(3, 240, p=[0.6, 0.3, 0.1]).astype(np.int32)
-    dense = rng.standard_normal((240, 20)) + 2.0 * np.eye(3, 20)[codes]
-    monkeypatch.setattr(learning, "documents", lambda name: Documents(sp.csr_matrix(dense), codes, [0, 1, 2]))
+    class_indices = rng.choice(3, 240, p=[0.6, 0.3, 0.1]).astype(np.int32)
+    dense = rng.standard_normal((240, 20)) + 2.0 * np.eye(3, 20)[class_indices]
+    monkeypatch.setattr(learning, "documents", lambda name: Documents(sp.csr_matrix(dense), class_indices, [0, 1, 2]))
     learning.split.cache_clear()
     yield learning.split("made", 0)
     learning.split.cache_clear()
 
 
 def test_a_run_begins_with_as_many_of_each_class_and_judges_by_others(data: Split) -> None:
-    assert sorted(data.codes[data.first].tolist()) == [0, 0, 1, 1, 2, 2]
+    assert sorted(data.class_indices[data.first].tolist()) == [0, 0, 1, 1, 2, 2]
     assert (data.rows.n_rows, data.test_rows.n_rows) == (120, 120)
     again = learning.split.__wrapped__("made", 0)
     np.testing.assert_array_equal(data.first, again.first)
-    assert not np.array_equal(data.codes, learning.split.__wrapped__("made", 1).codes)
+    assert not np.array_equal(data.class_indices, learning.split.__wrapped__("made", 1).class_indices)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("n", [1, 10, 40])
 def test_what_is_chosen_is_unlabeled_and_chosen_once(data: Split, strategy: str, n: int) -> None:
-    codes = np.full(120, -1, np.int32)
-    codes[data.first] = data.codes[data.first]
-    unlabeled = np.flatnonzero(codes < 0)
-    model = train(data.rows, codes, [0, 1, 2], "svm", {}).model
+    class_indices = np.full(120, -1, np.int32)
+    class_indices[data.first] = data.class_indices[data.first]
+    unlabeled = np.flatnonzero(class_indices < 0)
+    model = train(data.rows, class_indices, [0, 1, 2], "svm", {}).model
     found = chosen(strategy, model, data.rows, unlabeled, n, np.random.default_rng(0))
     assert len(np.unique(found)) == n
     assert np.isin(found, unlabeled).all()

@@ -12,19 +12,19 @@ from benchmarks.panel.sets import DRAWS, LABELS, Draw, drawn
 @pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("seed", range(3))
 def test_as_many_labels_and_none_missing(draw: Draw, seed: int) -> None:
-    codes = np.random.default_rng(0).choice(3, 300, p=[0.7, 0.28, 0.02]).astype(np.int32)
-    labeled = drawn(codes, 4, draw, seed)
-    counts = np.bincount(codes[labeled], minlength=3)
+    class_indices = np.random.default_rng(0).choice(3, 300, p=[0.7, 0.28, 0.02]).astype(np.int32)
+    labeled = drawn(class_indices, 4, draw, seed)
+    counts = np.bincount(class_indices[labeled], minlength=3)
     assert len(np.unique(labeled)) == 12
     assert (np.diff(labeled) > 0).all()
     assert counts.min() >= 1
     assert draw == "random" or counts.tolist() == [4, 4, 4]
-    assert not np.array_equal(labeled, drawn(codes, 4, draw, seed + 10))
+    assert not np.array_equal(labeled, drawn(class_indices, 4, draw, seed + 10))
 
 
 def test_random_labels_follow_the_classes() -> None:
-    codes = np.repeat([0, 1], [900, 100]).astype(np.int32)
-    counts = np.sum([np.bincount(codes[drawn(codes, 10, "random", seed)], minlength=2) for seed in range(50)], axis=0)
+    class_indices = np.repeat([0, 1], [900, 100]).astype(np.int32)
+    counts = np.sum([np.bincount(class_indices[drawn(class_indices, 10, "random", seed)], minlength=2) for seed in range(50)], axis=0)
     assert 0.08 < counts[1] / counts.sum() < 0.18
 
 

@@ -37,7 +37,7 @@ class Small(NamedTuple):
         return Problem.of(self.rows, self.y)
 
     @property
-    def codes(self) -> NDArray[np.int32]:
+    def class_indices(self) -> NDArray[np.int32]:
         """The labels as training takes them: 0, 1 or -1 for unlabeled."""
         return np.concatenate([self.y > 0, np.full(self.rows.n_rows - len(self.y), -1)]).astype(np.int32)
 

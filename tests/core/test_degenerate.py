@@ -20,37 +20,37 @@ every = pytest.mark.parametrize("name", LINEAR)
 semi = pytest.mark.parametrize("name", SEMI)
 
 
-def run(rows: SparseRows, codes: list[int] | NDArray[np.int32], name: str, **options: Any) -> Training:
+def run(rows: SparseRows, class_indices: list[int] | NDArray[np.int32], name: str, **options: Any) -> Training:
     """Train on two classes and check what must hold for whatever input."""
-    codes = np.array(codes, np.int32)
-    training = train(rows, codes, ["no", "yes"], name, {"lambda": 1e-2, **options})
+    class_indices = np.array(class_indices, np.int32)
+    training = train(rows, class_indices, ["no", "yes"], name, {"lambda": 1e-2, **options})
     assert np.isfinite(linear(training).coefficients).all()
     assert np.isfinite(linear(training).intercepts).all()
     assert np.isfinite(training.objective)
-    np.testing.assert_array_equal(training.unlabeled, np.flatnonzero(codes < 0))
+    np.testing.assert_array_equal(training.unlabeled, np.flatnonzero(class_indices < 0))
     np.testing.assert_allclose(training.model.scores(rows)[training.unlabeled], training.scores, rtol=1e-6, atol=1e-6)
     return training
 
 
-def supervised(rows: SparseRows, codes: NDArray[np.int32] | list[int], ridge: float = 1e-2) -> Array:
+def supervised(rows: SparseRows, class_indices: NDArray[np.int32] | list[int], ridge: float = 1e-2) -> Array:
     """Reference scores of all rows by the labeled ones alone."""
-    codes = np.array(codes)
-    X, y = with_bias(dense_of(rows)), np.where(codes[np.array(codes) >= 0] > 0, 1.0, -1.0)
-    return np.asarray(X @ minimise(X[codes >= 0], *labeled_costs(y, len(y)), ridge))
+    class_indices = np.array(class_indices)
+    X, y = with_bias(dense_of(rows)), np.where(class_indices[np.array(class_indices) >= 0] > 0, 1.0, -1.0)
+    return np.asarray(X @ minimise(X[class_indices >= 0], *labeled_costs(y, len(y)), ridge))
 
 
 @every
-@pytest.mark.parametrize(("codes", "said"), [([1, 1, -1], "'yes'"), ([0, -1, -1], "'no'"), ([-1, -1, -1], "no document is labeled")])
-def test_fewer_than_two_classes_is_an_error_that_says_so(name: str, codes: list[int], said: str) -> None:
+@pytest.mark.parametrize(("class_indices", "said"), [([1, 1, -1], "'yes'"), ([0, -1, -1], "'no'"), ([-1, -1, -1], "no document is labeled")])
+def test_fewer_than_two_classes_is_an_error_that_says_so(name: str, class_indices: list[int], said: str) -> None:
     with pytest.raises(InvalidDocuments, match=said):
-        run(rows_of(np.eye(3)), codes, name)
+        run(rows_of(np.eye(3)), class_indices, name)
 
 
 @every
 def test_no_unlabeled_rows_gives_the_supervised_model(name: str) -> None:
     data = small(0, n=20, labeled=20)
-    training = run(data.rows, data.codes, name, tolerance=1e-14)
-    np.testing.assert_allclose(training.model.scores(data.rows)[:, 0], supervised(data.rows, data.codes), atol=1e-6)
+    training = run(data.rows, data.class_indices, name, tolerance=1e-14)
+    np.testing.assert_allclose(training.model.scores(data.rows)[:, 0], supervised(data.rows, data.class_indices), atol=1e-6)
     assert training.scores.shape == (0, 1)
     assert training.status is Status.CONVERGED
     assert len(training.warnings) == (name != "svm")
@@ -61,7 +61,7 @@ def test_empty_rows_score_the_intercept(name: str) -> None:
     data = small(1)
     dense = data.X[:, :-1].copy()
     dense[[1, 5, 20, 39]] = 0.0
-    training = run(rows_of(dense), data.codes, name)
+    training = run(rows_of(dense), data.class_indices, name)
     assert training.status is Status.CONVERGED
     np.testing.assert_allclose(training.model.scores(rows_of(dense))[[1, 5, 20, 39], 0], linear(training).intercepts[0])
 
@@ -107,8 +107,8 @@ def test_a_feature_in_no_labeled_row(name: str) -> None:
 def test_duplicate_rows(name: str) -> None:
     """Three distinct rows, many copies: copies score the same, labeled ones agree with their labels."""
     distinct = np.array([[1.0, 0, 0], [0, 1.0, 0], [0.6, 0.4, 0.2]])
-    codes = [1, 0] + [-1] * 58
-    training = run(rows_of(distinct[np.arange(60) % 3]), codes, name)
+    class_indices = [1, 0] + [-1] * 58
+    training = run(rows_of(distinct[np.arange(60) % 3]), class_indices, name)
     scores = training.model.scores(rows_of(distinct[np.arange(60) % 3]))[:, 0].reshape(20, 3)
     np.testing.assert_array_equal(np.ptp(scores, axis=0), 0)
     assert scores[0, 0] > 0 > scores[0, 1]
@@ -123,7 +123,7 @@ def test_the_same_row_with_both_labels(name: str) -> None:
 @every
 def test_one_label_a_class(name: str) -> None:
     data = small(2, n=30, labeled=2, gap=2.0)
-    training = run(data.rows, data.codes, name)
+    training = run(data.rows, data.class_indices, name)
     assert training.status is Status.CONVERGED
     np.testing.assert_array_equal(training.model.labels_of(training.model.scores(data.rows))[:2], data.y > 0)
     if name != "da":  # which, with so little to go by, finds another minimum, as its reference does
@@ -134,9 +134,9 @@ def test_one_label_a_class(name: str) -> None:
 @pytest.mark.parametrize("fraction", [0.0, 1.0])
 def test_fractions_at_their_ends_push_all_rows_to_one_side(name: str, fraction: float) -> None:
     data = small(3)
-    training = run(data.rows, data.codes, name, positive_fraction=fraction, lambda_u=5.0)
+    training = run(data.rows, data.class_indices, name, positive_fraction=fraction, lambda_u=5.0)
     assert training.status is Status.CONVERGED
-    middle = run(data.rows, data.codes, name, positive_fraction=0.5, lambda_u=5.0)
+    middle = run(data.rows, data.class_indices, name, positive_fraction=0.5, lambda_u=5.0)
     share, middling = float((training.scores > 0).mean()), float((middle.scores > 0).mean())
     assert share > 0.9 if fraction else share < 0.1
     assert 0.2 < middling < 0.8
@@ -146,7 +146,7 @@ def test_fractions_at_their_ends_push_all_rows_to_one_side(name: str, fraction: 
 @pytest.mark.parametrize("ridge", [1e-12, 1e6])
 def test_extreme_regularisers(name: str, ridge: float) -> None:
     data = small(4, n=30, labeled=6)
-    training = run(data.rows, data.codes, name, **{"lambda": ridge})
+    training = run(data.rows, data.class_indices, name, **{"lambda": ridge})
     largest = np.abs(linear(training).coefficients).max()
     if ridge > 1:
         assert largest < 1e-5
@@ -180,14 +180,14 @@ def test_huge_feature_numbers_cost_what_occurs(name: str) -> None:
     data = small(5)
     last = np.uint32(2**31 - 1)
     rows = data.rows._replace(indices=last - 5 + data.rows.indices, n_features=2**31)
-    run(rows, data.codes, name)
+    run(rows, data.class_indices, name)
     tracemalloc.start()
-    training = run(rows, data.codes, name)
+    training = run(rows, data.class_indices, name)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2e6
     assert training.model.features.tolist() == list(range(2**31 - 6, 2**31))
-    same = run(data.rows, data.codes, name)
+    same = run(data.rows, data.class_indices, name)
     np.testing.assert_array_equal(training.scores, same.scores)
     assert training.model.nbytes < 1e4
 
@@ -195,16 +195,16 @@ def test_huge_feature_numbers_cost_what_occurs(name: str) -> None:
 @semi
 def test_a_tiny_weight_of_the_unlabeled_rows_is_the_supervised_model(name: str) -> None:
     data = small(6)
-    training = run(data.rows, data.codes, name, lambda_u=1e-12, tolerance=1e-12)
+    training = run(data.rows, data.class_indices, name, lambda_u=1e-12, tolerance=1e-12)
     assert training.status is Status.CONVERGED
-    np.testing.assert_allclose(training.model.scores(data.rows)[:, 0], supervised(data.rows, data.codes), atol=1e-4)
+    np.testing.assert_allclose(training.model.scores(data.rows)[:, 0], supervised(data.rows, data.class_indices), atol=1e-4)
 
 
 @semi
 def test_a_huge_weight_of_the_unlabeled_rows(name: str) -> None:
     data = small(7, gap=3.0)
     fraction = float((data.truth[8:] > 0).mean())
-    large, huge = (run(data.rows, data.codes, name, lambda_u=weight, positive_fraction=fraction) for weight in (10.0, 1e6))
+    large, huge = (run(data.rows, data.class_indices, name, lambda_u=weight, positive_fraction=fraction) for weight in (10.0, 1e6))
     np.testing.assert_array_equal(large.scores[:, 0] > 0, data.truth[8:] > 0)
     assert (huge.status is Status.CONVERGED) == (not huge.warnings)
 
@@ -220,16 +220,16 @@ def test_any_cooling_that_is_allowed(cooling: float) -> None:
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6])
 def test_values_far_from_one(name: str, scale: float) -> None:
     data = small(8, n=20, labeled=6)
-    run(data.rows._replace(values=(data.rows.values * np.float32(scale))), data.codes, name)
+    run(data.rows._replace(values=(data.rows.values * np.float32(scale))), data.class_indices, name)
 
 
 @every
 def test_inputs_are_only_read(name: str) -> None:
     data = small(9)
-    for array in (*data.rows[:3], codes := data.codes):
+    for array in (*data.rows[:3], class_indices := data.class_indices):
         array.flags.writeable = False
     options: dict[str, Any] = {"lambda": 1e-2}
-    train(data.rows, codes, ("a", "b"), name, options)
+    train(data.rows, class_indices, ("a", "b"), name, options)
     assert options == {"lambda": 1e-2}
 
 
@@ -237,16 +237,16 @@ def test_inputs_are_only_read(name: str) -> None:
 def test_rows_of_a_view_are_the_rows(name: str) -> None:
     data = small(10, n=60)
     view = data.rows.between(7, 50)
-    codes = np.where(np.arange(43) < 10, data.truth[7:50] > 0, -1).astype(np.int32)
+    class_indices = np.where(np.arange(43) < 10, data.truth[7:50] > 0, -1).astype(np.int32)
     copied = rows_of(data.X[7:50, :-1])
-    np.testing.assert_array_equal(run(view, codes, name).scores, run(copied, codes, name).scores)
+    np.testing.assert_array_equal(run(view, class_indices, name).scores, run(copied, class_indices, name).scores)
 
 
 @every
 def test_labeled_rows_may_be_anywhere(name: str) -> None:
     data = small(11)
     order = np.random.default_rng(0).permutation(40)
-    mixed = run(rows_of(data.X[order, :-1]), data.codes[order], name, **labeled(name))
-    plain = run(data.rows, data.codes, name, **labeled(name))
+    mixed = run(rows_of(data.X[order, :-1]), data.class_indices[order], name, **labeled(name))
+    plain = run(data.rows, data.class_indices, name, **labeled(name))
     np.testing.assert_allclose(mixed.model.scores(data.rows), plain.model.scores(data.rows), atol=2e-2)
     assert mixed.objective == pytest.approx(plain.objective, rel=1e-3)

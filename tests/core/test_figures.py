@@ -42,9 +42,9 @@ def sparse_rows(matrix: Any) -> SparseRows:
 
 def fit(X: Any, y: NDArray[np.int32], labeled: NDArray[np.int64], algorithm: str) -> Training:
     classes = np.unique(y).tolist()
-    codes = np.full(len(y), -1, np.int32)
-    codes[labeled] = np.searchsorted(classes, y[labeled])
-    return train(sparse_rows(X), codes, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5})
+    class_indices = np.full(len(y), -1, np.int32)
+    class_indices[labeled] = np.searchsorted(classes, y[labeled])
+    return train(sparse_rows(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5})
 
 
 def error(training: Training, scores: NDArray[np.float64], y: NDArray[np.int32]) -> float:

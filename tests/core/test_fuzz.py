@@ -76,7 +76,7 @@ WEIGHTS = ("lambda", "lambda_u", "temperature", "fixed_temperature", "C", "C_u",
 
 class Tiny(NamedTuple):
     dense: list[list[float]]
-    codes: list[int]
+    class_indices: list[int]
     algorithm: str
     options: dict[str, Any]
 
@@ -91,7 +91,7 @@ def tiny(draw: st.DrawFn) -> Tiny:
 
 def refusable(problem: Tiny) -> bool:
     """Whether there is a reason to refuse a problem."""
-    n_classes, extreme = len(set(problem.codes) - {-1}), [problem.options.get(name) for name in WEIGHTS]
+    n_classes, extreme = len(set(problem.class_indices) - {-1}), [problem.options.get(name) for name in WEIGHTS]
     return (
         n_classes < 2
         or (n_classes > 2 and "positive_fraction" in problem.options)
@@ -102,17 +102,17 @@ def refusable(problem: Tiny) -> bool:
 @settings(max_examples=150, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(tiny())
 def test_finite_results_or_a_named_error(problem: Tiny) -> None:
-    rows, codes = rows_of(np.array(problem.dense)), np.array(problem.codes, np.int32)
+    rows, class_indices = rows_of(np.array(problem.dense)), np.array(problem.class_indices, np.int32)
     classes = ["a", "b", "c"]
     if refusable(problem):
         with pytest.raises(HalfmoonError):
-            train(rows, codes, classes, problem.algorithm, problem.options)
+            train(rows, class_indices, classes, problem.algorithm, problem.options)
         return
-    training = train(rows, codes, classes, problem.algorithm, problem.options)
+    training = train(rows, class_indices, classes, problem.algorithm, problem.options)
     scores = training.model.scores(rows)
-    n_classes = len(set(problem.codes) - {-1})
-    assert scores.shape == (len(codes), 1 if n_classes == 2 else n_classes)
-    assert training.scores.shape == (int((codes < 0).sum()), scores.shape[1])
+    n_classes = len(set(problem.class_indices) - {-1})
+    assert scores.shape == (len(class_indices), 1 if n_classes == 2 else n_classes)
+    assert training.scores.shape == (int((class_indices < 0).sum()), scores.shape[1])
     assert np.isfinite(scores).all()
     assert np.isfinite(training.scores).all()
     assert np.isfinite(training.objective)

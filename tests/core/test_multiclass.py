@@ -23,21 +23,21 @@ K = 4
 
 
 def clusters(seed: int, gap: float = 1.5, n: int = 120) -> tuple[SparseRows, NDArray[np.int32], NDArray[np.int64]]:
-    """Rows, codes with 24 labeled, the true classes; the labeled rows are scattered."""
+    """Rows, class indices with 24 labeled, the true classes; the labeled rows are scattered."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(n) % K)
     dense = (rng.standard_normal((n, 6)) * 0.5 + gap * np.eye(K, 6)[truth]) * (rng.random((n, 6)) < 0.8)
-    codes = np.full(n, -1, np.int32)
+    class_indices = np.full(n, -1, np.int32)
     for k in range(K):
         some = np.flatnonzero(truth == k)[: 4 + k]
-        codes[some] = k
-    return rows_of(dense), codes, truth
+        class_indices[some] = k
+    return rows_of(dense), class_indices, truth
 
 
-def alone(rows: SparseRows, codes: NDArray[np.int32], k: int, name: str, options: Options) -> tuple[Array, float]:
+def alone(rows: SparseRows, class_indices: NDArray[np.int32], k: int, name: str, options: Options) -> tuple[Array, float]:
     """Coefficients and objective of one class against the rest, by one solver over the labeled rows first."""
-    order = np.concatenate([np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)])
-    problem = Problem.of(rows_of(dense_of(rows)[order]), np.where(codes[codes >= 0] == k, 1.0, -1.0))
+    order = np.concatenate([np.flatnonzero(class_indices >= 0), np.flatnonzero(class_indices < 0)])
+    problem = Problem.of(rows_of(dense_of(rows)[order]), np.where(class_indices[class_indices >= 0] == k, 1.0, -1.0))
     result = solve(name, problem, options)
     return weights_of(result), result.objective
 
@@ -46,13 +46,13 @@ def alone(rows: SparseRows, codes: NDArray[np.int32], k: int, name: str, options
 @pytest.mark.parametrize("threads", [1, 2])
 def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: str, threads: int) -> None:
     monkeypatch.setattr(passes, "_SERIAL", 0)
-    rows, codes, _ = clusters(0)
+    rows, class_indices, _ = clusters(0)
     given: dict[str, Any] = {"lambda": 1e-2, "tolerance": 1e-12, **labeled(name)}
-    training = train(rows, codes, ["a", "b", "c", "d"], name, given, threads=threads)
+    training = train(rows, class_indices, ["a", "b", "c", "d"], name, given, threads=threads)
     assert training.status is Status.CONVERGED
     total = 0.0
     for k in range(K):
-        w, objective = alone(rows, codes, k, name, ALGORITHMS[name].options.parse(given))
+        w, objective = alone(rows, class_indices, k, name, ALGORITHMS[name].options.parse(given))
         np.testing.assert_allclose(linear(training).coefficients[:, k], w[:-1], atol=1e-6)
         assert linear(training).intercepts[k] == pytest.approx(w[-1], abs=1e-6)
         total += objective
@@ -62,8 +62,8 @@ def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: st
 
 @every
 def test_two_classes_have_the_second_as_the_positive_one(name: str) -> None:
-    rows, codes, _ = clusters(1, gap=3.0)
-    two = np.where(codes >= 0, codes % 2, -1).astype(np.int32)
+    rows, class_indices, _ = clusters(1, gap=3.0)
+    two = np.where(class_indices >= 0, class_indices % 2, -1).astype(np.int32)
     training = train(rows, two, ["even", "odd"], name, {})
     assert training.scores.shape[1] == 1
     predicted = training.model.labels_of(training.model.scores(rows))
@@ -78,20 +78,20 @@ def test_two_classes_have_the_second_as_the_positive_one(name: str) -> None:
 @pytest.mark.parametrize("name", ["tsvm", "da"])
 def test_class_fractions_go_to_their_classes(name: str) -> None:
     """Given crosswise and with classes whose order as text is not their order as numbers."""
-    rows, codes, _ = clusters(2)
+    rows, class_indices, _ = clusters(2)
     fractions = {"2": 0.4, "10": 0.1, "30": 0.3, "7": 0.2}
     classes = [2, 7, 10, 30]
     given = {"lambda": 1e-2, "tolerance": 1e-12}
-    training = train(rows, codes, classes, name, {**given, "class_fractions": fractions})
+    training = train(rows, class_indices, classes, name, {**given, "class_fractions": fractions})
     for k, label in enumerate(classes):
         options = ALGORITHMS[name].options.parse({**given, "positive_fraction": fractions[str(label)]})
-        np.testing.assert_allclose(linear(training).coefficients[:, k], alone(rows, codes, k, name, options)[0][:-1], atol=1e-6)
+        np.testing.assert_allclose(linear(training).coefficients[:, k], alone(rows, class_indices, k, name, options)[0][:-1], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["tsvm", "da"])
 def test_class_fractions_of_two_classes_are_the_positive_fraction(name: str) -> None:
-    rows, codes, _ = clusters(3)
-    two = np.where(codes >= 0, codes % 2, -1).astype(np.int32)
+    rows, class_indices, _ = clusters(3)
+    two = np.where(class_indices >= 0, class_indices % 2, -1).astype(np.int32)
     one = train(rows, two, ["a", "b"], name, {"class_fractions": {"a": 0.3, "b": 0.7}})
     other = train(rows, two, ["a", "b"], name, {"positive_fraction": 0.7})
     third = train(rows, two, ["a", "b"], name, {"positive_fraction": 0.3})
@@ -102,8 +102,8 @@ def test_class_fractions_of_two_classes_are_the_positive_fraction(name: str) -> 
 @every
 @pytest.mark.parametrize("classes", [["d", "è", "x", "好"], [-3, 0, 5, 2**40]], ids=str)
 def test_labels_come_back_as_they_were_given(name: str, classes: list[Any]) -> None:
-    rows, codes, truth = clusters(4, gap=4.0)
-    training = train(rows, codes, classes, name, {})
+    rows, class_indices, truth = clusters(4, gap=4.0)
+    training = train(rows, class_indices, classes, name, {})
     assert list(training.model.classes) == classes
     predicted = [training.model.classes[k] for k in training.model.labels_of(training.model.scores(rows))]
     assert np.mean([label == classes[k] for label, k in zip(predicted, truth, strict=True)]) > 0.8
@@ -112,8 +112,8 @@ def test_labels_come_back_as_they_were_given(name: str, classes: list[Any]) -> N
 
 @every
 def test_classes_that_no_row_has_are_left_out(name: str) -> None:
-    rows, codes, _ = clusters(5)
-    sparse = np.where(codes >= 0, codes % 2 * 2, -1).astype(np.int32)
+    rows, class_indices, _ = clusters(5)
+    sparse = np.where(class_indices >= 0, class_indices % 2 * 2, -1).astype(np.int32)
     options: dict[str, Any] = {} if name == "svm" else {"class_fractions": {"a": 0.5, "c": 0.5}}
     training = train(rows, sparse, ["a", "b", "c"], name, options)
     same = train(rows, np.where(sparse == 2, 1, sparse).astype(np.int32), ["a", "c"], name, options)
@@ -126,9 +126,9 @@ def test_classes_that_no_row_has_are_left_out(name: str) -> None:
 def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name: str, n_classes: int) -> None:
     monkeypatch.setattr(passes, "_SERIAL", 0)
     monkeypatch.setattr(passes, "SLICE", 4096)
-    rows, codes, _ = clusters(6, n=400)
-    codes = np.where(codes >= 0, codes % n_classes, -1).astype(np.int32)
-    one, other = (train(rows, codes, list(range(n_classes)), name, labeled(name), threads=2, seed=seed) for seed in (0, 1))
+    rows, class_indices, _ = clusters(6, n=400)
+    class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
+    one, other = (train(rows, class_indices, list(range(n_classes)), name, labeled(name), threads=2, seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(linear(one).coefficients, linear(other).coefficients)
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.objective == other.objective
@@ -141,8 +141,8 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
 
 
 def test_passes_of_estimates_and_of_probabilities_are_counted() -> None:
-    rows, codes, _ = clusters(1)
+    rows, class_indices, _ = clusters(1)
     given: list[dict[str, Any]] = [{"class_fractions": "labeled"}, {"class_fractions": "labeled", "probabilities": True}, {}]
-    plain, calibrated, estimated = (train(rows, codes, ["a", "b", "c", "d"], "tsvm", options).passes for options in given)
+    plain, calibrated, estimated = (train(rows, class_indices, ["a", "b", "c", "d"], "tsvm", options).passes for options in given)
     assert calibrated > 2 * plain, "three more models, of two thirds of the labels each"
     assert estimated > 5 * plain, "along a grid of fractions, and without each fold"

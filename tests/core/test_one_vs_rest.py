@@ -11,7 +11,7 @@ def test_two_classes_make_one_problem_and_more_make_one_each(n_classes: int, pos
     assert positives_of(n_classes) == positives
     assert n_problems(n_classes) == len(positives)
     assert n_classes_of(len(positives)) == n_classes
-    assert [positives[column_of(code, len(positives))] for code in range(n_classes)] == (positives if n_classes > 2 else [1, 1])
+    assert [positives[column_of(class_index, len(positives))] for class_index in range(n_classes)] == (positives if n_classes > 2 else [1, 1])
 
 
 def test_phases_are_told_apart_where_there_are_several() -> None:

@@ -148,10 +148,10 @@ def wide() -> tuple[SparseRows, Any]:
 @pytest.mark.parametrize("name", OFFERED)
 def test_little_is_done_between_two_questions_and_after_a_stop(meter: Meter, name: str) -> None:
     """Fails when a pass over the data, a block of kernel rows or a run of steps is made without asking in between."""
-    rows, codes = wide()
+    rows, class_indices = wide()
     options = labeled(name) if name in ALGORITHMS else {}
     listener = Listener(meter)
-    whole = train(rows, codes, ["a", "b"], name, options, threads=1, observer=listener)
+    whole = train(rows, class_indices, ["a", "b"], name, options, threads=1, observer=listener)
     assert whole.status is not Status.CANCELLED
     assert listener.total > 15 * rows.n_nonzeros, "there was enough to be silent for"
     *before, last, after = listener.done
@@ -161,7 +161,7 @@ def test_little_is_done_between_two_questions_and_after_a_stop(meter: Meter, nam
     assert after == 0
     for stop_at in (1, len(before) // 50, len(before) // 4):
         stopping = Listener(meter, max(1, stop_at))
-        training = train(rows, codes, ["a", "b"], name, options, threads=1, observer=stopping)
+        training = train(rows, class_indices, ["a", "b"], name, options, threads=1, observer=stopping)
         assert training.status is Status.CANCELLED
         *before, last = stopping.done
         assert len(before) == max(1, stop_at), "it is not asked again"

@@ -27,9 +27,9 @@ for n_features in (3, 40):  # dense rows, then sparse ones
         rows = SparseRows(np.arange(0, 121, 6), indices, generator.random(120, np.float32), n_features)
         for array in rows[:3]:
             array.flags.writeable = not stored
-        codes = np.where(np.arange(20) < 9, np.arange(20) % n_classes, -1).astype(np.int32)
+        class_indices = np.where(np.arange(20) < 9, np.arange(20) % n_classes, -1).astype(np.int32)
         for name in OFFERED:
-            train(rows, codes, range(n_classes), name, {}, threads=2)
+            train(rows, class_indices, range(n_classes), name, {}, threads=2)
 print(len(before), sorted(compiled() - before))
 """
 

@@ -289,7 +289,7 @@ def _torn(evidence: Evidence, dataset: Dataset) -> Iterator[str]:
         return
     documents = Datasets(evidence.store).open(dataset.id)
     rows = sparse(documents.rows)
-    if (rows.n_rows, rows.n_nonzeros, len(documents.codes)) != (
+    if (rows.n_rows, rows.n_nonzeros, len(documents.class_indices)) != (
         dataset.n_documents,
         dataset.n_nonzeros,
         dataset.n_documents,

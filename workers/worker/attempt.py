@@ -180,10 +180,10 @@ class Attempts:
         # imported late: Numba takes a second to load, and only who trains needs it
         from core.train import train
 
-        parts, codes, began = self._parts, documents.codes, time.monotonic()
+        parts, class_indices, began = self._parts, documents.class_indices, time.monotonic()
         with ExitStack() as stack:
             begun = partial(reading, parts.store, documents.rows, request.text, Watch(heart.observe, began=began), parts.max_job_bytes)
-            check = partial(self._check_memory, request, int(np.count_nonzero(codes >= 0)), len(documents.classes))
+            check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
             check(size_of(documents.rows, request.text))
             read = self._patience.insist(lambda: stack.enter_context(begun()), lambda: heart.reason is not None)
             check(size_of(read.rows, None))
@@ -193,7 +193,7 @@ class Attempts:
                 start = read.renumbered(models.load(models.version(request.start.name, request.start.version)))
             training = train(
                 read.rows,
-                codes,
+                class_indices,
                 documents.classes,
                 request.algorithm,
                 request.options,

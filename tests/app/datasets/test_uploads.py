@@ -54,7 +54,7 @@ def test_the_stored_numbers_are_those_that_were_sent(gateway: Gateway) -> None:
     assert documents.rows.indptr.tolist() == [0, 3, 3, 5, 6]
     assert sparse(documents.rows).indices.tolist() == [0, 3, 7, 1, 7, 4]
     assert sparse(documents.rows).values.tolist() == pytest.approx([0.5, 1.25, -2.0, 1e-3, 3.0, 1.0])
-    assert documents.codes.tolist() == [1, -1, 0, 1]
+    assert documents.class_indices.tolist() == [1, -1, 0, 1]
 
 
 def test_every_cut_of_the_stream_gives_the_same_documents(gateway: Gateway) -> None:

@@ -34,8 +34,8 @@ def drawn(classes: list[Any], n: int = 300, seed: int = 0) -> Documents:
     values = rng.normal(size=(n, len(classes))).round(3) + 1.2 * np.eye(len(classes))[truth]
     columns = list(range(len(classes)))
     return [
-        {"indices": columns, "values": row.tolist(), "label": None if place % 10 == 9 else classes[code]}
-        for place, (code, row) in enumerate(zip(truth, values, strict=True))
+        {"indices": columns, "values": row.tolist(), "label": None if place % 10 == 9 else classes[class_index]}
+        for place, (class_index, row) in enumerate(zip(truth, values, strict=True))
     ]
 
 
@@ -65,11 +65,11 @@ def check(found: dict[str, Any], gateway: Gateway, documents: Documents, labels:
     assert found["macro_f1"] == pytest.approx(metrics.f1_score(truth, answer, average="macro"))
     scores = np.array(predicted["scores"])[kept]
     scores = np.column_stack([-scores, scores]) if scores.shape[1] == 1 else scores
-    for code, each in enumerate(found["classes"]):
-        positive = np.array(truth) == code
-        if code < scores.shape[1] and positive.any():
-            assert each["average_precision"] == pytest.approx(metrics.average_precision_score(positive, scores[:, code]))
-            best = np.argsort(-scores[:, code])[: positive.sum()]
+    for class_index, each in enumerate(found["classes"]):
+        positive = np.array(truth) == class_index
+        if class_index < scores.shape[1] and positive.any():
+            assert each["average_precision"] == pytest.approx(metrics.average_precision_score(positive, scores[:, class_index]))
+            best = np.argsort(-scores[:, class_index])[: positive.sum()]
             assert each["break_even"] == pytest.approx(positive[best].mean())
             assert each["curve"][-1][0] == 1
         else:
@@ -275,9 +275,9 @@ def test_scores_beyond_the_limit_are_not_ranked(start: Start) -> None:
 
 
 def test_curves_of_the_most_frequent_labels_alone(gateway: Gateway) -> None:
-    classes = [f"c{code:02}" for code in range(25)]
+    classes = [f"c{class_index:02}" for class_index in range(25)]
     publish(gateway.store, classes=classes)
-    documents = [{"indices": [code], "label": classes[code]} for code in range(25) for _ in range(code + 1)]
+    documents = [{"indices": [class_index], "label": classes[class_index]} for class_index in range(25) for _ in range(class_index + 1)]
     found = evaluate(gateway, {"documents": documents})
     assert [each["curve"] is None for each in found["classes"]] == [True] * 5 + [False] * 20
     assert found["macro_break_even"] == 1

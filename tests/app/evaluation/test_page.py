@@ -110,9 +110,9 @@ def test_labels_are_text(gateway: Gateway) -> None:
 
 
 def test_many_labels_make_a_list_of_what_is_confused(gateway: Gateway) -> None:
-    classes = [f"c{code:02}" for code in range(40)]
+    classes = [f"c{class_index:02}" for class_index in range(40)]
     publish(gateway.store, classes=classes)
-    documents = [{"indices": [code], "label": classes[code]} for code in range(40)]
+    documents = [{"indices": [class_index], "label": classes[class_index]} for class_index in range(40)]
     documents += [{"indices": [5], "label": "c07"}] * 3 + [{"indices": [6], "label": "strange"}]
     reader = Reader(page_of(gateway, documents).text)
     assert not [value for name, value in reader.attributes if name == "class" and (value or "").startswith("heat")]

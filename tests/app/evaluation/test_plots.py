@@ -65,9 +65,9 @@ def test_a_label_of_any_characters_leaves_the_file_well_formed(gateway: Gateway)
 
 
 def test_of_many_labels_the_most_frequent_are_drawn(gateway: Gateway) -> None:
-    classes = [f"c{code:02}" for code in range(40)]
+    classes = [f"c{class_index:02}" for class_index in range(40)]
     publish(gateway.store, classes=classes)
-    documents = [{"indices": [code], "label": classes[code]} for code in range(40) for _ in range(1 + (code >= 10))]
+    documents = [{"indices": [class_index], "label": classes[class_index]} for class_index in range(40) for _ in range(1 + (class_index >= 10))]
     drawing = drawing_of(asked(gateway, documents, "confusion"))
     named = {text for text in texts(drawing) if text in classes}
     assert named == set(classes[10:])

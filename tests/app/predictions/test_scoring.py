@@ -35,7 +35,11 @@ def model_of(n_classes: int) -> LinearModel:
     features = np.arange(0, N_FEATURES, 2, dtype=np.uint32)
     n_columns = 1 if n_classes == 2 else n_classes
     return LinearModel(
-        [chr(97 + code) for code in range(n_classes)], N_FEATURES, features, rng.normal(size=(len(features), n_columns)), np.zeros(n_columns)
+        [chr(97 + class_index) for class_index in range(n_classes)],
+        N_FEATURES,
+        features,
+        rng.normal(size=(len(features), n_columns)),
+        np.zeros(n_columns),
     )
 
 

@@ -183,7 +183,7 @@ def test_the_model_gives_the_scores_less_the_regularisation(options: dict[str, A
     """z = f + r a: what the ridge on the diagonal adds to a row's own score."""
     data = small(1, n=50, labeled=8)
     result = solved(data.problem, **options)
-    training = train(data.rows, data.codes, ["a", "b"], "ctsvm", {"positive_fraction": "labeled", **options})
+    training = train(data.rows, data.class_indices, ["a", "b"], "ctsvm", {"positive_fraction": "labeled", **options})
     np.testing.assert_allclose(training.scores[:, 0], result.unlabeled_scores)
     assert isinstance(result.decision, Expansion)
     weights = np.zeros(50)
@@ -198,19 +198,19 @@ def test_new_documents_fall_on_the_side_of_their_cluster() -> None:
     truth = np.where(rng.random(160) < 0.5, 1.0, -1.0)
     truth[:2] = [1.0, -1.0]
     dense = normal(rng, 320).reshape(160, 2) * 0.5 + 2.0 * truth[:, None]
-    codes = np.full(80, -1, np.int32)
-    codes[:2] = [1, 0]
-    training = train(rows_of(dense[:80]), codes, ["no", "yes"], "ctsvm", {"kernel": "rbf", "gamma": 0.5})
+    class_indices = np.full(80, -1, np.int32)
+    class_indices[:2] = [1, 0]
+    training = train(rows_of(dense[:80]), class_indices, ["no", "yes"], "ctsvm", {"kernel": "rbf", "gamma": 0.5})
     assert ((training.model.scores(rows_of(dense[80:]))[:, 0] > 0) == (truth[80:] > 0)).all()
 
 
 def test_three_classes() -> None:
     rng = np.random.default_rng(1)
-    codes = np.arange(60, dtype=np.int32) % 3
-    dense = normal(rng, 120).reshape(60, 2) * 0.3 + np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 3.0]])[codes]
-    known = np.where(np.arange(60) < 6, codes, -1).astype(np.int32)
+    class_indices = np.arange(60, dtype=np.int32) % 3
+    dense = normal(rng, 120).reshape(60, 2) * 0.3 + np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 3.0]])[class_indices]
+    known = np.where(np.arange(60) < 6, class_indices, -1).astype(np.int32)
     training = train(rows_of(dense), known, ["a", "b", "c"], "ctsvm", {"gamma": 1.0})
-    assert (training.model.labels_of(training.scores) == codes[6:]).all()
+    assert (training.model.labels_of(training.scores) == class_indices[6:]).all()
     assert {point.phase.split("/")[0] for point in training.trace} == {"class=a", "class=b", "class=c"}
 
 
@@ -259,30 +259,30 @@ def test_too_many_documents_are_refused_at_once() -> None:
     assert caught.value.field == "max_documents"
     assert check_options("ctsvm", {"max_documents": 5000}, ["a", "b"], 5000)
     with pytest.raises(InvalidOption):
-        train(small(0).rows, small(0).codes, ["a", "b"], "ctsvm", {"max_documents": 39})
+        train(small(0).rows, small(0).class_indices, ["a", "b"], "ctsvm", {"max_documents": 39})
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0])
 def test_a_bias_that_leaves_nothing_of_the_kernel_is_refused_by_name(C: float) -> None:
     dense = np.array([[0.0, 1e-3, 1e-3]] * 3)
     options = {"kernel": "linear", "regularisation": 1e-6, "C": C, "positive_fraction": 0.5}
-    codes = np.array([-1, 0, 1], np.int32)
+    class_indices = np.array([-1, 0, 1], np.int32)
     with pytest.raises(InvalidOption, match=r"1000 is too large beside kernel values of 2e-06 and a regularisation of 1e-06") as caught:
-        train(rows_of(dense), codes, ["a", "b"], "ctsvm", options | {"bias": 1e3})
+        train(rows_of(dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1e3})
     assert caught.value.field == "bias"
-    assert train(rows_of(dense), codes, ["a", "b"], "ctsvm", options | {"bias": 1.0}).status is Status.CONVERGED
-    assert train(rows_of(1e3 * dense), codes, ["a", "b"], "ctsvm", options | {"bias": 1e3}).status is Status.CONVERGED
+    assert train(rows_of(dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1.0}).status is Status.CONVERGED
+    assert train(rows_of(1e3 * dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1e3}).status is Status.CONVERGED
 
 
 def test_a_regularisation_within_the_rounding_of_the_kernel_is_refused_by_name() -> None:
     """Kernel values are kept in single precision: that of many like documents has negative eigenvalues beyond -1e-6."""
     rows = rows_of(normal(np.random.default_rng(0), 600).reshape(300, 2))
-    codes = np.array([0, 1] * 5 + [-1] * 290, np.int32)
+    class_indices = np.array([0, 1] * 5 + [-1] * 290, np.int32)
     options = {"kernel": "rbf", "gamma": 0.1, "positive_fraction": 0.5, "max_iterations": 1}
     with pytest.raises(InvalidOption, match=r"1e-06 is too small.*no inverse.*raise it") as caught:
-        train(rows, codes, ["a", "b"], "ctsvm", options | {"regularisation": 1e-6})
+        train(rows, class_indices, ["a", "b"], "ctsvm", options | {"regularisation": 1e-6})
     assert caught.value.field == "regularisation"
-    assert train(rows, codes, ["a", "b"], "ctsvm", options | {"regularisation": 1e-5}).status is Status.ITERATION_LIMIT
+    assert train(rows, class_indices, ["a", "b"], "ctsvm", options | {"regularisation": 1e-5}).status is Status.ITERATION_LIMIT
 
 
 WEIGHT = st.sampled_from([1e-12, 1e-3, 1.0, 1e3, 1e9])
@@ -306,9 +306,9 @@ WEIGHT = st.sampled_from([1e-12, 1e-3, 1.0, 1e3, 1e9])
     ),
 )
 def test_random_tiny_problems_end_finite_and_told(dense: list[list[float]], options: dict[str, Any]) -> None:
-    codes = np.array([0, 1, *[-1] * (len(dense) - 2)], np.int32)
+    class_indices = np.array([0, 1, *[-1] * (len(dense) - 2)], np.int32)
     try:
-        training = train(rows_of(np.array(dense)), codes, ["a", "b"], "ctsvm", options)
+        training = train(rows_of(np.array(dense)), class_indices, ["a", "b"], "ctsvm", options)
     except InvalidOption:
         assert options["bias"] == 1e3
         assert np.abs(dense).max() < 1, "only beside such kernel values is it too large"

@@ -33,7 +33,7 @@ K = 4
 
 
 def clusters(seed: int, n: int = 120, density: float = 0.8, width: int = 6) -> tuple[SparseRows, NDArray[np.int32]]:
-    """Rows of four classes and codes of which some are -1; one row is empty."""
+    """Rows of four classes and class indices of which some are -1; one row is empty."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(n) % K)
     dense = (rng.standard_normal((n, width)) * 0.5 + 1.2 * np.eye(K, width)[truth]) * (rng.random((n, width)) < density)
@@ -60,8 +60,8 @@ def dense_scores(training: Training, rows: SparseRows) -> Array:
 @kernels
 @pytest.mark.parametrize(("density", "width"), [(0.9, 6), (0.02, 200)], ids=["dense", "sparse"])
 def test_a_model_predicts_like_it_was_trained(algorithm: str, kernel: dict[str, Any], density: float, width: int) -> None:
-    rows, codes = clusters(0, density=density, width=width)
-    training = train(rows, codes, list("abcd"), algorithm, {"C": 2.0, **kernel})
+    rows, class_indices = clusters(0, density=density, width=width)
+    training = train(rows, class_indices, list("abcd"), algorithm, {"C": 2.0, **kernel})
     arrays, meta = training.model.to_arrays()
     again = read_model({name: array.copy() for name, array in arrays.items()}, dict(meta))
     scores = again.scores(rows)
@@ -78,8 +78,8 @@ def test_a_model_predicts_like_it_was_trained(algorithm: str, kernel: dict[str, 
 
 @pytest.mark.parametrize("width", [6, 200], ids=["dense", "sparse"])
 def test_features_that_training_never_saw_count_as_zero(width: int) -> None:
-    rows, codes = clusters(1, density=0.9 if width == 6 else 0.02, width=width)
-    training = train(rows, codes, list("abcd"), "kernel_svm", {"gamma": 0.3})
+    rows, class_indices = clusters(1, density=0.9 if width == 6 else 0.02, width=width)
+    training = train(rows, class_indices, list("abcd"), "kernel_svm", {"gamma": 0.3})
     dense = dense_of(rows)
     unseen = ~np.any(dense != 0, axis=0)
     wider = np.hstack([dense, np.ones((len(dense), 2))])
@@ -91,14 +91,14 @@ def test_features_that_training_never_saw_count_as_zero(width: int) -> None:
 
 @every
 def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
-    rows, codes = clusters(2)
+    rows, class_indices = clusters(2)
     given_options = {"C": 2.0, "gamma": 0.3, "tolerance": 1e-6, **labeled(algorithm)}
-    training = train(rows, codes, list("abcd"), algorithm, given_options)
-    order = np.concatenate([np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)])
+    training = train(rows, class_indices, list("abcd"), algorithm, given_options)
+    order = np.concatenate([np.flatnonzero(class_indices >= 0), np.flatnonzero(class_indices < 0)])
     ordered = rows_of(dense_of(rows)[order])
     total = 0.0
     for k in range(K):
-        problem = Problem.of(ordered, np.where(codes[codes >= 0] == k, 1.0, -1.0))
+        problem = Problem.of(ordered, np.where(class_indices[class_indices >= 0] == k, 1.0, -1.0))
         result = solve(algorithm, problem, OPTIONS[algorithm].parse(given_options))
         np.testing.assert_allclose(training.scores[:, k], result.unlabeled_scores, atol=1e-4)
         total += result.objective
@@ -107,16 +107,16 @@ def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
 
 @every
 def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) -> None:
-    rows, codes = clusters(3)
-    ample, tiny = (train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, "tolerance": 1e-6, "cache_bytes": size}) for size in (2**30, 0))
+    rows, class_indices = clusters(3)
+    ample, tiny = (train(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, "tolerance": 1e-6, "cache_bytes": size}) for size in (2**30, 0))
     np.testing.assert_allclose(tiny.scores, ample.scores, atol=1e-3)
     assert tiny.objective == pytest.approx(ample.objective, rel=1e-5)
 
 
 @every
 def test_two_runs_are_the_same_bit_for_bit(algorithm: str) -> None:
-    rows, codes = clusters(4, n=400)
-    one, other = (train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, threads=2, seed=seed) for seed in (0, 1))
+    rows, class_indices = clusters(4, n=400)
+    one, other = (train(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, threads=2, seed=seed) for seed in (0, 1))
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_array_equal(one.model.scores(rows), other.model.scores(rows))
     assert one.objective == other.objective
@@ -138,16 +138,16 @@ class StopAt:
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, algorithm: str, n_classes: int) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
-    rows, codes = clusters(5, n=200)
-    codes = np.where(codes >= 0, codes % n_classes, -1).astype(np.int32)
+    rows, class_indices = clusters(5, n=200)
+    class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
     options = {"gamma": 0.3, "C": 5.0}
     whole = StopAt(-1)
-    finished = train(rows, codes, list("abcd"[:n_classes]), algorithm, options, observer=whole)
+    finished = train(rows, class_indices, list("abcd"[:n_classes]), algorithm, options, observer=whole)
     assert finished.status is Status.CONVERGED
     assert whole.calls > 3
     for call in sorted({1, 2, whole.calls - 1, *range(3, whole.calls, max(1, whole.calls // 12))}):
         watcher = StopAt(call)
-        training = train(rows, codes, list("abcd"[:n_classes]), algorithm, options, observer=watcher)
+        training = train(rows, class_indices, list("abcd"[:n_classes]), algorithm, options, observer=watcher)
         if training.status is Status.CONVERGED:  # the answer came when nothing was left to be done
             assert call >= whole.calls - 2
             np.testing.assert_array_equal(training.scores, finished.scores)
@@ -158,23 +158,23 @@ def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, 
         known = np.isfinite(training.scores)
         assert np.isfinite(scores).all()
         np.testing.assert_allclose(scores[known], training.scores[known], rtol=1e-4, atol=1e-4, err_msg=f"stopped at call {call}")
-    np.testing.assert_array_equal(train(rows, codes, list("abcd"[:n_classes]), algorithm, options).scores, finished.scores)
+    np.testing.assert_array_equal(train(rows, class_indices, list("abcd"[:n_classes]), algorithm, options).scores, finished.scores)
 
 
 @pytest.mark.parametrize("options", [{"max_iterations": 1}, {}], ids=["one-round", "to-the-end"])
 @every
 def test_no_way_out_of_training_passes_the_bound_on_models(algorithm: str, options: dict[str, Any]) -> None:
-    rows, codes = clusters(5)
+    rows, class_indices = clusters(5)
     own = {} if algorithm == "kernel_svm" else options
     with pytest.raises(ModelTooLarge):
-        train(rows, codes, list("abcd"), algorithm, {"gamma": 0.3, **own}, max_model_bytes=100)
+        train(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **own}, max_model_bytes=100)
 
 
 @pytest.mark.parametrize("gamma", ["scale", "median"])
 @every
 def test_a_kernel_beyond_float32_is_no_success(algorithm: str, gamma: str) -> None:
-    rows, codes = clusters(5)
-    training = train(rows._replace(values=rows.values * np.float32(1e-20)), codes, list("abcd"), algorithm, {"gamma": gamma})
+    rows, class_indices = clusters(5)
+    training = train(rows._replace(values=rows.values * np.float32(1e-20)), class_indices, list("abcd"), algorithm, {"gamma": gamma})
     assert training.status is Status.NUMERICAL_ERROR
 
 
@@ -183,9 +183,9 @@ def test_a_kernel_beyond_float32_is_no_success(algorithm: str, gamma: str) -> No
 def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density: float, size: float) -> None:
     """Beside small ones, which score as they do alone; a polynomial of degree 3 of the largest value there is takes 10 to the 116."""
     width = 6 if density > 0.5 else 200
-    rows, codes = clusters(1, density=density, width=width)
+    rows, class_indices = clusters(1, density=density, width=width)
     training = train(
-        rows, codes, list("abcd"), "kernel_svm", {"kernel": kernel, "gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"kernel": kernel}
+        rows, class_indices, list("abcd"), "kernel_svm", {"kernel": kernel, "gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"kernel": kernel}
     )
     dense = dense_of(rows)[:9].astype(np.float64)
     dense[4] *= size / np.abs(dense[4]).max()
@@ -199,8 +199,8 @@ def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density
 
 
 def test_a_document_whose_score_no_number_holds_is_named() -> None:
-    rows, codes = clusters(1)
-    training = train(rows, codes, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3})
+    rows, class_indices = clusters(1)
+    training = train(rows, class_indices, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3})
     dense = np.full((3, 6), 1.0, np.float32)
     dense[1] = 3e38
     with pytest.raises(InvalidDocuments) as caught:
@@ -211,10 +211,10 @@ def test_a_document_whose_score_no_number_holds_is_named() -> None:
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm"])
 def test_unlabeled_documents_beyond_float32_are_no_success(algorithm: str) -> None:
     """These two learn from the labeled ones alone, and only score the others."""
-    rows, codes = clusters(1)
+    rows, class_indices = clusters(1)
     dense = dense_of(rows).astype(np.float32)
-    dense[np.flatnonzero(codes < 0)[0]] = 1e30
-    training = train(rows_of(dense), codes, list("abcd"), algorithm, {"kernel": "poly", "gamma": 0.3})
+    dense[np.flatnonzero(class_indices < 0)[0]] = 1e30
+    training = train(rows_of(dense), class_indices, list("abcd"), algorithm, {"kernel": "poly", "gamma": 0.3})
     assert training.status is Status.NUMERICAL_ERROR
 
 
@@ -233,13 +233,13 @@ def test_gamma_by_the_median_is_that_of_all_pairs() -> None:
     data = small(3, n=60, labeled=20)
     X = data.X[:, :-1]
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))[np.triu_indices(60, 1)]
-    training = train(data.rows, data.codes, ["a", "b"], "cccp_tsvm", {"gamma": "median"})
+    training = train(data.rows, data.class_indices, ["a", "b"], "cccp_tsvm", {"gamma": "median"})
     assert training.model.to_arrays()[1]["kernel"]["gamma"] == pytest.approx(1 / (2 * np.median(distances) ** 2), rel=0.1)
 
 
 class Tiny(NamedTuple):
     dense: list[list[float]]
-    codes: list[int]
+    class_indices: list[int]
     algorithm: str
     options: dict[str, Any]
 
@@ -274,11 +274,11 @@ def tiny(draw: st.DrawFn) -> Tiny:
 @settings(max_examples=200, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(tiny())
 def test_finite_results_or_a_named_error(problem: Tiny) -> None:
-    rows, codes = rows_of(np.array(problem.dense)), np.array(problem.codes, np.int32)
+    rows, class_indices = rows_of(np.array(problem.dense)), np.array(problem.class_indices, np.int32)
     try:
-        training = train(rows, codes, ["a", "b", "c"], problem.algorithm, problem.options)
+        training = train(rows, class_indices, ["a", "b", "c"], problem.algorithm, problem.options)
     except HalfmoonError:
-        n_classes = len(set(problem.codes) - {-1})
+        n_classes = len(set(problem.class_indices) - {-1})
         extreme = [problem.options.get(name) for name in ("C", "gamma")]
         assert n_classes < 2 or "positive_fraction" in problem.options or any(isinstance(value, float) and value < 1e-12 for value in extreme)
         return

@@ -11,12 +11,12 @@ from sklearn import metrics
 
 from core.evaluation import Confusion
 
-Codes = NDArray[np.integer[Any]]
+ClassIndices = NDArray[np.integer[Any]]
 N_CLASSES = 4
 
 
 @st.composite
-def labels(draw: st.DrawFn) -> tuple[Codes, Codes]:
+def labels(draw: st.DrawFn) -> tuple[ClassIndices, ClassIndices]:
     """Labels that documents have, some of them beyond the classes, and labels that they were given."""
     n = draw(st.integers(1, 40))
     truth = draw(st.lists(st.integers(0, N_CLASSES + 1), min_size=n, max_size=n))
@@ -24,7 +24,7 @@ def labels(draw: st.DrawFn) -> tuple[Codes, Codes]:
     return np.array(truth), np.array(answer)
 
 
-def counted(truth: Codes, answer: Codes, cut: int = 0) -> Confusion:
+def counted(truth: ClassIndices, answer: ClassIndices, cut: int = 0) -> Confusion:
     confusion = Confusion(N_CLASSES)
     confusion.add(truth[:cut], answer[:cut])
     confusion.add(truth[cut:], answer[cut:])
@@ -33,7 +33,7 @@ def counted(truth: Codes, answer: Codes, cut: int = 0) -> Confusion:
 
 @given(labels(), st.integers(0, 40))
 @settings(max_examples=60, deadline=None)
-def test_as_scikit_learn_has_it(pair: tuple[Codes, Codes], cut: int) -> None:
+def test_as_scikit_learn_has_it(pair: tuple[ClassIndices, ClassIndices], cut: int) -> None:
     truth, answer = pair
     confusion = counted(truth, answer, cut)
     n_labels = max(N_CLASSES, truth.max() + 1)

@@ -17,7 +17,7 @@ N_FEATURES, K = 30, 3
 
 
 def documents(density: float = 0.4) -> tuple[SparseRows, NDArray[np.int32]]:
-    """Rows of three classes, some empty, and codes of which some are -1."""
+    """Rows of three classes, some empty, and class indices of which some are -1."""
     rng = np.random.default_rng(0)
     rows = random_rows(rng, 60, N_FEATURES, density)
     truth = np.argmax(dense_of(rows)[:, :K] + 0.1 * rng.standard_normal((60, K)), axis=1)
@@ -26,8 +26,8 @@ def documents(density: float = 0.4) -> tuple[SparseRows, NDArray[np.int32]]:
 
 @pytest.fixture(params=["svm", "kernel_svm"])
 def model(request: pytest.FixtureRequest) -> Model:
-    rows, codes = documents()
-    return train(rows, codes, list("abc"), request.param, {}).model
+    rows, class_indices = documents()
+    return train(rows, class_indices, list("abc"), request.param, {}).model
 
 
 def strangers() -> SparseRows:
@@ -54,8 +54,8 @@ def test_terms_and_rest_add_up_to_the_score(model: Model, n: int) -> None:
 
 
 def test_terms_of_a_linear_model_are_its_coefficients_on_the_documents_values() -> None:
-    rows, codes = documents()
-    model = train(rows, codes, list("abc"), "svm", {}).model
+    rows, class_indices = documents()
+    model = train(rows, class_indices, list("abc"), "svm", {}).model
     assert isinstance(model, LinearModel)
     asked = strangers()
     dense = dense_of(asked)[:, : rows.n_features]
@@ -71,8 +71,8 @@ def test_terms_of_a_linear_model_are_its_coefficients_on_the_documents_values() 
 
 
 def test_terms_of_a_kernel_model_are_its_rows_the_nearest_first() -> None:
-    rows, codes = documents()
-    model = train(rows, codes, list("abc"), "kernel_svm", {"gamma": 0.05}).model
+    rows, class_indices = documents()
+    model = train(rows, class_indices, list("abc"), "kernel_svm", {"gamma": 0.05}).model
     assert isinstance(model, KernelModel)
     assert model.positions is not None
     asked, kept = strangers(), dense_of(rows)[model.positions]
@@ -90,8 +90,8 @@ def test_terms_of_a_kernel_model_are_its_rows_the_nearest_first() -> None:
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
 def test_a_kernel_model_knows_where_its_rows_come_from(algorithm: str) -> None:
     """Labeled and unlabeled documents are mixed, so that positions are not those of training's own copy; and they survive storing."""
-    rows, codes = documents()
-    model = train(rows, codes, list("abc"), algorithm, {}).model
+    rows, class_indices = documents()
+    model = train(rows, class_indices, list("abc"), algorithm, {}).model
     arrays, meta = model.to_arrays()
     again = read_model(arrays, meta)
     assert isinstance(again, KernelModel)
@@ -101,12 +101,12 @@ def test_a_kernel_model_knows_where_its_rows_come_from(algorithm: str) -> None:
     kept[:, again.features] = dense_of(again.support)
     np.testing.assert_array_equal(kept, dense_of(rows)[again.positions])
     if algorithm == "kernel_svm":
-        assert np.all(codes[again.positions] >= 0)
+        assert np.all(class_indices[again.positions] >= 0)
 
 
 def test_models_from_before_positions_were_kept_are_read() -> None:
-    rows, codes = documents()
-    arrays, meta = train(rows, codes, list("abc"), "kernel_svm", {}).model.to_arrays()
+    rows, class_indices = documents()
+    arrays, meta = train(rows, class_indices, list("abc"), "kernel_svm", {}).model.to_arrays()
     del arrays["positions"]
     again = read_model(arrays, meta)
     assert isinstance(again, KernelModel)

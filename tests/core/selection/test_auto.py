@@ -18,7 +18,7 @@ from tests.core.problems import rows_of
 
 class Pool(NamedTuple):
     rows: SparseRows
-    codes: NDArray[np.int32]
+    class_indices: NDArray[np.int32]
     truth: NDArray[np.int64]
 
 
@@ -27,14 +27,16 @@ def pool(seed: int, fractions: list[float], per_class: int = 6, gap: float = 2.2
     rng = np.random.default_rng(seed)
     truth = rng.choice(len(fractions), n, p=fractions)
     centres = gap * np.eye(len(fractions), d)
-    codes = np.full(n, -1, np.int32)
-    for code in range(len(fractions)):
-        codes[np.flatnonzero(truth == code)[:per_class]] = code
-    return Pool(rows_of(rng.standard_normal((n, d)) + centres[truth]), codes, truth)
+    class_indices = np.full(n, -1, np.int32)
+    for class_index in range(len(fractions)):
+        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
+    return Pool(rows_of(rng.standard_normal((n, d)) + centres[truth]), class_indices, truth)
 
 
 def fit(data: Pool, algorithm: str = "auto", options: dict[str, Any] | None = None, **more: Any) -> Training:
-    return train(data.rows, data.codes, [f"c{k}" for k in range(int(data.codes.max()) + 1)], algorithm, options or {}, threads=1, **more)
+    return train(
+        data.rows, data.class_indices, [f"c{k}" for k in range(int(data.class_indices.max()) + 1)], algorithm, options or {}, threads=1, **more
+    )
 
 
 def error(training: Training, data: Pool) -> float:
@@ -60,11 +62,11 @@ def hard_ones(seed: int) -> Pool:
     """Labels as a model would ask for them: the documents between the classes, of which there are as many of either, though one class is rare."""
     data = pool(seed, [0.88, 0.12], gap=3.0, n=600)
     between = np.abs((data.truth == 1) * 2.0 - 1 + np.random.default_rng(seed).normal(0, 0.3, 600))
-    codes = data.codes.copy()
-    for code, count in ((0, 20), (1, 30)):
-        members = np.flatnonzero(data.truth == code)
-        codes[members[np.argsort(between[members])[:count]]] = code
-    return data._replace(codes=codes)
+    class_indices = data.class_indices.copy()
+    for class_index, count in ((0, 20), (1, 30)):
+        members = np.flatnonzero(data.truth == class_index)
+        class_indices[members[np.argsort(between[members])[:count]]] = class_index
+    return data._replace(class_indices=class_indices)
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
@@ -127,10 +129,10 @@ def test_the_supervised_model_is_kept_where_labels_left_out_speak_against_the_ot
 @pytest.mark.parametrize("others", [0, 3])
 def test_where_no_two_classes_have_labels_to_spare_it_says_so(others: int) -> None:
     data = pool(0, [0.6, 0.4])
-    codes = data.codes.copy()
+    class_indices = data.class_indices.copy()
     for label, kept in ((0, 1 + others), (1, 1)):
-        codes[np.flatnonzero(codes == label)[kept:]] = -1
-    report = fit(data._replace(codes=codes)).report
+        class_indices[np.flatnonzero(class_indices == label)[kept:]] = -1
+    report = fit(data._replace(class_indices=class_indices)).report
     assert report is not None
     left_out = others and others + 1
     assert report["held_out"]["labels"] == left_out
@@ -184,7 +186,7 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
     dense = np.zeros((plain.rows.n_rows, 12))
     owners = np.repeat(np.arange(plain.rows.n_rows), np.diff(plain.rows.indptr))
     dense[owners, plain.rows.indices] = plain.rows.values
-    data = Pool(rows_of(dense * scales), plain.codes, plain.truth)
+    data = Pool(rows_of(dense * scales), plain.class_indices, plain.truth)
     training = fit(data)
     assert training.report is not None
     assert training.report["features"].startswith("each")
@@ -237,8 +239,8 @@ def test_a_likelihood_that_is_no_number_is_not_the_best(monkeypatch: pytest.Monk
     known = {1e-4: np.nan, 1e-3: -9.0, 1e-2: -8.0, 1e-1: np.nan}
     monkeypatch.setattr(auto, "likelihood", lambda study, candidate: known[candidate.ridge])
     data = pool(0, [0.5, 0.5], n=60)
-    order = np.argsort(data.codes < 0, kind="stable")
-    study = Study.of(data.rows.taken(order), data.codes[order][: int((data.codes >= 0).sum())], ["a", "b"], 0)
+    order = np.argsort(data.class_indices < 0, kind="stable")
+    study = Study.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
     with Sweeper(study.prepared.rows) as sweeper:
         best = auto.tuned(sweeper, study, WHOLE)
     assert best is not None

@@ -21,15 +21,15 @@ def nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_class_is_spread_over_the_folds(seed: int) -> None:
-    codes = np.repeat([0, 1, 2, 3], [7, 3, 1, 10])
-    folds = folds_of(codes, seed)
-    assert folds[codes == 2].tolist() == [-1]
-    for code in (0, 1, 3):
-        counts = np.bincount(folds[codes == code], minlength=N_FOLDS)
+    class_indices = np.repeat([0, 1, 2, 3], [7, 3, 1, 10])
+    folds = folds_of(class_indices, seed)
+    assert folds[class_indices == 2].tolist() == [-1]
+    for class_index in (0, 1, 3):
+        counts = np.bincount(folds[class_indices == class_index], minlength=N_FOLDS)
         assert counts.max() - counts.min() <= 1
     sizes = np.bincount(folds[folds >= 0], minlength=N_FOLDS)
     assert sizes.max() - sizes.min() <= 1
-    assert not np.array_equal(folds, folds_of(codes, seed + 10))
+    assert not np.array_equal(folds, folds_of(class_indices, seed + 10))
 
 
 def test_a_label_left_out_is_as_good_as_unknown() -> None:

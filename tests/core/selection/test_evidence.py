@@ -121,10 +121,10 @@ def test_what_is_known_worst_is_moved_most() -> None:
 def test_labels_of_a_class_weigh_what_its_share_is(n_classes: int) -> None:
     """Against the mean log-probability of a class's labels, times its share and the number of labels."""
     rng = np.random.default_rng(4)
-    codes, fractions = rng.integers(0, n_classes, 40), rng.dirichlet(np.ones(n_classes))
+    class_indices, fractions = rng.integers(0, n_classes, 40), rng.dirichlet(np.ones(n_classes))
     scores = rng.standard_normal((40, 1 if n_classes == 2 else n_classes))
     full = np.column_stack([np.zeros(40), scores[:, 0]]) if n_classes == 2 else scores
-    told = np.log(np.exp(evidence.SLOPE * full) / np.exp(evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), codes]
-    expected = 40 * sum(share * told[codes == code].mean() for code, share in enumerate(fractions))
-    assert evidence.at_shares(scores, codes, fractions) == pytest.approx(expected)
-    assert evidence.at_shares(scores[:0], codes[:0], fractions) == 0.0
+    told = np.log(np.exp(evidence.SLOPE * full) / np.exp(evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), class_indices]
+    expected = 40 * sum(share * told[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
+    assert evidence.at_shares(scores, class_indices, fractions) == pytest.approx(expected)
+    assert evidence.at_shares(scores[:0], class_indices[:0], fractions) == 0.0

@@ -34,18 +34,18 @@ def words(seed: int, fractions: list[float], per_class: int = 6, n: int = 400, l
     drawn = np.where(rng.random((n, length)) < 0.5, own, rng.integers(0, 600, (n, length)))
     counts = np.zeros((n, 600))
     np.add.at(counts, (np.repeat(np.arange(n), length), drawn.ravel()), 1.0)
-    codes = np.full(n, -1, np.int32)
-    for code in range(len(fractions)):
-        codes[np.flatnonzero(truth == code)[:per_class]] = code
+    class_indices = np.full(n, -1, np.int32)
+    for class_index in range(len(fractions)):
+        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
     counts /= np.linalg.norm(counts, axis=1, keepdims=True)
     counts[-1] *= sign
-    return Pool(rows_of(counts), codes, truth)
+    return Pool(rows_of(counts), class_indices, truth)
 
 
 def study_of(data: Pool) -> Study:
-    order, n_labeled = np.argsort(data.codes < 0, kind="stable"), int((data.codes >= 0).sum())
-    codes = data.codes[order][:n_labeled]
-    return Study.of(data.rows.taken(order), codes, [f"c{code}" for code in range(int(codes.max()) + 1)], 0)
+    order, n_labeled = np.argsort(data.class_indices < 0, kind="stable"), int((data.class_indices >= 0).sum())
+    class_indices = data.class_indices[order][:n_labeled]
+    return Study.of(data.rows.taken(order), class_indices, [f"c{class_index}" for class_index in range(int(class_indices.max()) + 1)], 0)
 
 
 def dense_of(study: Study) -> Matrix:
@@ -95,8 +95,8 @@ def test_it_is_expectation_maximisation(fold: int) -> None:
     run, trace = learned(study, fold)
     seeds = np.zeros((120, 3))
     told = np.flatnonzero(study.folds != fold)
-    seeds[told, study.codes[told]] = 1.0
-    terms, shares = expectation_maximisation(dense_of(study), seeds, len(study.codes), len(trace))
+    seeds[told, study.class_indices[told]] = 1.0
+    terms, shares = expectation_maximisation(dense_of(study), seeds, len(study.class_indices), len(trace))
     np.testing.assert_allclose(run.terms[:, :-1], terms, atol=1e-6)
     np.testing.assert_allclose(run.shares, shares, atol=1e-6)
     np.testing.assert_allclose(run.logits.T, dense_of(study) @ terms.T, atol=1e-5)
@@ -113,9 +113,9 @@ def test_even_labels_do_not_hide_how_large_the_classes_of_short_texts_are(share:
     for seed in (2, 3):
         data = words(seed, [1 - share, share], n=800, per_class=12)
         study = study_of(data)
-        mixture, truth = mixture_of(study), data.truth[data.codes < 0]
+        mixture, truth = mixture_of(study), data.truth[data.class_indices < 0]
         assert abs(mixture.found.fractions[1] - truth.mean()) < 0.05
-        logits = mixture.learned.logits[:, len(study.codes) :].T + mixture.intercepts(mixture.found.fractions)
+        logits = mixture.learned.logits[:, len(study.class_indices) :].T + mixture.intercepts(mixture.found.fractions)
         assert np.mean(logits.argmax(axis=1) != truth) < min(0.06, error(fit(data, "tsvm", {"positive_fraction": share}), data))
 
 
@@ -143,7 +143,7 @@ def test_many_classes_are_weighed_against_each_other() -> None:
     assert training.report is not None
     assert training.report["chosen"]["algorithm"] == "mixture"
     assert variation(training, data) < 0.08
-    told = {f"c{code}": share for code, share in enumerate([0.5, 0.25, 0.15, 0.1])}
+    told = {f"c{class_index}": share for class_index, share in enumerate([0.5, 0.25, 0.15, 0.1])}
     assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": told}), data)
 
 
@@ -151,7 +151,7 @@ def test_many_classes_are_weighed_against_each_other() -> None:
 def test_it_must_not_win_on_a_small_class_what_it_loses_on_the_large(share: float, best: str) -> None:
     """As many labels of each class: the mixture has all those of the second, the transductive model more of the first."""
     study = study_of(words(6, [0.5, 0.5], per_class=9))
-    positive = study.codes == 1
+    positive = study.class_indices == 1
     estimate = Estimate(np.array([1 - share, share]), np.zeros(0), [], [], False)
     tsvm = Candidate("tsvm", 1.0, np.where(positive, 0.1, -1.0)[:, None], estimate)
     mixture = Mixture(Learning(study, N_FOLDS), 1.0, estimate, np.where(positive, 1.5, -0.6)[:, None], lambda: None)
@@ -171,11 +171,11 @@ def test_columns_order_the_classes_as_the_mixture_does() -> None:
     with Sweeper(study.prepared.rows, threads=1) as sweeper:
         results = sweeper.run({f"{each}/": partial(mixture.steps, each, intercepts) for each in range(3)})
     scores = np.column_stack([result.unlabeled_scores for result in results])
-    logits = mixture.learned.logits[:, len(study.codes) :].T + intercepts
+    logits = mixture.learned.logits[:, len(study.class_indices) :].T + intercepts
     np.testing.assert_array_equal(scores.argmax(axis=1), logits.argmax(axis=1))
     for result in results:
         assert isinstance(result.decision, Linear)
-        linear = dense_of(study)[len(study.codes) :] @ result.decision.coefficients + result.decision.intercept
+        linear = dense_of(study)[len(study.class_indices) :] @ result.decision.coefficients + result.decision.intercept
         np.testing.assert_allclose(linear, result.unlabeled_scores, atol=1e-5)
     assert sum(result.objective for result in results) == pytest.approx(mixture.learned.objective)
     beliefs = np.exp(SLOPE / mixture.size * (logits - logits.max(axis=1, keepdims=True)))

@@ -26,17 +26,17 @@ def rings(seed: int, share: float = 0.5, per_class: int = 8, n: int = 300, scale
     truth = (rng.random(n) < share).astype(np.int64)
     angle = 2 * np.pi * rng.random(n)
     radius = np.where(truth == 1, 2.0, 1.0)
-    codes = np.full(n, -1, np.int32)
-    for code in (0, 1):
-        codes[np.flatnonzero(truth == code)[:per_class]] = code
+    class_indices = np.full(n, -1, np.int32)
+    for class_index in (0, 1):
+        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
     plane = np.linalg.qr(np.random.default_rng(9).standard_normal((10, 2)))[0].T
     dense = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]) @ plane + 0.03 * rng.standard_normal((n, 10))
-    return Pool(rows_of(scale * dense), codes, truth)
+    return Pool(rows_of(scale * dense), class_indices, truth)
 
 
 def study_of(data: Pool) -> Study:
-    order = np.argsort(data.codes < 0, kind="stable")
-    return Study.of(data.rows.taken(order), data.codes[order][: int((data.codes >= 0).sum())], ["a", "b"], 0)
+    order = np.argsort(data.class_indices < 0, kind="stable")
+    return Study.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
 
 
 def dense_of(study: Study) -> NDArray[np.float64]:
@@ -48,7 +48,7 @@ def dense_of(study: Study) -> NDArray[np.float64]:
 
 def test_labels_spread_as_linear_algebra_has_it() -> None:
     study = study_of(rings(0, n=80))
-    dense, codes = dense_of(study), study.codes
+    dense, class_indices = dense_of(study), study.class_indices
     distances = ((dense[:, None] - dense) ** 2).sum(axis=2) + np.diag(np.full(80, np.inf))
     edges = np.zeros((80, 80))
     edges[np.repeat(np.arange(80), NEIGHBOURS), np.argsort(distances, axis=1)[:, :NEIGHBOURS].ravel()] = 1
@@ -57,8 +57,8 @@ def test_labels_spread_as_linear_algebra_has_it() -> None:
     for fold in range(4):
         told = np.flatnonzero(study.folds != fold)
         seeds = np.zeros((80, 2))
-        for code in (0, 1):
-            seeds[told[codes[told] == code], code] = 1 / np.count_nonzero(codes[told] == code)
+        for class_index in (0, 1):
+            seeds[told[class_indices[told] == class_index], class_index] = 1 / np.count_nonzero(class_indices[told] == class_index)
         beliefs = 0.1 * np.linalg.solve(np.eye(80) - 0.9 * edges, seeds)
         spread = Graph(study, lambda: None)._scores[fold][:, 0]
         np.testing.assert_allclose(spread, np.log(beliefs[:, 1] / beliefs[:, 0]), rtol=1e-3, atol=1e-3)
@@ -72,7 +72,7 @@ def test_paths_have_the_fractions_asked_for_and_cut_least_between_the_classes() 
     assert grid[np.argmin(share)] == 0.3
     for path in several:
         assert path.labeled.base is None  # what it was taken from, the scores of all rows, is let go
-        assert path.labeled.shape == (5, len(study.codes))
+        assert path.labeled.shape == (5, len(study.class_indices))
         assert (np.diff(path.labeled, axis=0) > 0).all()  # the more documents are to be positive, the higher each scores
 
 
@@ -146,7 +146,7 @@ def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
 def test_values_beyond_the_distances_of_a_model_are_left_to_linear_ones(scale: float) -> None:
     data = rings(6)
     rows = data.rows._replace(values=(data.rows.values.astype(np.float64) * scale).astype(np.float32))
-    training = fit(Pool(rows, data.codes, data.truth))
+    training = fit(Pool(rows, data.class_indices, data.truth))
     assert isinstance(training.model, LinearModel)
     scores = training.model.scores(rows)[training.unlabeled]
     np.testing.assert_allclose(scores, training.scores, atol=1e-3)
@@ -167,7 +167,7 @@ def test_neighbours_are_looked_for_where_that_means_something_and_is_bearable(si
 
 
 def test_documents_that_are_all_the_same_have_neighbours_too() -> None:
-    codes = np.full(40, -1, np.int32)
-    codes[:8] = np.arange(8) % 2
-    training: Any = fit(Pool(rows_of(np.ones((40, 3))), codes, np.zeros(40, np.int64)))
+    class_indices = np.full(40, -1, np.int32)
+    class_indices[:8] = np.arange(8) % 2
+    training: Any = fit(Pool(rows_of(np.ones((40, 3))), class_indices, np.zeros(40, np.int64)))
     assert np.isfinite(training.scores).all()

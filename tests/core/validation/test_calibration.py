@@ -58,10 +58,10 @@ def test_probabilities_hold_what_they_promise(n_classes: int) -> None:
     rng = np.random.default_rng(1)
     fractions = np.array([0.85, 0.15]) if n_classes == 2 else np.array([0.6, 0.2, 0.15, 0.05])
 
-    def scores_of(codes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    def scores_of(class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         if n_classes == 2:
-            return np.asarray(0.8 * rng.standard_normal((len(codes), 1)) + 2 * codes[:, None] - 1)
-        return np.asarray(0.8 * rng.standard_normal((len(codes), n_classes)) + 2 * (codes[:, None] == np.arange(n_classes)) - 1)
+            return np.asarray(0.8 * rng.standard_normal((len(class_indices), 1)) + 2 * class_indices[:, None] - 1)
+        return np.asarray(0.8 * rng.standard_normal((len(class_indices), n_classes)) + 2 * (class_indices[:, None] == np.arange(n_classes)) - 1)
 
     labels, truth = np.arange(400) % n_classes, rng.choice(n_classes, 20_000, p=fractions)
     held_out, scores = scores_of(labels), scores_of(truth)
@@ -79,8 +79,8 @@ def test_many_classes_of_few_labels_are_as_sure_as_all_labels_together_allow() -
     rng = np.random.default_rng(2)
     n_classes = 20
 
-    def scores_of(codes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        return np.asarray(0.5 * rng.standard_normal((len(codes), n_classes)) + 1.4 * (codes[:, None] == np.arange(n_classes)) - 0.9)
+    def scores_of(class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        return np.asarray(0.5 * rng.standard_normal((len(class_indices), n_classes)) + 1.4 * (class_indices[:, None] == np.arange(n_classes)) - 0.9)
 
     labels, truth = np.arange(200) % n_classes, np.arange(10_000) % n_classes
     held_out, scores = scores_of(labels), scores_of(truth)
@@ -94,14 +94,14 @@ def test_the_common_factor_is_found(true_factor: float) -> None:
     rng = np.random.default_rng(0)
     logits = rng.standard_normal((4000, 5)) * 2
     beliefs = np.exp(true_factor * logits)
-    codes = np.array([rng.choice(5, p=row / row.sum()) for row in beliefs])
-    assert common_factor(logits, codes) == pytest.approx(true_factor, rel=0.15)
+    class_indices = np.array([rng.choice(5, p=row / row.sum()) for row in beliefs])
+    assert common_factor(logits, class_indices) == pytest.approx(true_factor, rel=0.15)
 
 
 def test_rows_that_were_never_left_out_do_not_count() -> None:
     held_out = np.array([[1.0], [-1.0], [2.0], [-2.0], [np.nan]])
-    codes = np.array([1, 0, 1, 0, 0])
-    whole, part = (calibrated(held_out[:n], codes[:n], np.zeros((3, 1)), np.array([0.5, 0.5])) for n in (5, 4))
+    class_indices = np.array([1, 0, 1, 0, 0])
+    whole, part = (calibrated(held_out[:n], class_indices[:n], np.zeros((3, 1)), np.array([0.5, 0.5])) for n in (5, 4))
     assert whole.slopes == part.slopes
     assert whole.offsets == part.offsets
 

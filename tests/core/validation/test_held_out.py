@@ -47,7 +47,7 @@ def test_more_classes_have_probabilities_too() -> None:
 
 def test_all_documents_labeled() -> None:
     data = pool(0, [0.8, 0.2], n=150)
-    training = fit(data._replace(codes=data.truth.astype(np.int32)), "svm", {"probabilities": True})
+    training = fit(data._replace(class_indices=data.truth.astype(np.int32)), "svm", {"probabilities": True})
     found = training.model.probabilities(training.model.scores(data.rows))
     assert found is not None
     assert found[:, 1].mean() == pytest.approx(np.mean(data.truth == 1), abs=0.05)
@@ -55,18 +55,18 @@ def test_all_documents_labeled() -> None:
 
 def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
     data = pool(2, [0.5, 0.5], n=60)
-    labeled, unlabeled = np.flatnonzero(data.codes >= 0), np.flatnonzero(data.codes < 0)
-    rows, codes = data.rows.taken(np.concatenate([labeled, unlabeled])), data.codes[labeled]
+    labeled, unlabeled = np.flatnonzero(data.class_indices >= 0), np.flatnonzero(data.class_indices < 0)
+    rows, class_indices = data.rows.taken(np.concatenate([labeled, unlabeled])), data.class_indices[labeled]
     options = SvmOptions(lambda_=0.1, tolerance=1e-12)
 
     def one(fold: int, rows: SparseRows, told: Any) -> list[Result]:
         return [solve("svm", Problem.of(rows, np.where(told == 1, 1.0, -1.0)), options)]
 
-    found = held_out_scores(rows, codes, 1, 7, one)
-    folds = folds_of(codes, 7)
+    found = held_out_scores(rows, class_indices, 1, 7, one)
+    folds = folds_of(class_indices, 7)
     for row, fold in enumerate(folds):
         others = np.flatnonzero(folds != fold)
-        decision = solve("svm", Problem.of(rows.taken(others), np.where(codes[others] == 1, 1.0, -1.0)), options).decision
+        decision = solve("svm", Problem.of(rows.taken(others), np.where(class_indices[others] == 1, 1.0, -1.0)), options).decision
         assert isinstance(decision, Linear)
         dense = np.zeros(rows.n_features)
         part = rows.taken(np.array([row]))

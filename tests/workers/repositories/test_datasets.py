@@ -53,7 +53,7 @@ def test_a_dataset_comes_back_as_it_was_given(store: Store) -> None:
     assert sparse(documents.rows).indptr.tolist() == [0, 2, 2, 3, 5]
     assert sparse(documents.rows).indices.tolist() == [1, 4, 0, 2, 5]
     assert sparse(documents.rows).values.tolist() == [0.5, 2.0, 1.0, -1.0, 3.0]
-    assert documents.codes.tolist() == [1, -1, 0, 1]
+    assert documents.class_indices.tolist() == [1, -1, 0, 1]
     assert documents.classes == ["a", "b"]
     assert list(documents.ids) == ["x", "y", "z", "ü\n"]
     assert isinstance(sparse(documents.rows).indices, np.memmap)
@@ -233,8 +233,8 @@ def test_relabeling_changes_labels_and_shares_documents(store: Store) -> None:
     assert changed.files["indices"] == base.files["indices"]
     assert changed.warnings == ["1 document without any nonzero value", "class '0' has one labeled document", "class 'c' has one labeled document"]
     opened = Datasets(store).open(changed.id)
-    assert (opened.codes.tolist(), opened.classes, list(opened.ids)) == ([-1, 1, 0], ["0", "c"], ["x", "y", "z"])
-    assert Datasets(store).open(base.id).codes.tolist() == [0, -1, 1]
+    assert (opened.class_indices.tolist(), opened.classes, list(opened.ids)) == ([-1, 1, 0], ["0", "c"], ["x", "y", "z"])
+    assert Datasets(store).open(base.id).class_indices.tolist() == [0, -1, 1]
     posted = make_dataset(store, [Batch(rows({0: 1.0}, {1: 1.0}, {}), [None, "c", "0"], ["x", "y", "z"])])
     assert changed.sha256 == posted.sha256
 
@@ -243,7 +243,7 @@ def test_relabeling_by_position_and_to_another_kind(store: Store) -> None:
     base = make_dataset(store, [Batch(rows({0: 1.0}, {1: 1.0}), ["a", None])])
     changed = Datasets(store).relabel(base.id, {"0": 5, "1": -3})
     assert changed.classes == [(-3, 1), (5, 1)]
-    assert Datasets(store).open(changed.id).codes.tolist() == [1, 0]
+    assert Datasets(store).open(changed.id).class_indices.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_a_deletion_cut_short_anywhere_is_undone_or_finished_within_seconds(stor
     datasets.settle()
     if store.exists(f"datasets/{id}/manifest.json"):
         assert Jobs(store).submit(dataset=id, model="m", algorithm="svm", options={}, seed=0)[1]
-        assert list(datasets.open(id).codes)
+        assert list(datasets.open(id).class_indices)
     else:
         assert store.children("datasets") == []
     assert [name for name in store.children("deleting") if not name.endswith(".decided")] == []

@@ -191,7 +191,7 @@ def test_a_dataset_of_which_others_share_the_documents_keeps_them(store: Store) 
     changed = Datasets(store).relabel(base, {"d1": None}).id
     done(store, dataset=changed)
     assert retention(store, datasets=NONE).collect().datasets == [base]
-    assert len(Datasets(store).open(changed).codes) == 60
+    assert len(Datasets(store).open(changed).class_indices) == 60
 
 
 def test_unfinished_jobs_stay(store: Store) -> None:

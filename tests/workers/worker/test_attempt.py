@@ -41,7 +41,7 @@ def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, a
     model = Models(store).load(version)
     documents = Datasets(store).open(job.request.dataset)
     labels = [json.loads(line) for line in store.read(job.outcome.files["labels"].key).splitlines()]
-    unlabeled = np.flatnonzero(documents.codes < 0)
+    unlabeled = np.flatnonzero(documents.class_indices < 0)
     assert [line["id"] for line in labels] == [f"d{position}" for position in unlabeled]
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
     assert np.allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-5)

@@ -29,7 +29,7 @@ def test_a_model_is_published_with_its_facts_and_predicts(store: Store, parts: P
     model = Models(store).load(version)
     documents = Datasets(store).open(job.request.dataset)
     labels = [json.loads(line) for line in store.read(job.outcome.files["labels"].key).splitlines()]
-    unlabeled = np.flatnonzero(documents.codes < 0)
+    unlabeled = np.flatnonzero(documents.class_indices < 0)
     assert [line["label"] for line in labels] == [("no", "yes")[position % 2] for position in unlabeled]
     np.testing.assert_allclose([line["score"] for line in labels], model.scores(sparse(documents.rows))[unlabeled, 0], atol=1e-4)
     if kernel == "linear":

@@ -156,12 +156,12 @@ class DatasetBuilder:
         return str(self.n_documents + place) if id is None or id_fault(id, place) is not None else id
 
     def _final_labels(self) -> tuple[ArrayFile, list[tuple[Label, int]]]:
-        """The labels with their final codes, and how often each class occurs."""
+        """The labels with their final class indices, and how often each class occurs."""
         classes, final = self._classes.sorted()
         counts = np.zeros(len(classes) + 1, np.int64)
         labels = ArrayFile(self._folder / "labels.npy", "<i4")
-        for codes in chunks(open_array(self._labels.finish())):
-            renumbered = final[codes]
+        for class_indices in chunks(open_array(self._labels.finish())):
+            renumbered = final[class_indices]
             counts += np.bincount(renumbered + 1, minlength=len(counts))
             labels.append(renumbered)
         return labels, list(zip(classes, counts[1:].tolist(), strict=True))

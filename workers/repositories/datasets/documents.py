@@ -21,7 +21,7 @@ class Documents(NamedTuple):
     """Rows and labels of a dataset, memory-mapped: opening costs nothing but the verification of the files."""
 
     rows: Rows
-    codes: NDArray[np.int32]
+    class_indices: NDArray[np.int32]
     """shape (n_documents,): position in ``classes``, or -1 for an unlabeled document"""
     classes: list[Label]
     ids: Ids

@@ -1,4 +1,4 @@
-"""Labels to class codes: numbered as they come, renumbered in sorted order when all are known."""
+"""Labels to class indices: numbered as they come, renumbered in sorted order when all are known."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +14,11 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 class Classes:
-    """The labels seen so far, each with a code; all strings or all integers, at most ``limit``."""
+    """The labels seen so far, each with a class index; all strings or all integers, at most ``limit``."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._codes: dict[Label | None, int] = {None: UNLABELED}
+        self._class_indices: dict[Label | None, int] = {None: UNLABELED}
         self._kind: type | None = None
 
     def faults(self, labels: Sequence[Any], limit: int) -> list[tuple[int, str]]:
@@ -39,21 +39,21 @@ class Classes:
         return found
 
     def encode(self, labels: Sequence[Label | None]) -> NDArray[np.int32]:
-        """Codes of checked labels, -1 for None; raises LimitExceeded for a class too many."""
+        """Class indices of checked labels, -1 for None; raises LimitExceeded for a class too many."""
         for label in dict.fromkeys(labels):
-            if label not in self._codes:
-                if len(self._codes) > self._limit:
+            if label not in self._class_indices:
+                if len(self._class_indices) > self._limit:
                     raise LimitExceeded("classes", self._limit)
                 self._kind = type(label)
-                self._codes[label] = len(self._codes) - 1
-        codes = self._codes
-        return np.fromiter((codes[label] for label in labels), np.int32, len(labels))
+                self._class_indices[label] = len(self._class_indices) - 1
+        class_indices = self._class_indices
+        return np.fromiter((class_indices[label] for label in labels), np.int32, len(labels))
 
     def sorted(self) -> tuple[list[Label], NDArray[np.int32]]:
-        """The classes in their final order, and the final code of each code given so far, with -1 for -1 as its last element."""
-        given: list[Any] = list(self._codes)[1:]
+        """The classes in their final order, and the final class index of each class index given so far, with -1 for -1 as its last element."""
+        given: list[Any] = list(self._class_indices)[1:]
         classes: list[Any] = sorted(given)
-        final = {label: code for code, label in enumerate(classes)}
+        final = {label: class_index for class_index, label in enumerate(classes)}
         return classes, np.array([*(final[label] for label in given), UNLABELED], np.int32)
 
     def _plain(self, labels: Sequence[Any]) -> bool:

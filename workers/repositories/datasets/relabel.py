@@ -29,12 +29,12 @@ def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | 
     """
     positions = _positions(documents.ids, labels)
     _refuse([Fault(id, "label", detail) for id, label in labels.items() if label is not None and (detail := label_detail(label, None))])
-    classes, codes = _changed(documents, positions, labels)
+    classes, class_indices = _changed(documents, positions, labels)
     if len(classes) > limits.classes:
         raise LimitExceeded("classes", limits.classes)
     id = new_id("ds")
     with ArrayFile(folder / "labels.npy", "<i4") as file:
-        file.append(codes)
+        file.append(class_indices)
         path = file.finish()
     digest, size = sha256_of(path)
     files = {**base.files, "labels": File(key=f"datasets/{id}/labels.npy", sha256=digest, bytes=size)}
@@ -54,21 +54,21 @@ def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | 
 def _changed(
     documents: Documents, positions: Mapping[str, int], labels: Mapping[str, Label | None]
 ) -> tuple[list[tuple[Label, int]], NDArray[np.int32]]:
-    """The classes that are left, with how often each occurs, and the codes of all documents."""
-    numbers: dict[Any, int] = {None: UNLABELED, **{label: code for code, label in enumerate(documents.classes)}}
+    """The classes that are left, with how often each occurs, and the class indices of all documents."""
+    numbers: dict[Any, int] = {None: UNLABELED, **{label: class_index for class_index, label in enumerate(documents.classes)}}
     fresh = count(len(documents.classes))
-    codes = np.array(documents.codes)
+    class_indices = np.array(documents.class_indices)
     for id, label in labels.items():
         if label not in numbers:
             numbers[label] = next(fresh)
-        codes[positions[id]] = numbers[label]
-    counts = np.bincount(codes + 1, minlength=len(numbers))[1:]
-    present: list[Any] = [label for label, code in numbers.items() if code != UNLABELED and counts[code]]
+        class_indices[positions[id]] = numbers[label]
+    counts = np.bincount(class_indices + 1, minlength=len(numbers))[1:]
+    present: list[Any] = [label for label, class_index in numbers.items() if class_index != UNLABELED and counts[class_index]]
     _refuse_mixture(present, labels)
     final = np.full(len(numbers), UNLABELED, np.int32)
     ordered = sorted(present)
     final[[numbers[label] for label in ordered]] = np.arange(len(ordered))
-    return [(label, int(counts[numbers[label]])) for label in ordered], final[codes]
+    return [(label, int(counts[numbers[label]])) for label in ordered], final[class_indices]
 
 
 def _refuse_mixture(present: list[Label], labels: Mapping[str, Label | None]) -> None:
