@@ -10,7 +10,7 @@ from app.datasets.upload import read_dataset
 from app.http.bodies import in_thread, read_json
 from app.http.checked_route import CheckedRoute, PlainRoute
 from app.http.documented import DOCUMENT_BODY, ENCODING, LABELS, NAME, json_body, path_parameter, refusals
-from app.http.paging import Cursor, Limit
+from app.http.paging import Cursor, PageSize
 from app.services import Has, services_of
 from workers.contract import Dataset
 
@@ -41,7 +41,7 @@ async def create_dataset(request: Request) -> Response:
 
 
 @router.get("", responses=refusals(422, 503))
-def list_datasets(services: Has, limit: Limit = 50, cursor: Cursor = None) -> DatasetPage:
+def list_datasets(services: Has, limit: PageSize = 50, cursor: Cursor = None) -> DatasetPage:
     """All datasets, newest first."""
     found, following = services.datasets.list(limit, cursor)
     return DatasetPage(datasets=[DatasetOut.of(dataset) for dataset in found], next_cursor=following)

@@ -13,8 +13,8 @@ from fastapi import Request
 from app.codecs.base import BLOCK_BYTES
 from app.codecs.dispatch import Body, body_of, pieces
 from app.http.bodies import in_thread
-from app.http.checked_route import PLACE
-from app.http.limits import Place
+from app.http.checked_route import RESERVATION
+from app.http.limits import Reservation
 from app.services import Services
 from workers.contract import Dataset
 from workers.repositories.datasets import DatasetBuilder
@@ -26,13 +26,12 @@ T = TypeVar("T")
 
 async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     """Store the documents of a body as a dataset, with memory that does not grow with it; whatever goes wrong, nothing is kept."""
-    with services.uploads.place() as place:
-        place.grow(1)
+    with services.upload_limit.reserve(1):
         return await _read_dataset(request, services, name)
 
 
 async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
-    place: Place = request.scope[PLACE]
+    reservation: Reservation = request.scope[RESERVATION]
     async with _entered(services.parsing, ExitStack()) as stack:
         body, builder = await in_thread(services.parsing, _begin, request, services, name, stack)
         block = bytearray()
@@ -41,7 +40,7 @@ async def _read_dataset(request: Request, services: Services, name: str | None) 
             if len(block) >= BLOCK_BYTES:
                 await in_thread(services.parsing, _take, body, builder, bytes(block))
                 block.clear()
-                place.grow(builder.held_bytes - place.size)
+                reservation.grow(builder.held_bytes - reservation.size)
         return await in_thread(services.parsing, _end, body, builder, bytes(block))
 
 

@@ -17,7 +17,7 @@ from app.evaluation.saved import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.evaluation.trained import chosen, trained_on, warnings
 from app.http.bodies import read_blocks, read_json
-from app.http.checked_route import PLACE
+from app.http.checked_route import RESERVATION
 from app.http.negotiation import preferred
 from app.http.waiting import while_waited_for
 from app.predictions.predicting import documents_in, version_and_model
@@ -75,7 +75,7 @@ async def _read(request: Request, services: Services) -> _Asked:
     bounds = services.settings.prediction_bounds
     if media_type_of(request.headers) != JSON:
         services.access.admit(request.scope, "predictions")
-        return _Asked(documents_in(await read_blocks(request, bounds), request.headers, bounds, request.scope[PLACE].grow))
+        return _Asked(documents_in(await read_blocks(request, bounds), request.headers, bounds, request.scope[RESERVATION].grow))
     body = await read_json(request, services, EvaluateBody)
     documents = bytes(body.documents)
     posted = documents not in (b"", b"null")
@@ -127,7 +127,7 @@ def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:
         faults = classes.faults(batch.labels, MAX_FAULTS)
         if faults:
             ids = batch.ids or [None] * batch.rows.n_rows
-            raise refusal([Fault(ids[place] or str(position + place), "label", detail) for place, detail in faults])
+            raise refusal([Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults])
         classes.encode(batch.labels)
         position += batch.rows.n_rows
         yield batch

@@ -15,8 +15,8 @@ from app.codecs.encoding import Unpacker
 from app.codecs.mark import unmarked
 from app.codecs.text import WrongJson, decoded, instead
 from app.errors import InvalidRequest, UnsupportedMediaType
-from app.http.checked_route import PLACE
-from app.http.limits import Place
+from app.http.checked_route import RESERVATION
+from app.http.limits import Reservation
 from app.http.state import HttpState
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
-    place: Place = request.scope[PLACE]
+    reservation: Reservation = request.scope[RESERVATION]
     blocks: list[bytes] = []
     pending: list[bytes] = []
     size = start = 0
@@ -48,7 +48,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
         pending.append(chunk)
         size += len(chunk)
         check_size(size, bounds)
-        place.grow(len(chunk))
+        reservation.grow(len(chunk))
         if size - start >= _WORTH_PARSING:
             blocks.append(b"".join(pending))
             pending.clear()
@@ -67,8 +67,8 @@ async def read_json(request: Request, state: HttpState, kind: type[T], absent: T
         return absent
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
-    place: Place = request.scope[PLACE]
-    unpacker = unpacker_of(request.headers, bounds, place.grow)
+    reservation: Reservation = request.scope[RESERVATION]
+    unpacker = unpacker_of(request.headers, bounds, reservation.grow)
     data = b"".join(await read_blocks(request, bounds))
     if len(data) < state.settings.large_request_bytes and not is_packed(request.headers):
         return _decoded(data, unpacker, kind)

@@ -12,7 +12,7 @@ from app.errors import InvalidRequest
 from app.http.middleware import UNTIL_SENT
 from app.http.state import state_of
 
-PLACE = "halfmoon.place"
+RESERVATION = "halfmoon.reservation"
 """Where a request carries what it takes of the memory for bodies."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -52,10 +52,10 @@ class PlainRoute(CheckedRoute):
         handle: Handler = self.endpoint
 
         async def counted(request: Request) -> Response:
-            place = request.scope[UNTIL_SENT].enter_context(state_of(request).held.place())
-            request.scope[PLACE] = place
+            reservation = request.scope[UNTIL_SENT].enter_context(state_of(request).buffer_limit.reserve())
+            request.scope[RESERVATION] = reservation
             response = await handle(request)
-            place.grow(len(response.body))
+            reservation.grow(len(response.body))
             return response
 
         return counted

@@ -1,6 +1,10 @@
-"""Room for so much at a time. Whoever finds none is told to come again: 429, with what RateLimit headers say of it.
+"""Limits on what requests hold at a time: uploads, bytes of buffered bodies, datasets being scored.
 
-The headers are those of draft-ietf-httpapi-ratelimit-headers: ``RateLimit-Policy`` names a quota, ``RateLimit`` tells what is left of it.
+A request that would exceed a limit is answered with 429 and these headers (draft-ietf-httpapi-ratelimit-headers):
+
+- ``RateLimit-Policy`` names the limit and its size,
+- ``RateLimit`` reports what is left of it,
+- ``Retry-After`` says when to try again.
 """
 
 import threading
@@ -9,9 +13,12 @@ from contextlib import contextmanager
 
 from app.errors import TooMany
 
+_RETRY_SECONDS = 1
+"""A reservation is held by a request that is being answered, so it is soon given back."""
 
-class Room:
-    """A quota of something held for a while, by requests on the event loop and by what threads do for them."""
+
+class Limit:
+    """A limit on something that requests hold for a while. It may be used from the event loop and from threads."""
 
     def __init__(self, name: str, unit: str, most: int) -> None:
         self._name = name
@@ -22,39 +29,36 @@ class Room:
 
     @property
     def used(self) -> int:
-        """How much is taken now."""
+        """Sum of all reservations."""
         return self._used
 
     @contextmanager
-    def place(self) -> Iterator["Place"]:
-        """A place that can grow and is given back at the end of the block."""
-        place = Place(self)
+    def reserve(self, size: int = 0) -> Iterator["Reservation"]:
+        """A reservation of this size, which can grow and is given back at the end of the block. Raises TooMany."""
+        reservation = Reservation(self)
         try:
-            yield place
+            reservation.grow(size)
+            yield reservation
         finally:
             with self._lock:
-                self._used -= place.size
+                self._used -= reservation.size
 
-    def take(self, size: int) -> None:
-        """Take more of it; raises TooMany."""
+    def acquire(self, size: int) -> None:
+        """Add to what is used; raises TooMany."""
         with self._lock:
             if self._used + size > self._most:
-                raise TooMany(self._name, self._unit, self._most, self._most - self._used, _SOON)
+                raise TooMany(self._name, self._unit, self._most, self._most - self._used, _RETRY_SECONDS)
             self._used += size
 
 
-class Place:
-    """What one request has taken of a room."""
+class Reservation:
+    """What one request holds of a limit."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, limit: Limit) -> None:
+        self._limit = limit
         self.size = 0
 
     def grow(self, size: int) -> None:
-        """Take so much more; raises TooMany."""
-        self._room.take(size)
+        """Reserve so much more; raises TooMany."""
+        self._limit.acquire(size)
         self.size += size
-
-
-_SOON = 1
-"""seconds: what is held now is held by requests that are being answered"""

@@ -6,7 +6,7 @@ from typing import Protocol
 from fastapi import Request
 
 from app.http.access import Access
-from app.http.limits import Room
+from app.http.limits import Limit
 from app.settings import GatewaySettings
 
 
@@ -24,7 +24,7 @@ class HttpState(Protocol):
         ...
 
     @property
-    def held(self) -> Room:
+    def buffer_limit(self) -> Limit:
         """Bytes of bodies in memory."""
         ...
 

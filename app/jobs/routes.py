@@ -14,7 +14,7 @@ from app.http.access import CALLER
 from app.http.bodies import in_thread, read_json
 from app.http.checked_route import CheckedRoute, PlainRoute
 from app.http.documented import DOCUMENTS, ENCODING, NAME, json_body, refusals
-from app.http.paging import Cursor, Limit
+from app.http.paging import Cursor, PageSize
 from app.jobs.events import events_of
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
@@ -112,7 +112,7 @@ def list_jobs(
     services: Has,
     state: JobState | None = None,
     model: Annotated[str | None, Query(max_length=128)] = None,
-    limit: Limit = 50,
+    limit: PageSize = 50,
     cursor: Cursor = None,
 ) -> JobPage:
     """Jobs, newest first. Where few of very many jobs are asked for, a page may be short though there is a `next_cursor`."""
@@ -185,8 +185,8 @@ def _labels(services: Services, id: str) -> Path:
 
 
 def _submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Response:
-    job, share = submit(services, body, key, caller)
-    headers = {"Location": f"/v1/jobs/{job.request.id}", **share.headers()}
+    job, allowance = submit(services, body, key, caller)
+    headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}
     return Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
 
 

@@ -12,7 +12,7 @@ from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
 from app.services import Services
-from app.services.backlog import Share
+from app.services.backlog import Allowance
 from core.checks import check_options
 from core.documents.kinds import KINDS
 from core.errors import InvalidOption
@@ -41,7 +41,7 @@ class Accepted(NamedTuple):
     """A job that is stored, and how many more its caller may have."""
 
     job: Job
-    share: Share
+    allowance: Allowance
 
 
 def submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Accepted:
@@ -54,17 +54,17 @@ def submit(services: Services, body: JobBody, key: str | None, caller: str | Non
     """
     _check(body, key)
     maker = _Maker(key, "" if key is None else _fingerprint(body), caller)
-    share = services.backlog.share(caller)
+    allowance = services.backlog.allowance(caller)
     known = None if key is None else services.jobs.made_by(key, maker.fingerprint)
     if known is not None:
-        return Accepted(known, share)
-    share.check()
+        return Accepted(known, allowance)
+    allowance.check()
     services.queue.ping()
     if body.dataset is not None:
         job, created = _submit(services, body, maker, services.datasets.get(body.dataset))
     else:
         job, created = _submit_documents(services, body, maker)
-    return Accepted(job, share.without(int(created)))
+    return Accepted(job, allowance.without(int(created)))
 
 
 def _submit_documents(services: Services, body: JobBody, maker: _Maker) -> tuple[Job, bool]:

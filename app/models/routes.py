@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.http.bodies import in_thread, read_json
 from app.http.checked_route import CheckedRoute, PlainRoute
 from app.http.documented import ENCODING, NAME, json_body, path_parameter, refusals
-from app.http.paging import Cursor, Limit
+from app.http.paging import Cursor, PageSize
 from app.http.version_numbers import VersionNumber, checked_number
 from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
 from app.services import Has, Services, services_of
@@ -23,7 +23,7 @@ _ALIAS: dict[str, Any] = {
 
 
 @router.get("", responses=refusals(422, 503))
-def list_models(services: Has, limit: Limit = 50, cursor: Cursor = None) -> ModelPage:
+def list_models(services: Has, limit: PageSize = 50, cursor: Cursor = None) -> ModelPage:
     """All models that have a version, by name."""
     names, following = services.models.registry.names(limit, cursor)
     summaries = (ModelSummary.of(services.models.registry, name) for name in names)

@@ -13,7 +13,7 @@ from app.codecs.dispatch import Body, body_of, is_packed
 from app.codecs.documents import refusal
 from app.codecs.encoding import Held, free
 from app.http.bodies import in_thread, read_blocks
-from app.http.checked_route import PLACE
+from app.http.checked_route import RESERVATION
 from app.predictions.scoring import Scored, Unseen, named, score_posted
 from app.services import Services
 from core.documents.kinds import checked
@@ -38,7 +38,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     bounds = services.settings.prediction_bounds
     blocks = await read_blocks(request, bounds)
     version, model = await version_and_model(services, reference)
-    batches: Iterable[Batch] = documents_in(blocks, request.headers, bounds, request.scope[PLACE].grow)
+    batches: Iterable[Batch] = documents_in(blocks, request.headers, bounds, request.scope[RESERVATION].grow)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_packed(request.headers):
         batches = list(batches)
         if is_little(model, sum(batch.rows.n_rows for batch in batches)):

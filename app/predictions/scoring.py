@@ -82,8 +82,7 @@ async def apart(request: Request, services: Services, function: Callable[..., T]
 
     Raises TooMany, and ClientDisconnect when the caller has gone.
     """
-    with services.scored.place() as place:
-        place.grow(1)
+    with services.scoring_limit.reserve(1):
         return await while_waited_for(request, services.scoring, function, *arguments)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from app.http.access import Access
-from app.http.limits import Room
+from app.http.limits import Limit
 from app.services.backlog import Backlog
 from app.services.loaded_models import LoadedModels
 from app.services.metrics import Metrics, Observed
@@ -47,11 +47,11 @@ class Services:
     watch: Watch
     metrics: Metrics
     backlog: Backlog
-    uploads: Room
+    upload_limit: Limit
     """how many uploads are received at a time"""
-    held: Room
+    buffer_limit: Limit
     """bytes of bodies in memory"""
-    scored: Room
+    scoring_limit: Limit
     """how many datasets are scored, or wait for it, at a time"""
     parsing: ThreadPoolExecutor
     """where uploads are parsed and sealed"""
@@ -88,9 +88,9 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
         retention = Retention(store, datasets, jobs, models.registry, settings.policy)
         stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_seconds))
-        uploads = Room("uploads", "concurrent-requests", settings.max_uploads)
-        held = Room("bodies in memory", "content-bytes", settings.max_held_bytes)
-        scored = Room("datasets being scored", "concurrent-requests", settings.max_scored)
+        upload_limit = Limit("uploads", "concurrent-requests", settings.max_uploads)
+        buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_held_bytes)
+        scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_scored)
         watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
         watch = Watch(partial(job_now, jobs, live), settings.events_seconds, watching)
         yield Services(
@@ -105,10 +105,10 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             queue=queue,
             watch=watch,
             backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
-            uploads=uploads,
-            held=held,
-            scored=scored,
-            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, uploads, held, scored, watch)),
+            upload_limit=upload_limit,
+            buffer_limit=buffer_limit,
+            scoring_limit=scoring_limit,
+            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, upload_limit, buffer_limit, scoring_limit, watch)),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
             scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),

@@ -12,8 +12,8 @@ UNIT = "concurrent-requests"
 AGAIN_SECONDS = 5
 
 
-class Share(NamedTuple):
-    """What there is for a caller of the bound that is nearer: that of all jobs, or that of the caller's own."""
+class Allowance(NamedTuple):
+    """How many unfinished jobs a caller may still have, by the tighter of two limits: on all jobs, and on the caller's own."""
 
     name: str
     most: int
@@ -24,7 +24,7 @@ class Share(NamedTuple):
         if self.left <= 0:
             raise TooMany(self.name, UNIT, self.most, self.left, AGAIN_SECONDS)
 
-    def without(self, taken: int) -> "Share":
+    def without(self, taken: int) -> "Allowance":
         """What is left when so many more are taken."""
         return self._replace(left=self.left - taken)
 
@@ -46,8 +46,8 @@ class Backlog:
         self._callers: dict[str, str | None] = {}
         self._lock = threading.Lock()
 
-    def share(self, caller: str | None) -> Share:
-        """What there is for this caller now. Raises StoreUnavailable."""
+    def allowance(self, caller: str | None) -> Allowance:
+        """The allowance of this caller now. Raises StoreUnavailable."""
         with self._lock:
             ids = set(self._jobs.unfinished_ids())
             self._callers = {id: known for id, known in self._callers.items() if id in ids}
@@ -55,5 +55,5 @@ class Backlog:
                 with suppress(NotFound):
                     self._callers[id] = self._jobs.get(id).request.caller
             own = sum(1 for each in self._callers.values() if each == caller)
-        shares = Share("jobs", self._most_each, self._most_each - own), Share("jobs of everybody", self._most, self._most - len(ids))
-        return min(shares, key=lambda share: share.left)
+        allowances = Allowance("jobs", self._most_each, self._most_each - own), Allowance("jobs of everybody", self._most, self._most - len(ids))
+        return min(allowances, key=lambda allowance: allowance.left)

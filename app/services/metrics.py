@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from app.http.limits import Room
+from app.http.limits import Limit
 from app.services.loaded_models import LoadedModels
 from workers.contract import JobState
 from workers.errors import Unavailable
@@ -32,9 +32,9 @@ class Observed(NamedTuple):
     jobs: Jobs
     models: LoadedModels
     quota: Quota
-    uploads: Room
-    held: Room
-    scored: Room
+    upload_limit: Limit
+    buffer_limit: Limit
+    scoring_limit: Limit
     watch: Watch
 
 
@@ -85,9 +85,9 @@ class _Gateway(_Asked):
         yield GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", models.nbytes)
         yield GaugeMetricFamily("halfmoon_model_cache_models", "Models that are loaded.", models.count)
         yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", models.loads)
-        yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._observed.uploads.used)
-        yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and their answers held in memory.", self._observed.held.used)
-        yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are being scored, or wait to be.", self._observed.scored.used)
+        yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._observed.upload_limit.used)
+        yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and their answers held in memory.", self._observed.buffer_limit.used)
+        yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are being scored, or wait to be.", self._observed.scoring_limit.used)
         yield GaugeMetricFamily("halfmoon_listeners", "Clients that listen to the events of a job.", self._observed.watch.listeners)
 
 

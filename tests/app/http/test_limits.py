@@ -11,7 +11,7 @@ import pytest
 
 from app.codecs.encoding import Gunzip
 from app.errors import TooMany
-from app.http.limits import Room
+from app.http.limits import Limit
 from app.services.backlog import Backlog
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, until
@@ -140,9 +140,9 @@ def test_whose_jobs_they_are_is_looked_up_once(gateway: Gateway, monkeypatch: py
         gateway.job(dataset=dataset)
     backlog = Backlog(jobs, 10, 3)
     with pytest.raises(TooMany, match=r"^jobs: no more than 3 at a time"):
-        backlog.share(None).check()
+        backlog.allowance(None).check()
     monkeypatch.setattr(Jobs, "get", lambda self, id: pytest.fail("looked up again"))
-    backlog.share("key-other").check()
+    backlog.allowance("key-other").check()
 
 
 def test_so_many_uploads_at_a_time(start: Start) -> None:
@@ -211,15 +211,17 @@ def test_packed_json_is_never_unpacked_on_the_event_loop(gateway: Gateway, monke
     assert [name.partition("_")[0] for name in threads] == ["parse"]
 
 
-def test_a_place_is_given_back() -> None:
-    room = Room("things", "requests", 10)
-    with room.place() as place:
-        place.grow(7)
+def test_a_reservation_is_given_back() -> None:
+    limit = Limit("things", "requests", 10)
+    with limit.reserve(3) as reservation:
+        reservation.grow(4)
         with pytest.raises(TooMany):
-            place.grow(4)
-        assert room.used == 7
-    assert room.used == 0
-    with room.place() as one, room.place() as other:
+            reservation.grow(4)
+        with pytest.raises(TooMany), limit.reserve(4):
+            pass
+        assert limit.used == 7
+    assert limit.used == 0
+    with limit.reserve() as one, limit.reserve() as other:
         one.grow(4)
         other.grow(6)
-        assert room.used == 10
+        assert limit.used == 10
