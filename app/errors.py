@@ -56,7 +56,7 @@ class TooMany(Refusal):
         super().__init__(f"{name}: no more than {most} at a time; try again in {seconds} s", rate_limit(name, unit, most, left, seconds))
 
 
-class Crowded(TooMany):
+class TooManyConnections(TooMany):
     """More clients are connected than may be."""
 
     def __init__(self, most: int) -> None:

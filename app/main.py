@@ -19,8 +19,8 @@ from starlette.staticfiles import StaticFiles
 from app.contract.openapi import describe
 from app.datasets import routes as datasets
 from app.evaluation import routes as evaluations
-from app.http.handlers import Caught, add_handlers
-from app.http.middleware import REQUEST_ID, Guarded, Measured, Patient, Portioned, Traced, Uncrowded
+from app.http.error_handlers import ErrorBoundary, add_handlers
+from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, ConnectionLimit, RequestId, RequestMetrics, SecurityHeaders
 from app.inference import routes as inference
 from app.jobs import routes as jobs
 from app.models import routes as models
@@ -69,9 +69,9 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
 def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
     """From the inside out."""
-    app.add_middleware(Patient, idle=settings.body_idle_seconds, rate=settings.body_rate)
-    app.add_middleware(Caught)
-    app.add_middleware(Uncrowded, most=settings.max_connections)
+    app.add_middleware(BodyTimeout, idle=settings.body_idle_seconds, rate=settings.body_rate)
+    app.add_middleware(ErrorBoundary)
+    app.add_middleware(ConnectionLimit, most=settings.max_connections)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -80,10 +80,10 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
             allow_headers=["Authorization", "X-API-Key", "Content-Type", "Content-Encoding", "Idempotency-Key", REQUEST_ID],
             expose_headers=["Location", "Retry-After", "RateLimit", "RateLimit-Policy", REQUEST_ID],
         )
-    app.add_middleware(Guarded)
-    app.add_middleware(Portioned)
-    app.add_middleware(Measured)
-    app.add_middleware(Traced, every=settings.log_requests)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(ChunkedSend)
+    app.add_middleware(RequestMetrics)
+    app.add_middleware(RequestId, log_requests=settings.log_requests)
 
 
 def _add_docs(app: FastAPI) -> None:

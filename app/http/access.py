@@ -13,7 +13,7 @@ from app.settings import GatewaySettings
 from workers.errors import StoreUnavailable
 from workers.repositories.api_keys import ApiKey, ApiKeys, Scope, find
 
-CALLER = "halfmoon.key"
+KEY_ID = "halfmoon.key"
 """Where a connection carries the id of the key that it was let in with."""
 SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer hm_…`; keys are made by `halfmoon keys create`."},
@@ -81,7 +81,7 @@ class Access:
         key = find(text, self._valid, datetime.now(UTC))
         if key is None:
             raise Unauthenticated("the key is not valid, or not any more", sent=True)
-        connection[CALLER] = key.id
+        connection[KEY_ID] = key.id
         if may.isdisjoint(key.scopes):
             raise Forbidden(key.scopes, sorted(may))
 

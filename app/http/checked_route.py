@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
-from app.http.middleware import UNTIL_SENT
+from app.http.middleware import SEND_STACK
 from app.http.state import state_of
 
 RESERVATION = "halfmoon.reservation"
@@ -52,7 +52,7 @@ class PlainRoute(CheckedRoute):
         handle: Handler = self.endpoint
 
         async def counted(request: Request) -> Response:
-            reservation = request.scope[UNTIL_SENT].enter_context(state_of(request).buffer_limit.reserve())
+            reservation = request.scope[SEND_STACK].enter_context(state_of(request).buffer_limit.reserve())
             request.scope[RESERVATION] = reservation
             response = await handle(request)
             reservation.grow(len(response.body))

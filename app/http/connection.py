@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.http.middleware import CONNECTIONS, PIECE_BYTES
+from app.http.middleware import CHUNK_BYTES, CONNECTIONS
 
 HEAD_SECONDS = 10.0
 """from the first byte of a request (or from connecting) to the end of its head"""
@@ -98,7 +98,7 @@ class Connection(HttpToolsProtocol):
         would look as if they did not read.
         """
         if connected.family != socket.AF_UNIX and hasattr(socket, "TCP_NOTSENT_LOWAT"):
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 2 * PIECE_BYTES)
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 2 * CHUNK_BYTES)
 
     def _expect_end(self) -> None:
         """A transport that is closed waits for ever for what is still to be read."""

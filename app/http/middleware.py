@@ -1,101 +1,107 @@
-"""What every request passes before the routes and its answer after them: plain ASGI, some microseconds each."""
+"""ASGI middleware of the gateway: request ids, request metrics, time-outs of bodies, chunked sending, connection limit, security headers.
+
+It is plain ASGI, because each layer then costs a request a few microseconds. ``app.main`` stacks the layers.
+"""
 
 import asyncio
 import re
 import secrets
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import Crowded, TooSlow, answer, in_form_of
-from app.http.access import CALLER
+from app.errors import TooManyConnections, TooSlow, answer, in_form_of
+from app.http.access import KEY_ID
 
 REQUEST_ID = "X-Request-ID"
-_ID_HEADER = REQUEST_ID.lower().encode()
+"""The header that carries the id of a request, in the request and in its answer."""
 CONNECTIONS = "halfmoon.connections"
-"""Where a request carries how many connections there were when it came."""
-UNTIL_SENT = "halfmoon.until-sent"
-"""Where a request carries a stack of what ends when its answer has left this process (but for one piece), or nobody waits for it any more."""
-PIECE_BYTES = 64 << 10
-"""that leave at a time: as much as may wait in memory for a client that does not read"""
-_ALWAYS_ANSWERED = ("/v1/health/live", "/v2/health/live")
-_LONGEST_SHOWN = 512
-_GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+"""Key of the ASGI scope: number of open connections when the request came."""
+SEND_STACK = "halfmoon.send-stack"
+"""Key of the ASGI scope: an ExitStack that is closed when all of the answer but its last chunk has left this process, or the client is gone."""
+CHUNK_BYTES = 64 << 10
+"""Bytes that are sent at a time; no more wait in memory for a client that does not read."""
+_ID_HEADER = REQUEST_ID.lower().encode()
+_VALID_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_LIVENESS_PATHS = ("/v1/health/live", "/v2/health/live")
+_MAX_LOGGED_PATH = 512
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-Counted = Callable[[str, str, int, float], None]
-"""Takes note of an answer: method, template of the route, status, seconds until it began."""
 
+class RequestId:
+    """Gives every request an id, which its answer and all of its log lines carry. A valid id that the client sends is kept.
 
-class Traced:
-    """Gives every request an id (the client's own, if it sends a good one), which its answer and all log lines about it carry.
-
-    With ``every`` set, a line is written for each answer; of a failure there is always one.
+    With ``log_requests`` every answer is logged. Failures are logged in any case, by ``app.http.error_handlers``.
     """
 
-    def __init__(self, app: ASGIApp, every: bool) -> None:
+    def __init__(self, app: ASGIApp, log_requests: bool) -> None:
         self._app = app
-        self._every = every
+        self._log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Handle the request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == _ID_HEADER), b"")
-        id = given if _GIVEN_ID.fullmatch(given) else secrets.token_hex(8).encode()
-        # each request has a context of its own, so there is nothing to undo
+        sent = next((value for name, value in scope["headers"] if name == _ID_HEADER), b"")
+        id = sent if _VALID_ID.fullmatch(sent) else secrets.token_hex(8).encode()
+        # each request runs in a context of its own, so nothing has to be unbound
         structlog.contextvars.bind_contextvars(request=id.decode())
-        begun = time.perf_counter()
+        started = time.perf_counter()
 
-        async def traced(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], (_ID_HEADER, id)]
-                if self._every:
-                    _tell(scope, message["status"], time.perf_counter() - begun)
+                if self._log_requests:
+                    _log_answer(scope, message["status"], time.perf_counter() - started)
             await send(message)
 
-        await self._app(scope, receive, traced)
+        await self._app(scope, receive, send_with_id)
 
 
-def shown(path: str) -> str:
-    """A path as log lines have it, which is no longer than any that there is."""
-    return path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"
+def shortened(path: str) -> str:
+    """A path for a log line, cut where it is longer than any path of the service."""
+    return path if len(path) <= _MAX_LOGGED_PATH else f"{path[:_MAX_LOGGED_PATH]}…"
 
 
-def _tell(scope: Scope, status: int, seconds: float) -> None:
-    found = {"method": scope["method"], "path": shown(scope["path"]), "status": int(status), "seconds": round(seconds, 6), "key": scope.get(CALLER)}
-    _log.info("answered", **found)
+def _log_answer(scope: Scope, status: int, seconds: float) -> None:
+    _log.info(
+        "answered",
+        method=scope["method"],
+        path=shortened(scope["path"]),
+        status=int(status),
+        seconds=round(seconds, 6),
+        key=scope.get(KEY_ID),
+    )
 
 
-class Measured:
-    """Counts every request with the template of its route, its status and its time."""
+class RequestMetrics:
+    """Counts every request by method, route template and status, and measures the time until its answer starts."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and count it when its answer begins."""
+        """Handle the request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = time.perf_counter()
+        started = time.perf_counter()
 
-        async def counted(message: Message) -> None:
+        async def send_and_count(message: Message) -> None:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", "(none)")
-                seconds = time.perf_counter() - begun
-                scope["app"].state.services.metrics.answered(scope["method"], route, message["status"], seconds)
+                seconds = time.perf_counter() - started
+                scope["app"].state.services.metrics.count_request(scope["method"], route, message["status"], seconds)
             await send(message)
 
-        await self._app(scope, receive, counted)
+        await self._app(scope, receive, send_and_count)
 
 
-class Patient:
-    """Gives up on a body of which nothing comes for ``idle`` seconds, or which comes slower than ``rate`` bytes a second on the whole."""
+class BodyTimeout:
+    """Refuses a body (408) of which nothing comes for ``idle`` seconds, or which on average comes slower than ``rate`` bytes a second."""
 
     def __init__(self, app: ASGIApp, idle: float, rate: float) -> None:
         self._app = app
@@ -103,78 +109,87 @@ class Patient:
         self._rate = rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Handle the request. Raises TooSlow."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        waited, size, whole = 0.0, 0, False
+        waited, size, complete = 0.0, 0, False
 
-        async def in_time() -> Message:
-            nonlocal waited, size, whole
-            if whole:
+        async def receive_in_time() -> Message:
+            nonlocal waited, size, complete
+            if complete:
                 return await receive()
-            begun = time.monotonic()
+            started = time.monotonic()
             try:
-                # what the service itself takes over the body between two pieces is not the client's fault
+                # only the time spent waiting counts: the service's own work between two parts of a body is not the client's fault
                 async with asyncio.timeout(min(self._idle, self._idle + size / self._rate - waited)):
                     message = await receive()
             except TimeoutError:
                 raise TooSlow(self._idle, self._rate) from None
-            waited += time.monotonic() - begun
+            waited += time.monotonic() - started
             size += len(message.get("body", b""))
-            whole = not message.get("more_body", False)
+            complete = not message.get("more_body", False)
             return message
 
-        await self._app(scope, in_time, send)
+        await self._app(scope, receive_in_time, send)
 
 
-class Portioned:
-    """Sends long answers in pieces, each when the one before has left: so that what is held for an answer is held until it was read."""
+class ChunkedSend:
+    """Sends a long answer in chunks, each after the one before has left this process.
+
+    What an answer has reserved of a limit is given back when the answer was read: it stands on the ExitStack at ``SEND_STACK``.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Handle the request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
-        async def portioned(message: Message) -> None:
+        async def send_in_chunks(message: Message) -> None:
             body = message.get("body", b"")
-            if len(body) <= PIECE_BYTES:
+            if len(body) <= CHUNK_BYTES:
                 await send(message)
                 return
-            pieces, more = memoryview(body), message.get("more_body", False)
-            for start in range(0, len(body), PIECE_BYTES):
-                end = start + PIECE_BYTES
-                await send({"type": message["type"], "body": pieces[start:end], "more_body": more or end < len(body)})
+            view, more = memoryview(body), message.get("more_body", False)
+            for start in range(0, len(body), CHUNK_BYTES):
+                end = start + CHUNK_BYTES
+                await send({"type": message["type"], "body": view[start:end], "more_body": more or end < len(body)})
 
-        with ExitStack() as scope[UNTIL_SENT]:
-            await self._app(scope, receive, portioned)
+        with ExitStack() as scope[SEND_STACK]:
+            await self._app(scope, receive, send_in_chunks)
 
 
-class Uncrowded:
-    """Answers 429 while there are more than ``most`` connections, and closes the one that asked."""
+class ConnectionLimit:
+    """Answers 429 on connections beyond ``most`` and closes them.
+
+    Liveness probes are answered on any connection: an orchestrator would otherwise restart a process because it is busy.
+    """
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
         self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, if there is room; whoever asks whether the process lives is always told, else it would be ended for being busy."""
-        if scope["type"] != "http" or scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _ALWAYS_ANSWERED:
+        """Handle the request."""
+        if scope["type"] != "http" or scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _LIVENESS_PATHS:
             await self._app(scope, receive, send)
             return
-        await in_form_of(scope["path"], answer(Crowded(self._most)))(scope, receive, send)
+        await in_form_of(scope["path"], answer(TooManyConnections(self._most)))(scope, receive, send)
 
 
-class Guarded:
-    """Tells browsers what an answer is not: another type than it says, a part of another page, a source of anything from elsewhere."""
+class SecurityHeaders:
+    """Adds the security headers: nosniff to every answer; to HTML also frame, referrer, opener and permissions policies.
 
-    _ALWAYS = ((b"x-content-type-options", b"nosniff"),)
-    _PAGES = (
-        *_ALWAYS,
+    A page adds its own Content-Security-Policy, since that depends on its scripts and styles.
+    """
+
+    _EVERY_ANSWER = ((b"x-content-type-options", b"nosniff"),)
+    _HTML = (
+        *_EVERY_ANSWER,
         (b"x-frame-options", b"DENY"),
         (b"referrer-policy", b"no-referrer"),
         (b"cross-origin-opener-policy", b"same-origin"),
@@ -185,15 +200,15 @@ class Guarded:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; an answer in HTML is for people's eyes."""
+        """Handle the request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 html = any(name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"])
-                message["headers"] = [*message["headers"], *(self._PAGES if html else self._ALWAYS)]
+                message["headers"] = [*message["headers"], *(self._HTML if html else self._EVERY_ANSWER)]
             await send(message)
 
-        await self._app(scope, receive, guarded)
+        await self._app(scope, receive, send_with_headers)

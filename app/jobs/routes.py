@@ -10,7 +10,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from app.http.access import CALLER
+from app.http.access import KEY_ID
 from app.http.bodies import in_thread, read_json
 from app.http.checked_route import CheckedRoute, PlainRoute
 from app.http.documented import DOCUMENTS, ENCODING, NAME, json_body, refusals
@@ -104,7 +104,7 @@ async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
     body = await read_json(request, services, JobBody)
-    return await in_thread(services.parsing, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(CALLER))
+    return await in_thread(services.parsing, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID))
 
 
 @router.get("", responses=refusals(422, 503))

@@ -55,7 +55,7 @@ class Metrics:
         self._registry.register(_Installation(observed))
         ProcessCollector(registry=self._registry)
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is the template of its path."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)

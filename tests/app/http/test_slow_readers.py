@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from app.http import connection
-from app.http.middleware import PIECE_BYTES
+from app.http.middleware import CHUNK_BYTES
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey
@@ -136,7 +136,7 @@ def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monk
 
 def test_long_answers_leave_in_pieces_that_are_the_whole(gateway: Gateway) -> None:
     publish(gateway.store)
-    for count in (1, PIECE_BYTES // 20, PIECE_BYTES):
+    for count in (1, CHUNK_BYTES // 20, CHUNK_BYTES):
         documents = b'{"indices":[0]}\n' * count
         answer = gateway.client.post("/v1/models/news/predict", content=documents, headers={"Content-Type": "application/x-ndjson"})
         assert answer.headers["content-length"] == str(len(answer.content))

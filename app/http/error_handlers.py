@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.errors import KINDS, InvalidRequest, answer, in_form_of, problem
-from app.http.middleware import shown
+from app.http.middleware import shortened
 from core.errors import HalfmoonError
 from workers.problems import Kind
 
@@ -42,7 +42,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HalfmoonError)
     response = answer(error)
     if response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("request failed", path=shown(request.url.path), error=str(error))
+        _log.error("request failed", path=shortened(request.url.path), error=str(error))
     return response
 
 
@@ -72,11 +72,11 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    _log.error("request failed", path=shown(request.url.path), exc_info=error)
+    _log.error("request failed", path=shortened(request.url.path), exc_info=error)
     return answer(HalfmoonError())
 
 
-class Caught:
+class ErrorBoundary:
     """Answers what nothing else has caught. It stands inside what counts, marks and logs answers, so that this one is as good as any other."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -84,21 +84,21 @@ class Caught:
         self._answer = _in_form(_failed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; an answer that has begun is cut off by whoever sends it."""
+        """Pass the request on; an answer that has started is cut off by whoever sends it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = False
+        started = False
 
-        async def noted(message: Message) -> None:
-            nonlocal begun
-            begun = True
+        async def send_and_note(message: Message) -> None:
+            nonlocal started
+            started = True
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_and_note)
         except Exception as error:
-            if begun:
+            if started:
                 raise
             response = await self._answer(Request(scope), error)
             await response(scope, receive, send)
