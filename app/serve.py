@@ -36,8 +36,8 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
     """
     if descriptor is None:
         check_exposure(settings, settings.host)
-    with listen(settings.host, settings.port) if descriptor is None else socket.socket(fileno=descriptor) as door:
-        check_exposure(settings, door.getsockname()[0])
+    with listen(settings.host, settings.port) if descriptor is None else socket.socket(fileno=descriptor) as listener:
+        check_exposure(settings, listener.getsockname()[0])
         configure_logging(settings.log_format, settings.log_level)
         _manage_memory()
         _open_many_files()
@@ -45,8 +45,8 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
         server = uvicorn.Server(_config(settings))
-        _log.info("gateway listens", address=door.getsockname()[:2])
-        server.run([door])
+        _log.info("gateway listens", address=listener.getsockname()[:2])
+        server.run([listener])
     return 0 if server.started else 1
 
 

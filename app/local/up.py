@@ -75,7 +75,7 @@ def up(plan: Plan) -> int:
     stop = Stop()
     with ExitStack() as cleanup:
         lock = cleanup.enter_context(_locked(plan.data))
-        door = cleanup.enter_context(listen(plan.host, plan.port))
+        listener = cleanup.enter_context(listen(plan.host, plan.port))
         folder, temporary = valkey.socket_folder(plan.data)
         if temporary:
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -84,10 +84,10 @@ def up(plan: Plan) -> int:
         cleanup.callback(_stop_all, supervisor, plan.drain_seconds + PATIENCE, stop)
         _start_valkey(plan, folder / "valkey.sock", lock, supervisor, stop)
         settings = _told_children(plan, folder / "valkey.sock")
-        _start_gateway(plan, settings, door, supervisor)
+        _start_gateway(plan, settings, listener, supervisor)
         from app.local.prefork import warm_up, workers  # takes a second, in which the gateway starts
 
-        url = _url(door)
+        url = _url(listener)
         _until_ready(url, supervisor, stop)
         if not stop.asked:
             print(f"Halfmoon is ready: {url}", flush=True)
@@ -95,7 +95,7 @@ def up(plan: Plan) -> int:
             if stop.asked:
                 break
             supervisor.tend()
-        for work in workers(plan.workers, settings, [lock, door.fileno()]):
+        for work in workers(plan.workers, settings, [lock, listener.fileno()]):
             supervisor.start(work)
         while not stop.asked:
             supervisor.tend()
@@ -140,8 +140,8 @@ def _lock(data: Path) -> int:
     return descriptor
 
 
-def _url(door: socket.socket) -> str:
-    host, port = door.getsockname()[:2]
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
@@ -163,10 +163,10 @@ def _told_children(plan: Plan, path: Path) -> dict[str, str]:
     }
 
 
-def _start_gateway(plan: Plan, settings: Mapping[str, str], door: socket.socket, supervisor: Supervisor) -> None:
+def _start_gateway(plan: Plan, settings: Mapping[str, str], listener: socket.socket, supervisor: Supervisor) -> None:
     environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
-    arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(door.fileno())]
-    supervisor.start(Command("gateway", arguments, environment, inherited=(door.fileno(),)))
+    arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(listener.fileno())]
+    supervisor.start(Command("gateway", arguments, environment, inherited=(listener.fileno(),)))
 
 
 def _until_ready(url: str, supervisor: Supervisor, stop: Stop) -> None:

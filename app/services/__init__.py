@@ -14,7 +14,7 @@ from app.http.limits import Limit
 from app.services.backlog import Backlog
 from app.services.loaded_models import LoadedModels
 from app.services.metrics import Metrics, Observed
-from app.services.periodic import Rounds
+from app.services.periodic import PeriodicTask
 from app.settings import GatewaySettings
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
@@ -76,7 +76,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         datasets = Datasets(store, settings.limits, quota, abandoned_seconds=settings.abandoned_seconds)
 
         access = Access(ApiKeys(store), settings)
-        stack.enter_context(Rounds("keys", [access.refresh], settings.keys_seconds, first=0.0))
+        stack.enter_context(PeriodicTask("keys", [access.refresh], settings.keys_seconds, first_delay=0.0))
         reconciler = Reconciler(
             jobs,
             live,
@@ -85,9 +85,9 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             max_attempts=settings.max_attempts,
             abandoned_seconds=settings.abandoned_seconds,
         )
-        stack.enter_context(Rounds("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
+        stack.enter_context(PeriodicTask("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
         retention = Retention(store, datasets, jobs, models.registry, settings.policy)
-        stack.enter_context(Rounds("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_seconds))
+        stack.enter_context(PeriodicTask("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_seconds))
         upload_limit = Limit("uploads", "concurrent-requests", settings.max_uploads)
         buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_held_bytes)
         scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_scored)

@@ -1,4 +1,4 @@
-"""What a gateway does beside answering: looking for lost jobs every second, tidying up now and then."""
+"""Periodic tasks of a gateway: API keys, reconciliation of jobs, retention and garbage collection."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,21 +10,23 @@ import structlog
 from workers.errors import Unavailable
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-_FIRST_SECONDS = 1.0
-_PATIENCE_SECONDS = 5.0
+_FIRST_DELAY = 1.0
+_STOP_SECONDS = 5.0
 
 
-class Rounds:
-    """Calls functions in a thread, again and again while its block is entered; none that fails keeps the others from being called.
+class PeriodicTask:
+    """Calls functions every ``interval`` seconds in a thread of its own, while its block is entered.
 
-    The first round comes after ``first`` seconds at the latest.
+    - The first call comes after ``first_delay`` seconds, or after one interval if that is shorter.
+    - A function that fails does not keep the others from being called.
+    - A store or Redis that does not answer is logged once, not at every call.
     """
 
-    def __init__(self, name: str, acts: Sequence[Callable[[], object]], seconds: float, first: float = _FIRST_SECONDS) -> None:
-        self._acts = acts
-        self._first = first
-        self._seconds = seconds
-        self._away: set[int] = set()
+    def __init__(self, name: str, functions: Sequence[Callable[[], object]], interval: float, first_delay: float = _FIRST_DELAY) -> None:
+        self._functions = functions
+        self._first_delay = first_delay
+        self._interval = interval
+        self._unavailable: set[int] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -34,24 +36,23 @@ class Rounds:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stop.set()
-        # a long act is left alone: whatever it does, it may be cut short anywhere
-        self._thread.join(_PATIENCE_SECONDS)
+        # a call that takes longer is left behind: each of these functions may be cut off anywhere
+        self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
-        wait = min(self._seconds, self._first)
-        while not self._stop.wait(wait):
-            wait = self._seconds
-            for place, act in enumerate(self._acts):
-                self._try(place, act)
+        delay = min(self._interval, self._first_delay)
+        while not self._stop.wait(delay):
+            delay = self._interval
+            for index, function in enumerate(self._functions):
+                self._call(index, function)
 
-    def _try(self, place: int, act: Callable[[], object]) -> None:
-        """Call one of the functions; that something does not answer is told once, not every second."""
+    def _call(self, index: int, function: Callable[[], object]) -> None:
         try:
-            act()
-            self._away.discard(place)
+            function()
+            self._unavailable.discard(index)
         except Unavailable as error:
-            if place not in self._away:
-                _log.warning("cannot look after the store and its jobs", error=str(error))
-            self._away.add(place)
+            if index not in self._unavailable:
+                _log.warning("a periodic task cannot run now", task=self._thread.name, error=str(error))
+            self._unavailable.add(index)
         except Exception:
-            _log.exception("looking after the store and its jobs failed")
+            _log.exception("a periodic task failed", task=self._thread.name)

@@ -66,10 +66,10 @@ def test_the_client_reads_an_answer_in_pieces_and_refuses_a_failure() -> None:
 
 
 def _answer(server: socket.socket, pieces: list[bytes]) -> None:
-    door, _ = server.accept()
-    with door:
-        door.recv(1)
+    client, _ = server.accept()
+    with client:
+        client.recv(1)
         for piece in pieces[:3]:
-            door.sendall(piece)
-        door.recv(1)
-        door.sendall(pieces[3])
+            client.sendall(piece)
+        client.recv(1)
+        client.sendall(pieces[3])

@@ -259,8 +259,8 @@ def test_the_gateway_looks_at_the_socket_that_it_is_given(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HALFMOON_STORE_URL", f"file://{tmp_path}/store")
-    with socket.create_server(("0.0.0.0", 0)) as door:
-        assert main(["api", "--descriptor", str(door.dup().detach())]) == 1
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        assert main(["api", "--descriptor", str(listener.dup().detach())]) == 1
     assert "nobody is asked for a key" in capsys.readouterr().err
 
 

@@ -101,8 +101,8 @@ def test_a_new_version_and_a_moved_alias_count_at_once(start: Start) -> None:
     for version, labels in ((1, ["no", "yes"]), (2, ["yes", "yes"])):
         answer = gateway.client.put("/v1/models/news/aliases/live", json={"version": version})
         assert (answer.status_code, answer.json()) == (200, {"name": "news", "alias": "live", "version": version})
-        for door in (gateway, other):
-            assert predict(door, "news@live/predict")["labels"] == labels
+        for each in (gateway, other):
+            assert predict(each, "news@live/predict")["labels"] == labels
 
 
 def test_the_cache_stays_within_its_bytes(start: Start) -> None:

@@ -1,8 +1,8 @@
-"""What a gateway does beside answering."""
+"""Periodic tasks of a gateway."""
 
 import threading
 
-from app.services.periodic import Rounds
+from app.services.periodic import PeriodicTask
 from tests.waiting import HANG
 from workers.errors import StoreUnavailable
 
@@ -24,14 +24,14 @@ def test_what_fails_keeps_nothing_else_from_being_done() -> None:
         if called.count("works") == 3:
             enough.set()
 
-    with Rounds("test", [away, broken, works], 0.01):
+    with PeriodicTask("test", [away, broken, works], 0.01):
         assert enough.wait(HANG)
     assert called[:9] == ["away", "broken", "works"] * 3
 
 
 def test_the_first_round_comes_soon_and_none_after_the_end() -> None:
     called = threading.Event()
-    with Rounds("test", [called.set], 3600):
+    with PeriodicTask("test", [called.set], 3600):
         assert called.wait(HANG)
     called.clear()
     assert not any(thread.name == "test" for thread in threading.enumerate())
