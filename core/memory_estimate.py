@@ -10,7 +10,7 @@ from core.options.cutting_planes import Cuts3vmOptions
 from core.options.kernel import KernelOptions, RampOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.text import TextOptions
-from core.selection.bounds import mixture_bytes, mixture_offered, neighbours_bytes, neighbours_offered
+from core.selection.eligibility import mixture_bytes, mixture_offered, neighbours_bytes, neighbours_offered
 
 _BASE = 64 << 20
 _REORDERED = 32

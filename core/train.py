@@ -16,7 +16,7 @@ from core.engine.solver import load
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
 from core.models.model import Model
-from core.models.starting import Points, starting_points
+from core.models.warm_start import Points, starting_points
 from core.one_vs_rest import n_problems, positives_of, prefixes_of
 from core.options.auto import AutoOptions
 from core.options.base import BalancedOptions, Options, SolverOptions
@@ -27,11 +27,11 @@ from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import AUTO, OFFERED
 from core.registry import algorithm as find_algorithm
 from core.selection.auto import choose
+from core.selection.class_fractions import estimate
 from core.selection.data import Study
-from core.selection.estimate import estimate
 from core.validation.calibration import Calibration, calibrated, calibrated_to_labels
+from core.validation.cross_validation import held_out_scores
 from core.validation.folds import N_FOLDS
-from core.validation.held_out import held_out_scores
 from core.watch import Stopped, Watch
 
 

@@ -15,15 +15,15 @@ from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.result import Linear, Result, Status, stopped
 from core.progress import Checkpoint, Part
-from core.selection import evidence
-from core.selection.bounds import mixture_offered, neighbours_offered
-from core.selection.choice import preferred, right
+from core.selection import log_evidence
+from core.selection.class_fractions import LAMBDA, Estimate, concluded, estimate
+from core.selection.comparison import preferred, right
 from core.selection.data import Study
-from core.selection.estimate import LAMBDA, Estimate, concluded, estimate
-from core.selection.fractions import refined
-from core.selection.mixture import Mixture
-from core.selection.neighbours import NEIGHBOURS, Graph
-from core.selection.path import Supervised
+from core.selection.eligibility import mixture_offered, neighbours_offered
+from core.selection.fraction_path import Supervised
+from core.selection.label_spreading import NEIGHBOURS, Graph
+from core.selection.naive_bayes import Mixture
+from core.selection.posterior import refined
 from core.validation.calibration import Calibration, calibrated, calibrated_to_labels
 from core.validation.folds import N_FOLDS
 
@@ -85,7 +85,7 @@ def choose(
     Stopped.
 
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
-    taken, with the fractions that core.selection.estimate finds. Where neighbours mean something, labels that spread among them, and where
+    taken, with the fractions that core.selection.class_fractions finds. Where neighbours mean something, labels that spread among them, and where
     documents can be draws of terms, a mixture of the classes, are taken if those left out are likelier by them than by all others; the fractions
     are then those that they find. Raises Stopped, and ModelTooLarge.
     """
@@ -147,7 +147,7 @@ def likelihood(study: Study, candidate: Candidate) -> float:
     known, total = study.left_out, 0.0
     for problem, scores in zip(study.problems, candidate.margins.T, strict=True):
         if len(np.unique(problem.y[known])) == 2:
-            total += float(evidence.from_held_out(scores[None, known], problem.y[known])[0])
+            total += float(log_evidence.from_held_out(scores[None, known], problem.y[known])[0])
     return total
 
 
@@ -187,7 +187,7 @@ def _at_shares(study: Study, candidates: Sequence[Candidate]) -> list[float]:
     """
     known = study.left_out
     fractions = np.mean([candidate.found.fractions for candidate in candidates if candidate.found is not None], axis=0)
-    return [evidence.at_shares(candidate.margins[known], study.class_indices[known], fractions) for candidate in candidates]
+    return [log_evidence.at_shares(candidate.margins[known], study.class_indices[known], fractions) for candidate in candidates]
 
 
 def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:

@@ -12,8 +12,8 @@ from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
 from core.options.base import Drawn
 from core.problem.problem import Problem
 from core.progress import Checkpoint
-from core.selection.evidence import designed
-from core.selection.prepared import Prepared, prepared
+from core.selection.feature_scaling import Prepared, prepared
+from core.selection.log_evidence import designed
 from core.validation.folds import folds_of
 
 

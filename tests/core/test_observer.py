@@ -10,7 +10,7 @@ from core import watch
 from core.documents.rows import SparseRows
 from core.engine import passes
 from core.engine.solver import solve
-from core.models import starting
+from core.models import warm_start
 from core.options.base import Options
 from core.problem.result import Result, Status
 from core.progress import TracePoint
@@ -196,7 +196,7 @@ def test_a_start_from_a_large_model_is_scored_in_little_pieces(monkeypatch: pyte
 
     whole = train(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model)
     monkeypatch.setattr(type(first.model), "scores", noted)
-    monkeypatch.setattr(starting, "_WORK", 7 * first.model.row_work)
+    monkeypatch.setattr(warm_start, "_WORK", 7 * first.model.row_work)
     again = train(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model)
     assert sum(heights) == 300
     assert max(heights) <= 8

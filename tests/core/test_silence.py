@@ -26,7 +26,7 @@ from core.optimizers import smo
 from core.problem.result import Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
-from core.selection import prepared
+from core.selection import feature_scaling
 from core.train import train
 from tests.core.problems import labeled
 
@@ -103,7 +103,7 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
         (gram, "SLICE"),
         (smo, "_SLICE"),
         (cache, "_APART"),
-        (prepared, "_SLICE"),
+        (feature_scaling, "_SLICE"),
     ):
         monkeypatch.setattr(where, name, SLICE)
     monkeypatch.setattr(gram, "_BLOCK_NANOSECONDS", float(SLICE))
@@ -178,7 +178,7 @@ def dense() -> SparseRows:
 PREPARATIONS: dict[str, tuple[int, Callable[[SparseRows, Callable[[], None]], object]]] = {
     "compact": (2, lambda rows, ask: columns.compact(rows, np.arange(rows.n_rows)[::-1], ask)),
     "gathered": (1, lambda rows, ask: columns.gathered(rows, np.arange(rows.n_rows), ask)),
-    "prepared": (1, lambda rows, ask: prepared.prepared(rows, ask)),
+    "feature_scaling": (1, lambda rows, ask: feature_scaling.prepared(rows, ask)),
     "gram": (3, lambda rows, ask: gram.Gram(rows, Kernel("rbf", 1.0), None, ask)),
     "scale": (1, lambda rows, ask: gram.resolved("rbf", "scale", 3, 0.0, rows, ask)),
 }

@@ -8,9 +8,9 @@ from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
 from core.progress import Part
-from core.selection.choice import preferred, right
-from core.selection.path import Supervised
-from core.selection.prepared import prepared
+from core.selection.comparison import preferred, right
+from core.selection.feature_scaling import prepared
+from core.selection.fraction_path import Supervised
 from core.validation.folds import N_FOLDS, folds_of, without
 from tests.core.problems import dense_of, rows_of, small, weights_of
 

@@ -13,11 +13,11 @@ from core.models.linear import LinearModel
 from core.problem.result import Linear, Status
 from core.progress import WHOLE, TracePoint
 from core.selection.auto import Candidate, judged
-from core.selection.bounds import mixture_bytes, mixture_offered
+from core.selection.class_fractions import Estimate
 from core.selection.data import Study
-from core.selection.estimate import Estimate
-from core.selection.evidence import SLOPE
-from core.selection.mixture import Learning, Mixture
+from core.selection.eligibility import mixture_bytes, mixture_offered
+from core.selection.log_evidence import SLOPE
+from core.selection.naive_bayes import Learning, Mixture
 from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation

@@ -16,10 +16,10 @@ from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import stopped
 from core.progress import Part
-from core.selection import evidence
+from core.selection import log_evidence
 from core.selection.data import Study
-from core.selection.fractions import Belief, belief_of, centre_of, grid_around, on_simplex
-from core.selection.path import Path
+from core.selection.fraction_path import Path
+from core.selection.posterior import Belief, belief_of, centre_of, grid_around, on_simplex
 from core.validation.folds import N_FOLDS
 
 LAMBDA = 1e-3
@@ -58,7 +58,7 @@ def estimate(sweeper: Sweeper, study: Study, part: Part, given: Vector | None = 
     """The fractions of the classes, or None if stopped before they were known; fractions that are ``given``, shape (n_classes,), stand.
 
     For each two-class problem transductive SVMs are solved along a grid of fractions, once with all labels and once without those of each fold,
-    all of them together; see core.selection.evidence for what they tell.
+    all of them together; see core.selection.log_evidence for what they tell.
     """
     options = SvmOptions(lambda_=LAMBDA)
     steps: dict[str, Callable[[], Steps]] = {
@@ -128,13 +128,13 @@ def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: 
     """All of it, added up; what is not a number (of values that overflow) says nothing. ``near``: the prediction is near the truth."""
     full, known, y = paths[-1], study.left_out, problem.y
     terms = [
-        evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, study.informative),
-        evidence.from_prediction(full.fractions, predicted, near),
-        evidence.from_separation(full.fractions, full.objectives, study.n_classes),
+        log_evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, study.informative),
+        log_evidence.from_prediction(full.fractions, predicted, near),
+        log_evidence.from_separation(full.fractions, full.objectives, study.n_classes),
     ]
     if len(np.unique(y[known])) == 2:
         expected = 0.5 if study.informative else 1 / study.n_classes  # counts that are informative have said it already
-        terms.append(evidence.from_held_out(held_out_scores(paths, study.folds)[:, known], y[known], expected))
+        terms.append(log_evidence.from_held_out(held_out_scores(paths, study.folds)[:, known], y[known], expected))
     return np.asarray(sum(term for term in terms if np.isfinite(term).all()))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from core.selection.evidence import LEAST
+from core.selection.log_evidence import LEAST
 
 Vector = NDArray[np.float64]
 

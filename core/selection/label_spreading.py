@@ -18,10 +18,10 @@ from core.kernels.gram import dense_copy, resolved, squares_of
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint
-from core.selection.bounds import LANDMARKS
+from core.selection.class_fractions import shares_of
 from core.selection.data import Study
-from core.selection.estimate import shares_of
-from core.selection.path import Path
+from core.selection.eligibility import LANDMARKS
+from core.selection.fraction_path import Path
 from core.validation.folds import N_FOLDS
 
 Vector = NDArray[np.float64]
@@ -49,7 +49,7 @@ class Graph:
         self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows, checkpoint)
 
     def paths(self, grids: Sequence[Vector]) -> list[list[Path]]:
-        """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.path."""
+        """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.fraction_path."""
         return [[self._path(column, fold, grid) for fold in range(N_FOLDS + 1)] for column, grid in enumerate(grids)]
 
     @property

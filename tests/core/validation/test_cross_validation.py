@@ -13,8 +13,8 @@ from core.problem.problem import Problem
 from core.problem.result import Linear, Result, Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS
+from core.validation.cross_validation import held_out_scores
 from core.validation.folds import folds_of
-from core.validation.held_out import held_out_scores
 from core.watch import Stopped
 from tests.core.selection.test_auto import fit, pool
 

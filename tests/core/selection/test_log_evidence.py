@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import beta
 
-from core.selection import evidence
-from core.selection.fractions import Belief, belief_of, centre_of, grid_around, on_simplex
+from core.selection import log_evidence
+from core.selection.posterior import Belief, belief_of, centre_of, grid_around, on_simplex
 
 GRID = expit(np.linspace(-4, 4, 161))
 
@@ -15,12 +15,12 @@ GRID = expit(np.linspace(-4, 4, 161))
     ("counts", "looks"), [([5, 5], True), ([10, 9, 10], True), ([22, 20], True), ([12, 8], False), ([1, 19], False), ([50, 60], False)]
 )
 def test_equal_counts_look_designed(counts: list[int], looks: bool) -> None:
-    assert evidence.designed(np.array(counts)) == looks
+    assert log_evidence.designed(np.array(counts)) == looks
 
 
 def test_counts_make_the_posterior_of_a_share() -> None:
     """For two classes and a flat prior: Beta(1 + 3, 1 + 17)."""
-    belief = belief_of(GRID, evidence.from_counts(GRID, 3, 20, 2, True))
+    belief = belief_of(GRID, log_evidence.from_counts(GRID, 3, 20, 2, True))
     known = beta(4, 18)
     assert belief.mean == pytest.approx(known.mean(), abs=2e-3)
     assert belief.variance == pytest.approx(known.var(), rel=0.05)
@@ -29,23 +29,23 @@ def test_counts_make_the_posterior_of_a_share() -> None:
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_designed_counts_say_nothing(n_classes: int) -> None:
     wide = expit(np.linspace(-12, 12, 400))
-    one, other = (evidence.from_counts(wide, count, 20, n_classes, False) for count in (1, 19))
+    one, other = (log_evidence.from_counts(wide, count, 20, n_classes, False) for count in (1, 19))
     np.testing.assert_array_equal(one, other)
     assert belief_of(wide, one).mean == pytest.approx(1 / n_classes, abs=0.01)
 
 
 @pytest.mark.parametrize("even", [True, False])
 def test_a_prediction_is_likeliest_where_it_is(even: bool) -> None:
-    said = evidence.from_prediction(GRID, 0.3, even)
+    said = log_evidence.from_prediction(GRID, 0.3, even)
     assert GRID[np.argmax(said)] == pytest.approx(0.3, abs=0.02)
-    near, far = evidence.from_prediction(expit(logit(0.3) + np.array([0.3, 2.0])), 0.3, even)
+    near, far = log_evidence.from_prediction(expit(logit(0.3) + np.array([0.3, 2.0])), 0.3, even)
     assert 0 > near > far
 
 
 def test_a_prediction_after_even_labels_says_more_but_excludes_less() -> None:
     """Compared over steps of a logit near what is predicted and far from it, against the law of uneven labels."""
     steps = expit(logit(0.3) + np.array([0.0, 1.0, 8.0, 9.0]))
-    even, uneven = (-np.diff(evidence.from_prediction(steps, 0.3, kind))[[0, 2]] for kind in (True, False))
+    even, uneven = (-np.diff(log_evidence.from_prediction(steps, 0.3, kind))[[0, 2]] for kind in (True, False))
     assert even[0] > 10 * uneven[0]
     assert even[1] < uneven[1] / 3
 
@@ -53,7 +53,7 @@ def test_a_prediction_after_even_labels_says_more_but_excludes_less() -> None:
 @pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("predicted", [0.0, 1.0])
 def test_a_prediction_of_nothing_rules_nothing_out(predicted: float, even: bool) -> None:
-    assert np.isfinite(evidence.from_prediction(GRID, predicted, even)).all()
+    assert np.isfinite(log_evidence.from_prediction(GRID, predicted, even)).all()
 
 
 def test_a_class_of_many_is_not_taken_for_half_of_all() -> None:
@@ -63,14 +63,14 @@ def test_a_class_of_many_is_not_taken_for_half_of_all() -> None:
     y = np.where(np.arange(20_000) < 2_000, 1.0, -1.0)
     log_odds = rng.standard_normal(len(y)) * 2 + 2 * y + logit(0.1)
     shifts = np.linspace(-2, 2, 81)
-    scores = log_odds[None] / evidence.SLOPE + shifts[:, None]
-    assert shifts[np.argmax(evidence.from_held_out(scores, y, 0.1))] == pytest.approx(0, abs=0.06)
-    assert shifts[np.argmax(evidence.from_held_out(scores, y))] > 1
+    scores = log_odds[None] / log_evidence.SLOPE + shifts[:, None]
+    assert shifts[np.argmax(log_evidence.from_held_out(scores, y, 0.1))] == pytest.approx(0, abs=0.06)
+    assert shifts[np.argmax(log_evidence.from_held_out(scores, y))] > 1
 
 
 def test_held_out_labels_are_against_what_gets_them_wrong() -> None:
     y = np.array([1.0, 1.0, -1.0, -1.0])
-    right, half, wrong = evidence.from_held_out(np.array([y, [1.0, 1.0, 1.0, 1.0], -y]), y)
+    right, half, wrong = log_evidence.from_held_out(np.array([y, [1.0, 1.0, 1.0, 1.0], -y]), y)
     assert right > half > wrong
     assert half == pytest.approx((right + wrong) / 2)
 
@@ -78,16 +78,16 @@ def test_held_out_labels_are_against_what_gets_them_wrong() -> None:
 def test_no_held_out_label_counts_for_more_than_one() -> None:
     """Two positive labels among forty weigh two, and all negative ones together as much."""
     y = np.repeat([1.0, -1.0], [2, 38])
-    nothing = evidence.from_held_out(np.zeros((1, 40)), y)
+    nothing = log_evidence.from_held_out(np.zeros((1, 40)), y)
     assert nothing[0] == pytest.approx(-4 * np.log(2))
 
 
 def test_separation_is_on_equal_footing() -> None:
     """Solutions that explain the same share of their labels are as good at any fraction, and a better one is better."""
     trivial = 2 * GRID * (1 - GRID)
-    np.testing.assert_allclose(evidence.from_separation(GRID, 0.3 * trivial, 2), np.full(len(GRID), evidence.WORTH * -np.log(0.3)))
+    np.testing.assert_allclose(log_evidence.from_separation(GRID, 0.3 * trivial, 2), np.full(len(GRID), log_evidence.WORTH * -np.log(0.3)))
     dip = 0.3 * trivial * np.where(np.abs(GRID - 0.2) < 0.02, 0.8, 1.0)
-    assert GRID[np.argmax(evidence.from_separation(GRID, dip, 2))] == pytest.approx(0.2, abs=0.02)
+    assert GRID[np.argmax(log_evidence.from_separation(GRID, dip, 2))] == pytest.approx(0.2, abs=0.02)
 
 
 def test_the_grid_surrounds_its_centre() -> None:
@@ -124,7 +124,7 @@ def test_labels_of_a_class_weigh_what_its_share_is(n_classes: int) -> None:
     class_indices, fractions = rng.integers(0, n_classes, 40), rng.dirichlet(np.ones(n_classes))
     scores = rng.standard_normal((40, 1 if n_classes == 2 else n_classes))
     full = np.column_stack([np.zeros(40), scores[:, 0]]) if n_classes == 2 else scores
-    told = np.log(np.exp(evidence.SLOPE * full) / np.exp(evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), class_indices]
+    told = np.log(np.exp(log_evidence.SLOPE * full) / np.exp(log_evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), class_indices]
     expected = 40 * sum(share * told[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
-    assert evidence.at_shares(scores, class_indices, fractions) == pytest.approx(expected)
-    assert evidence.at_shares(scores[:0], class_indices[:0], fractions) == 0.0
+    assert log_evidence.at_shares(scores, class_indices, fractions) == pytest.approx(expected)
+    assert log_evidence.at_shares(scores[:0], class_indices[:0], fractions) == 0.0

@@ -16,11 +16,11 @@ from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Stopped,
 from core.one_vs_rest import n_problems
 from core.problem.result import Linear, Result, Status, stopped
 from core.progress import Checkpoint, Part
+from core.selection.class_fractions import Estimate, concluded
 from core.selection.data import Study
-from core.selection.estimate import Estimate, concluded
-from core.selection.evidence import SLOPE
-from core.selection.fractions import refined
-from core.selection.path import Path
+from core.selection.fraction_path import Path
+from core.selection.log_evidence import SLOPE
+from core.selection.posterior import refined
 from core.validation.calibration import raked
 from core.validation.folds import N_FOLDS
 

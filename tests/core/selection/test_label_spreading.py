@@ -12,10 +12,10 @@ from core.errors import ModelTooLarge
 from core.models.linear import LinearModel
 from core.problem.result import Status
 from core.progress import TracePoint
-from core.selection import neighbours as module
-from core.selection.bounds import neighbours_offered
+from core.selection import label_spreading as module
 from core.selection.data import Study
-from core.selection.neighbours import NEIGHBOURS, Graph
+from core.selection.eligibility import neighbours_offered
+from core.selection.label_spreading import NEIGHBOURS, Graph
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 
