@@ -35,9 +35,9 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
     Raises CannotStart where the settings leave open who may call, or the port is taken.
     """
     if descriptor is None:
-        check_exposure(settings, settings.host)
+        check_exposure(settings.access, settings.host)
     with listen(settings.host, settings.port) if descriptor is None else socket.socket(fileno=descriptor) as listener:
-        check_exposure(settings, listener.getsockname()[0])
+        check_exposure(settings.access, listener.getsockname()[0])
         configure_logging(settings.log_format, settings.log_level)
         _manage_memory()
         _open_many_files()

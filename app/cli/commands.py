@@ -90,7 +90,7 @@ def _up(given: argparse.Namespace) -> int:
     from app.settings import GatewaySettings
 
     settings = GatewaySettings()
-    check_exposure(settings, given.host)
+    check_exposure(settings.access, given.host)
     elsewhere = settings.store_url if "store_url" in settings.model_fields_set else None
     return up(Plan(given.data.absolute(), given.host, given.port, given.workers, os.environ, settings.drain_seconds, elsewhere))
 

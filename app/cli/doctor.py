@@ -68,12 +68,12 @@ def examine() -> Iterator[Finding]:
 
 def _access(settings: GatewaySettings) -> Iterator[Finding]:
     try:
-        check_exposure(settings, settings.host)
+        check_exposure(settings.access, settings.host)
     except CannotStart as error:
         yield Finding("access", False, str(error))
         return
     if settings.access != "keys":
-        yield Finding("access", True, f"{settings.access}: nobody is asked for a key")
+        yield Finding("access", True, f"{settings.access}: no key is required")
         return
     try:
         now, keys = datetime.now(UTC), ApiKeys(open_store(settings.store_url, settings.cache_dir))
