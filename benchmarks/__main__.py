@@ -17,8 +17,9 @@ _SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
 }
 _HEAD = """# Benchmarks
 
-Made by `python -m benchmarks`, which makes all sections, or those that are named. Seconds are of one machine: speed is told beside that of others.
-The sets are read from the folder that `HALFMOON_DATA` names.
+Made by `python -m benchmarks`, which makes all sections, or those that are named.
+Seconds are of one machine, so speed stands beside that of other programs.
+The folder `HALFMOON_DATA` has the sets.
 """
 
 
@@ -27,7 +28,7 @@ def main(names: list[str]) -> None:
     page = _DOCS / _PAGE
     for name in names or _SECTIONS:
         title, section = _SECTIONS[name]
-        made = f"## {title}\n\nMade by `python -m benchmarks {name}` on: {machine()}.\n\n{section()}"
+        made = f"## {title}\n\nMade by `python -m benchmarks {name}` on:\n{machine()}.\n\n{section()}"
         write(_PAGE, renewed(page.read_text() if page.exists() else "", _HEAD, [made], [title for title, _ in _SECTIONS.values()]))
 
 

@@ -239,7 +239,7 @@ _SECTIONS: dict[str, Callable[[], str]] = {"speed": speed, "general": general, "
 def main(names: list[str]) -> None:
     """Measure, print, write."""
     parts = [_SECTIONS[name]() for name in names or _SECTIONS]
-    head = f"# The convex relaxation\n\nMade by `python -m benchmarks.ctsvm` on: {machine()}. What it is: [ctsvm.md](ctsvm.md)."
+    head = f"# The convex relaxation\n\nMade by `python -m benchmarks.ctsvm` on:\n{machine()}.\n[ctsvm.md](ctsvm.md) derives it."
     page = _DOCS / _PAGE
     write(_PAGE, renewed(page.read_text() if page.exists() else "", head, parts, _TITLES))
 

@@ -30,42 +30,54 @@ _METHODS = ("svm", "tsvm", "da", "cccp_tsvm", "cuts3vm", "paper's")
 
 _TEXT = """# CutS3VM
 
-The hinge-loss transductive SVM of Zhao, Wang and Zhang, *CutS3VM: A Fast Semi-Supervised SVM Algorithm* (2008), beside the other methods.
-Made by `python -m benchmarks.cuts3vm` on: {}.
+The transductive SVM with hinge loss of Zhao, Wang and Zhang, beside the other methods.
+The paper is *CutS3VM: A Fast Semi-Supervised SVM Algorithm* (2008).
+Made by `python -m benchmarks.cuts3vm` on:
+{}.
 
 ## Errors
 
-Mean error in % on the unlabeled documents, with 50 labels: the official draws of pcmac and g50c, elsewhere draws by seed with at least one label
-a class. As in the paper every method is told the true fractions. Nothing is tuned: all methods have their defaults (`cccp_tsvm` a linear kernel
-and C = 1000 / labels, which weighs losses as `cuts3vm` does); the last method has the paper's C_l, C_u and ε, converted by C = C_l l / n and C_u
-u / n.
+Mean error in % on the unlabeled documents, with 50 labels.
+
+- Draws of labels: the official ones of pcmac and g50c, elsewhere by seed with at least one label a class.
+- As in the paper every method is given the true fractions.
+- Nothing is tuned: all methods have their defaults.
+  `cccp_tsvm` has a linear kernel and C = 1000 / labels, which weighs losses as `cuts3vm` does.
+- The last method has the paper's C_l, C_u and ε, converted by C = C_l l / n and C_u u / n.
 
 {}
 ![Errors](cuts3vm-errors.png)
 
-What reproduced: on pcmac (its text1) and g50c, with the paper's own parameters, the error comes near to the printed one. A round takes one to
-three turns of the concave-convex procedure, as in its Table 3.
+What reproduced: with the paper's own parameters, the error on pcmac (its text1) and g50c comes near to the printed one.
+A round takes one to three turns of the concave-convex procedure, as in its Table 3.
 
-That column alone was tuned: by the paper, in a grid search on labels that it does not name. The other columns might gain by one too.
+That column alone was tuned: by the paper, in a grid search on labels that it does not name.
+The other columns might gain by one, too.
 
-What did not:
+What did not reproduce:
 
-- That it is the most accurate on almost all sets. Annealing is better on pcmac, rec and Windows/Mac, `cccp_tsvm` on the last two. The errors
-  that the paper prints for others are far above what they reach here (deterministic annealing on 20 news 24.62, and 5.70 on text1).
-- Cora. The paper had 4,000 to 8,300 words a subset, of which only those of the titles are to be had here; its own supervised SVM of all labels
-  errs in 27 to 48 %. WebKB is by topic here, by school there. With the many classes of these sets one-vs-rest is worse by `cuts3vm` than by
-  `tsvm`, and on most of Cora than by `svm`. A likely cause: it fixes the *mean score* of the unlabeled documents to 2 r - 1, not the share of
-  positive ones.
-- The paper's parameters on other features: on unit rows of tf-idf they smooth far too much when there are several classes (its features are not
-  told).
-- That Algorithm 1 ends. With |o| always linearised at the last point, signs went on changing for 300 rounds in 26 of 144 small problems, and for
-  200 on the text-like set with C_u = 10 C. Held at the best point once two rounds brought none better, it ended in all of these, the 144
-  after a fifth of the passes and at an objective 5 % lower on the mean.
-- The random start of Algorithm 2. Without planes the minimum is w = 0 wherever the start is, so here the first plane is cut at the start.
+- **The most accurate on almost all sets.**
+  Annealing is better on pcmac, rec and Windows/Mac, `cccp_tsvm` on the last two.
+  The errors that the paper prints for others are far above what they reach here
+  (deterministic annealing on 20 news 24.62, and 5.70 on text1).
+- **Cora.** The paper had 4,000 to 8,300 words a subset. Only those of the titles are available here.
+  Its own supervised SVM of all labels errs in 27 to 48 %. WebKB is by topic here, by school there.
+  With the many classes of these sets one-vs-rest by `cuts3vm` is worse than by `tsvm`, and on most of Cora than `svm`.
+  A likely cause: it fixes the *mean score* of the unlabeled documents to 2 r - 1, not the share of positive ones.
+- **The paper's parameters on other features.**
+  On unit rows of tf-idf they smooth far too much when there are several classes. The paper does not name its features.
+- **The end of Algorithm 1.**
+  With |o| always linearised at the last point, signs went on changing for 300 rounds in 26 of 144 small problems,
+  and for 200 on the text-like set with C_u = 10 C.
+  Held at the best point once two rounds bring none better, it ends in all of these.
+  The 144 took a fifth of the passes, and their objective was 5 % lower on the mean.
+- **The random start of Algorithm 2.**
+  Without planes the minimum is w = 0 wherever the start is, so here the first plane is cut at the start.
 
 ## Speed
 
-Fractions as generated (0.3494), 1,000 labels, defaults. One thread of SciPy in float64 makes the unit, `X @ p` plus `X.T @ z`; training has two.
+Fractions as generated (0.3494), 1,000 labels, defaults.
+One thread of SciPy in float64 makes the unit, `X @ p` plus `X.T @ z`; training has two.
 
 {}
 ![Time against documents](cuts3vm-speed.png)

@@ -92,8 +92,9 @@ def main() -> None:
     write(
         "figures.md",
         "# The linear family against the reference figures\n\n"
-        "λ = 0.001, λ' = 1, one run each (the solvers are deterministic), fractions of positive documents as in the reference runs (the true ones: "
-        f"{_TRUE_FRACTION} and 0.5).\nMade by `python -m benchmarks.figures` on: {machine()}.\n\n"
+        "λ = 0.001, λ' = 1, one run each (the solvers are deterministic).\n"
+        f"Fractions of positive documents are those of the reference runs (the true ones: {_TRUE_FRACTION} and 0.5).\n"
+        f"Made by `python -m benchmarks.figures` on:\n{machine()}.\n\n"
         f"{table(heads, rows)}",
     )
 

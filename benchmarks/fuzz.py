@@ -80,10 +80,12 @@ def _told(said: str, failures: int, seconds: float) -> list[tuple[str, object]]:
 
 def _page(examples: int, rows: list[tuple[str, object]]) -> str:
     return (
-        f"# Fuzzing\n\nMade by `python -m benchmarks.fuzz {examples}` on: {machine()}.\n\n"
-        "Requests are made up from the contract, by schemathesis, and every answer is held to it. One check is left out: that every body which fits\n"
-        "its schema is taken, since no schema can say that a document has as many values as indices. Bodies and problems are made up by hypothesis:\n"
-        "random bytes, mutated files, wrong types, tiny and odd problems. What comes of them must be finite results or an error with a name.\n\n"
+        f"# Fuzzing\n\nMade by `python -m benchmarks.fuzz {examples}` on:\n{machine()}.\n\n"
+        "Schemathesis generates requests from the contract and checks every answer against it.\n"
+        "One check is left out: that every body which fits its schema is accepted.\n"
+        "No schema can say that a document has as many values as indices.\n"
+        "Hypothesis generates bodies and problems: random bytes, mutated files, wrong types, tiny and odd problems.\n"
+        "Each must end in finite results or in a named error.\n\n"
         f"{table(['what', 'figure'], rows)}"
     )
 

@@ -226,17 +226,22 @@ _HEADS = (
 )
 _TEXT = f"""# Large collections of text
 
-Over HTTP, through one gateway and one worker, by the defaults (words and pairs of words, at most 500,000 terms), {_LABELS_A_CLASS} labels a class.
-Memory is the most that the process ever held. A silence is the time between two events that tell of progress; a cancel was asked for at
-{", ".join(f"{fraction:.0%}" for fraction in _CANCELLED_AT)} of the job. The first prediction loads the model. Times are bounds from
-above, and lines do not compare with each other: other programs used the machine as well, now more, now less.
+Over HTTP, through one gateway and one worker, with the defaults (words and pairs of words, at most 500,000 terms).
+{_LABELS_A_CLASS} labels a class.
+
+- Memory is the most that the process ever held.
+- A silence is the time between two events that report progress.
+- Further jobs were cancelled at {", ".join(f"{fraction:.0%}" for fraction in _CANCELLED_AT)} of the work, and the wait is until they ended.
+- The first prediction loads the model.
+- Times are bounds from above: other programs used the machine as well, now more, now less. So do not compare the lines.
 
 """
 
 
 def page_of(lines: Iterable[list[str]]) -> str:
     """The page with these lines."""
-    return f"{_TEXT}{table(_HEADS, lines)}\n`python -m benchmarks.large_text`, on {machine()}. `zipf-100k` is made: {made_up.__doc__}\n"
+    made = f"Made by `python -m benchmarks.large_text` on:\n{machine()}.\n"
+    return f"{_TEXT}{table(_HEADS, lines)}\n{made}\n`zipf-100k` is generated: {made_up.__doc__}\n"
 
 
 def main(names: Iterable[str], algorithms: Iterable[str]) -> None:

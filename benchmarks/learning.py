@@ -179,10 +179,14 @@ def of_seeds(
 def page(known: dict[str, Curve], names: Sequence[str]) -> str:
     parts = [
         "# Which documents to label next: learning curves\n",
-        f"Made by `python -m benchmarks.learning` on: {machine()}.\n",
-        f"Pools of at most {MOST_POOL:,} documents, error on at most {MOST_TEST:,} others; mean and, in brackets, standard deviation over the seeds. "
-        f"Every run begins with {_FIRST} random labels of each class; the columns are labels a class on the mean, and at most two thirds of a pool "
-        f"are labeled. `svm` is the supervised SVM, `auto` the default; *told* is `auto` with `labels_drawn: chosen`. {_origins(known)}\n",
+        f"Made by `python -m benchmarks.learning` on:\n{machine()}.\n",
+        f"Pools of at most {MOST_POOL:,} documents, error on at most {MOST_TEST:,} others.\n"
+        "Figures are means and, in brackets, standard deviations over the seeds.\n"
+        f"Every run begins with {_FIRST} random labels of each class. The columns are labels a class on the mean.\n"
+        "At most two thirds of a pool are labeled.\n\n"
+        "| learner | |\n| --- | --- |\n| `svm` | the supervised SVM |\n| `auto` | the default |\n"
+        "| `auto, told` | `auto` with `labels_drawn: chosen` |\n\n"
+        f"{_origins(known)}\n",
         "![learning curves](learning-curves.png)\n",
         _against_random(known, names),
     ]

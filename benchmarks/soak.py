@@ -168,12 +168,12 @@ def _told(load: Load, samples: Sequence[Sample], minutes: float, files: int, sta
         ("files left in the staging area", staged),
     ]
     return (
-        f"# Mixed load\n\nMade by `python -m benchmarks.soak {minutes:g}` on: {machine()}.\n"
-        f"One gateway and one worker; {_CLIENTS} clients for {minutes:g} minutes that upload, relabel, train, watch, cancel, predict, list\n"
-        "and delete as fast as they are answered, on a machine that others may use. "
+        f"# Mixed load\n\nMade by `python -m benchmarks.soak {minutes:g}` on:\n{machine()}.\n"
+        f"One gateway, one worker, {_CLIENTS} clients for {minutes:g} minutes, on a machine that others may use.\n"
+        "The clients upload, relabel, train, watch, cancel, predict, list and delete as fast as they are answered.\n"
         f"The cache of loaded models may take {_CACHE_BYTES >> 20} MiB, so that it is soon full.\n"
-        "What may still grow in such a run is bounded: records of versions (2,000 at most) and checksums of files (10,000 at most), "
-        "some 10 MB in all.\n\n"
+        "What may still grow in such a run is bounded, some 10 MB in all:\n"
+        "records of versions (2,000 at most) and checksums of files (10,000 at most).\n\n"
         f"{table(['what', 'figure'], figures)}\n![memory and open files over time]({GRAPH.name})\n\n{table(['call', 'status', 'times'], rows)}"
     )
 

@@ -28,10 +28,11 @@ def main(names: list[str]) -> None:
     warm_up()
     made = {_SECTIONS[name][0]: _SECTIONS[name][1]() for name in names or _SECTIONS}
     head = (
-        f"# The kernel family against the reference figures\n\nMade by `python -m benchmarks.kernel` on: {machine()}.\n"
-        "The paper is Collobert, Sinz, Weston & Bottou 2006, Trading convexity for scalability. How C, γ and s were chosen:\n"
-        "`benchmarks/kernel/chosen.py`; where they were not, they are told. Seconds are those of whole trainings, from rows to model, one run each;\n"
-        "those in Tables 1.1 and 1.3 are for orientation only.\n"
+        f"# The kernel family against the reference figures\n\nMade by `python -m benchmarks.kernel` on:\n{machine()}.\n"
+        "The paper is Collobert, Sinz, Weston & Bottou 2006, Trading convexity for scalability.\n"
+        "`benchmarks/kernel/chosen.py` says how C, γ and s were chosen; elsewhere the tables name them.\n"
+        "Seconds are those of whole trainings, from rows to model, one run each.\n"
+        "Those in Tables 1.1 and 1.3 are for orientation only.\n"
     )
     page = _DOCS / _PAGE
     parts = [f"## {title}\n\n{text.strip()}" for title, text in made.items()]

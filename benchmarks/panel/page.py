@@ -21,8 +21,8 @@ def page(found: Found, seeds: int) -> str:
     names = list(dict.fromkeys(name for name, _, _ in found))
     head = (
         "# Few labels in the wild\n\n"
-        f"Made by `python -m benchmarks.panel` ({len(names)} sets, both kinds of labels, {seeds} seeds at most, {len(found)} runs: the last "
-        f"column tells how many a line has) on: {machine()}.\n"
+        f"Made by `python -m benchmarks.panel` on:\n{machine()}.\n"
+        f"{len(names)} sets, both kinds of labels, {seeds} seeds at most, {len(found)} runs; the last column says how many a line has.\n"
     )
     return "\n".join([head, _bounds(found, names), _sets(found, names), _NOTES.read_text()])
 
@@ -61,9 +61,11 @@ def _sets(found: Found, names: list[str]) -> str:
             lines.append([f"{name} ({LABELS[name]})", draw, *errors, *told, kept])
     heads = ["set (labels a class)", "labels", *_METHODS, "TV", "ECE", "supervised kept"]
     note = (
-        "Error on the unlabeled documents, mean over the seeds. SVM: λ by cross-validation; TSVM: told the true fractions, λ = .001, λ' = 1. TV: "
-        "total variation between the fractions that `auto` found and the true ones; ECE: expected calibration error of its probabilities, 15 bins; "
-        "last: how often it kept the supervised model.\n"
+        "Errors are on the unlabeled documents, mean over the seeds.\n\n"
+        "- SVM: λ by cross-validation. TSVM: given the true fractions, λ = .001, λ' = 1.\n"
+        "- TV: total variation between the fractions that `auto` found and the true ones.\n"
+        "- ECE: expected calibration error of its probabilities, 15 bins.\n"
+        "- Last column: how often `auto` kept the supervised model.\n"
     )
     return f"## Set by set\n\n{note}\n{table(heads, lines)}"
 
