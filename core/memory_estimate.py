@@ -10,7 +10,7 @@ from core.options.cutting_planes import Cuts3vmOptions
 from core.options.kernel import KernelOptions, RampOptions
 from core.options.relaxation import CtsvmOptions
 from core.options.text import TextOptions
-from core.selection.eligibility import mixture_bytes, mixture_offered, neighbours_bytes, neighbours_offered
+from core.selection.eligibility import label_spreading_applies, label_spreading_bytes, naive_bayes_applies, naive_bayes_bytes
 
 _BASE = 64 << 20
 _REORDERED = 32
@@ -65,10 +65,10 @@ def training_bytes(options: Options, n_documents: int, n_labeled: int, n_nonzero
         rows += 4 * n_nonzeros
     if isinstance(options, SolverOptions) and options.probabilities:
         rows += _REORDERED * n_nonzeros
-    if isinstance(options, AutoOptions) and neighbours_offered(n_documents, seen, n_nonzeros):
-        rows += neighbours_bytes(n_documents, seen, n_classes)
-    if isinstance(options, AutoOptions) and mixture_offered(n_documents, seen, n_nonzeros, n_classes):
-        rows += mixture_bytes(n_documents, seen, n_classes)
+    if isinstance(options, AutoOptions) and label_spreading_applies(n_documents, seen, n_nonzeros):
+        rows += label_spreading_bytes(n_documents, seen, n_classes)
+    if isinstance(options, AutoOptions) and naive_bayes_applies(n_documents, seen, n_nonzeros, n_classes):
+        rows += naive_bayes_bytes(n_documents, seen, n_classes)
     together = min(n_problems(n_classes), WIDTH)
     problems = (WIDTH if compared else together) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     own = together * _own_bytes(options, n_documents, n_nonzeros, seen)

@@ -26,9 +26,9 @@ from core.problem.result import Result, Status, stopped
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import AUTO, OFFERED
 from core.registry import algorithm as find_algorithm
-from core.selection.auto import choose
-from core.selection.class_fractions import estimate
-from core.selection.data import Study
+from core.selection.auto import auto
+from core.selection.class_fractions import estimate_fractions
+from core.selection.data import SelectionData
 from core.validation.calibration import Calibration, calibrated, calibrated_to_labels
 from core.validation.cross_validation import held_out_scores
 from core.validation.folds import N_FOLDS
@@ -179,9 +179,9 @@ def _chosen(
     means: _Means,
 ) -> _Found:
     """The solutions of what auto chooses; raises Stopped."""
-    study = Study.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
-    with means.sweeper(study.prepared.rows) as sweeper:
-        chosen = choose(sweeper, study, classes, options, given, means.watch)
+    data = SelectionData.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
+    with means.sweeper(data.scaled.rows) as sweeper:
+        chosen = auto(sweeper, data, classes, options, given, means.watch)
     if chosen is None:
         raise Stopped
     return _Found(chosen.results, chosen.calibration, chosen.report)
@@ -238,12 +238,12 @@ def _balance(
     if not isinstance(options, BalancedOptions):
         return None, None, WHOLE
     share = _estimation(options)
-    study = Study.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
-    with means.sweeper(study.prepared.rows) as sweeper:
-        found = estimate(sweeper, study, Part(0.0, share))
+    data = SelectionData.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
+    with means.sweeper(data.scaled.rows) as sweeper:
+        found = estimate_fractions(sweeper, data, Part(0.0, share))
     if found is None:
         raise Stopped
-    return found.fractions, found.told(classes), Part(share, 1.0)
+    return found.fractions, found.report(classes), Part(share, 1.0)
 
 
 def _calibration(

@@ -16,14 +16,14 @@ from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.result import Linear, Result, Status, stopped
 from core.progress import Checkpoint, Part
 from core.selection import log_evidence
-from core.selection.class_fractions import LAMBDA, Estimate, concluded, estimate
-from core.selection.comparison import preferred, right
-from core.selection.data import Study
-from core.selection.eligibility import mixture_offered, neighbours_offered
-from core.selection.fraction_path import Supervised
-from core.selection.label_spreading import NEIGHBOURS, Graph
-from core.selection.naive_bayes import Mixture
-from core.selection.posterior import refined
+from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
+from core.selection.comparison import hits, likeliest
+from core.selection.data import SelectionData
+from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
+from core.selection.fraction_path import SupervisedFit
+from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
+from core.selection.naive_bayes import NaiveBayes
+from core.selection.posterior import refine_grid
 from core.validation.calibration import Calibration, calibrated, calibrated_to_labels
 from core.validation.folds import N_FOLDS
 
@@ -42,7 +42,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """What auto ends with."""
 
     results: list[Result]
@@ -60,25 +60,25 @@ class Candidate(NamedTuple):
     ridge: float | None
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_problems): scores of the labeled rows by solutions that did not know their labels; NaN where none was left out"""
-    found: Estimate | None = None
+    found: FractionEstimate | None = None
     """the fractions of the classes that it goes by; None if it knows of none"""
-    graph: Graph | None = None
-    mixture: Mixture | None = None
+    label_spreading: LabelSpreading | None = None
+    naive_bayes: NaiveBayes | None = None
 
     @property
     def margins(self) -> NDArray[np.float64]:
         """shape (n_labeled, n_problems): the held-out scores as they judge, each for a class against all others."""
-        return self.held_out if self.mixture is None else self.mixture.margins
+        return self.held_out if self.naive_bayes is None else self.naive_bayes.margins
 
 
-def choose(
+def auto(
     sweeper: Sweeper,
-    study: Study,
+    data: SelectionData,
     classes: Sequence[str | int],
     options: AutoOptions,
     given: NDArray[np.float64] | None,
     checkpoint: Checkpoint,
-) -> Chosen | None:
+) -> Selection | None:
     """The model that the evidence is for; None if stopped before it was known which, the best iterates if stopped after.
 
     ``given`` are the fractions of the classes if they are known; ``checkpoint`` is called between parts of work that is no solver's, and may raise
@@ -89,43 +89,43 @@ def choose(
     documents can be draws of terms, a mixture of the classes, are taken if those left out are likelier by them than by all others; the fractions
     are then those that they find. Raises Stopped, and ModelTooLarge.
     """
-    n_unlabeled = study.problems[0].n_unlabeled
-    supervised = tuned(sweeper, study, Part(0.0, _TUNED if n_unlabeled else _COMPARED))
+    n_unlabeled = data.problems[0].n_unlabeled
+    supervised = grid_search(sweeper, data, Part(0.0, _TUNED if n_unlabeled else _COMPARED))
     if supervised is None:
         return None
     candidates, found = [supervised], None
     if n_unlabeled:
-        found = estimate(sweeper, study, Part(_TUNED, _ESTIMATED), given)
+        found = estimate_fractions(sweeper, data, Part(_TUNED, _ESTIMATED), given)
         if found is None:
             return None
-        candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_by_neighbours(study, found, given, checkpoint)]
-        if _drawn_of_terms(study):
-            mixture = Mixture.of(sweeper, study, found.grids, given, Part(_ESTIMATED, _COMPARED), checkpoint)
-            if mixture is None:
+        candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_label_spreading(data, found, given, checkpoint)]
+        if _naive_bayes_applies(data):
+            naive_bayes = NaiveBayes.of(sweeper, data, found.grids, given, Part(_ESTIMATED, _COMPARED), checkpoint)
+            if naive_bayes is None:
                 return None
-            candidates.append(Candidate("mixture", None, mixture.found.held_out, mixture.found, mixture=mixture))
-    best, why, held_out = judged(study, candidates)
+            candidates.append(Candidate("mixture", None, naive_bayes.estimate.held_out, naive_bayes.estimate, naive_bayes=naive_bayes))
+    best, why, held_out = select(data, candidates)
     found = best.found or found
-    results = sweeper.run(dict(zip(study.prefixes, _solvers(study, best, found, options), strict=True)), Part(_COMPARED, 1.0))
-    calibration = _calibration(study, best.held_out, results, found, checkpoint)
+    results = sweeper.run(dict(zip(data.prefixes, _solvers(data, best, found, options), strict=True)), Part(_COMPARED, 1.0))
+    calibration = _calibration(data, best.held_out, results, found, checkpoint)
     if calibration is None:
         results = [replace(result, status=Status.CANCELLED) for result in results]
     report = {
         "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
-        "tried": [_tried(study, classes, candidate) for candidate in candidates],
+        "tried": [_tried_report(data, classes, candidate) for candidate in candidates],
         "held_out": held_out,
-        "features": "each divided by its root mean square" if study.prepared.equalised else "all by one scale",
-        **({} if found is None else found.told(classes)),
+        "features": "each divided by its root mean square" if data.scaled.equalised else "all by one scale",
+        **({} if found is None else found.report(classes)),
     }
-    return Chosen([_on_raw_features(result, study) for result in results], calibration, report)
+    return Selection([_on_original_features(result, data) for result in results], calibration, report)
 
 
-def tuned(sweeper: Sweeper, study: Study, part: Part) -> Candidate | None:
+def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate | None:
     """The supervised SVM with the λ that makes the labels left out likeliest, the larger of equals; None if stopped."""
-    runs = {(ridge, column, fold): Supervised() for ridge in LAMBDAS for column in range(len(study.problems)) for fold in range(N_FOLDS)}
+    runs = {(ridge, column, fold): SupervisedFit() for ridge in LAMBDAS for column in range(len(data.problems)) for fold in range(N_FOLDS)}
     steps: dict[str, Callable[[], Steps]] = {
-        f"{study.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
-            run.steps, study.problems[column], study.folds == fold, SvmOptions(lambda_=ridge)
+        f"{data.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
+            run.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=ridge)
         )
         for (ridge, column, fold), run in runs.items()
     }
@@ -133,126 +133,124 @@ def tuned(sweeper: Sweeper, study: Study, part: Part) -> Candidate | None:
         return None
     candidates = []
     for ridge in LAMBDAS:
-        scores = np.full((len(study.class_indices), len(study.problems)), np.nan)
-        for column in range(len(study.problems)):
+        scores = np.full((len(data.class_indices), len(data.problems)), np.nan)
+        for column in range(len(data.problems)):
             for fold in range(N_FOLDS):
-                left_out = study.folds == fold
+                left_out = data.folds == fold
                 scores[left_out, column] = runs[ridge, column, fold].labeled[left_out]
         candidates.append(Candidate("svm", ridge, scores))
-    return max(candidates, key=lambda candidate: (np.nan_to_num(likelihood(study, candidate), nan=-np.inf), candidate.ridge))
+    return max(candidates, key=lambda candidate: (np.nan_to_num(held_out_log_likelihood(data, candidate), nan=-np.inf), candidate.ridge))
 
 
-def likelihood(study: Study, candidate: Candidate) -> float:
+def held_out_log_likelihood(data: SelectionData, candidate: Candidate) -> float:
     """Log-likelihood of the labels left out, summed over the two-class problems that leave out labels of both sides."""
-    known, total = study.left_out, 0.0
-    for problem, scores in zip(study.problems, candidate.margins.T, strict=True):
+    known, total = data.left_out, 0.0
+    for problem, scores in zip(data.problems, candidate.margins.T, strict=True):
         if len(np.unique(problem.y[known])) == 2:
             total += float(log_evidence.from_held_out(scores[None, known], problem.y[known])[0])
     return total
 
 
-def judged(study: Study, candidates: Sequence[Candidate]) -> tuple[Candidate, str, dict[str, Any] | None]:
+def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candidate, str, dict[str, Any] | None]:
     """The candidate that the labels left out speak for, why, and how likely they are by each, for a report; the supervised one comes first."""
-    known = study.left_out
-    class_indices = study.class_indices[known]
+    known = data.left_out
+    class_indices = data.class_indices[known]
     if len(candidates) == 1:
         return candidates[0], "there are no unlabeled documents", None
-    likelihoods = [likelihood(study, candidate) for candidate in candidates]
-    weighed = _at_shares(study, candidates)
-    best = preferred(likelihoods)
-    doubted = candidates[best].mixture is not None and preferred(weighed) != best
-    best = preferred(likelihoods[:best]) if doubted else best
-    rights = [right(candidate.margins[known], class_indices) for candidate in candidates]
+    likelihoods = [held_out_log_likelihood(data, candidate) for candidate in candidates]
+    weighed = _at_priors(data, candidates)
+    best = likeliest(likelihoods)
+    doubted = candidates[best].naive_bayes is not None and likeliest(weighed) != best
+    best = likeliest(likelihoods[:best]) if doubted else best
+    hit = [hits(candidate.margins[known], class_indices) for candidate in candidates]
     told = {"labels": len(class_indices), "folds": N_FOLDS} | {
         candidate.algorithm: {"log_likelihood": each, "log_likelihood_at_shares": other, "right": int(np.count_nonzero(hits))}
-        for candidate, each, other, hits in zip(candidates, likelihoods, weighed, rights, strict=True)
+        for candidate, each, other, hits in zip(candidates, likelihoods, weighed, hit, strict=True)
     }
     if len(np.unique(class_indices)) < 2:
         why = f"too few labels to judge by: {len(class_indices)} can be left out, and not of two classes; the unlabeled documents are trusted"
         return candidates[best], why, told
     by = ", ".join(
         f"{each:.1f} by {_NAMES[candidate.algorithm]} ({np.count_nonzero(hits)} right)"
-        for candidate, each, hits in zip(candidates, likelihoods, rights, strict=True)
+        for candidate, each, hits in zip(candidates, likelihoods, hit, strict=True)
     )
     verdict = "nothing speaks against the unlabeled documents" if best else "the unlabeled documents seem to do harm"
     doubt = "; the mixture has the largest only where all classes weigh the same" if doubted else ""
     return candidates[best], f"{len(class_indices)} labels left out in turn have a log-likelihood of {by}: {verdict}{doubt}", told
 
 
-def _at_shares(study: Study, candidates: Sequence[Candidate]) -> list[float]:
+def _at_priors(data: SelectionData, candidates: Sequence[Candidate]) -> list[float]:
     """Log-likelihoods of the labels left out, where classes weigh what the candidates find their fractions to be on average.
 
     A mixture must do well by this measure, too: its classes bid for documents with no margin between them, and measured on texts of some classes that
     are not of one size it wins on the small ones what it loses on the large.
     """
-    known = study.left_out
+    known = data.left_out
     fractions = np.mean([candidate.found.fractions for candidate in candidates if candidate.found is not None], axis=0)
-    return [log_evidence.at_shares(candidate.margins[known], study.class_indices[known], fractions) for candidate in candidates]
+    return [log_evidence.from_held_out_at_priors(candidate.margins[known], data.class_indices[known], fractions) for candidate in candidates]
 
 
-def _by_neighbours(study: Study, found: Estimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:
+def _label_spreading(data: SelectionData, found: FractionEstimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:
     """Labels spread among neighbours, if that is offered for such rows: the same fractions tried, and others found."""
-    rows, scale = study.prepared.rows, float(study.prepared.scales.max(initial=0.0))
-    offered = neighbours_offered(rows.n_rows, rows.n_features, rows.n_nonzeros) and not study.prepared.equalised
+    rows, scale = data.scaled.rows, float(data.scaled.scales.max(initial=0.0))
+    offered = label_spreading_applies(rows.n_rows, rows.n_features, rows.n_nonzeros) and not data.scaled.equalised
     if not offered or not 1 / _SCALES < scale < _SCALES:
         return []
-    graph = Graph(study, checkpoint)
-    spread = concluded(study, graph.paths([refined(np.array(grid)) for grid in found.grids]), graph.predicted, given)
-    return [Candidate("graph", None, spread.held_out, spread, graph)]
+    spreading = LabelSpreading(data, checkpoint)
+    spread = combine_evidence(data, spreading.paths([refine_grid(np.array(grid)) for grid in found.grids]), spreading.predicted, given)
+    return [Candidate("graph", None, spread.held_out, spread, spreading)]
 
 
-def _drawn_of_terms(study: Study) -> bool:
+def _naive_bayes_applies(data: SelectionData) -> bool:
     """Whether documents can be taken for draws of terms."""
-    rows = study.prepared.rows
-    offered = mixture_offered(rows.n_rows, rows.n_features, rows.n_nonzeros, study.n_classes) and not study.prepared.equalised
+    rows = data.scaled.rows
+    offered = naive_bayes_applies(rows.n_rows, rows.n_features, rows.n_nonzeros, data.n_classes) and not data.scaled.equalised
     return offered and float(rows.values.min(initial=0.0)) >= 0
 
 
 def _calibration(
-    study: Study, held_out: NDArray[np.float64], results: Sequence[Result], found: Estimate | None, checkpoint: Checkpoint
+    data: SelectionData, held_out: NDArray[np.float64], results: Sequence[Result], found: FractionEstimate | None, checkpoint: Checkpoint
 ) -> Calibration | None:
     """None if stopped before it was known."""
     if stopped(results):
         return None
     try:
         if found is None:
-            return calibrated_to_labels(held_out, study.class_indices, study.n_classes, checkpoint)
-        return calibrated(
-            held_out, study.class_indices, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint
-        )
+            return calibrated_to_labels(held_out, data.class_indices, data.n_classes, checkpoint)
+        return calibrated(held_out, data.class_indices, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint)
     except Stopped:
         return None
 
 
-def _solvers(study: Study, best: Candidate, found: Estimate | None, options: AutoOptions) -> list[Callable[[], Steps]]:
+def _solvers(data: SelectionData, best: Candidate, found: FractionEstimate | None, options: AutoOptions) -> list[Callable[[], Steps]]:
     if found is None or best.algorithm == "svm":
         assert best.ridge is not None
-        return [partial(svm, problem, SvmOptions(lambda_=best.ridge, tolerance=options.tolerance)) for problem in study.problems]
-    fractions = [float(fraction) for fraction in found.fractions[study.positives]]
-    if best.mixture is not None:
-        intercepts = best.mixture.intercepts(found.fractions)
-        return [partial(best.mixture.steps, positive, intercepts) for positive in study.positives]
-    if best.graph is not None:
-        return [partial(best.graph.steps, column, fraction) for column, fraction in enumerate(fractions)]
+        return [partial(svm, problem, SvmOptions(lambda_=best.ridge, tolerance=options.tolerance)) for problem in data.problems]
+    fractions = [float(fraction) for fraction in found.fractions[data.positives]]
+    if best.naive_bayes is not None:
+        intercepts = best.naive_bayes.intercepts(found.fractions)
+        return [partial(best.naive_bayes.steps, positive, intercepts) for positive in data.positives]
+    if best.label_spreading is not None:
+        return [partial(best.label_spreading.steps, column, fraction) for column, fraction in enumerate(fractions)]
     return [
         partial(tsvm, problem, TsvmOptions(lambda_=LAMBDA, tolerance=options.tolerance, positive_fraction=fraction))
-        for problem, fraction in zip(study.problems, fractions, strict=True)
+        for problem, fraction in zip(data.problems, fractions, strict=True)
     ]
 
 
-def _on_raw_features(result: Result, study: Study) -> Result:
-    scales = study.prepared.scales
+def _on_original_features(result: Result, data: SelectionData) -> Result:
+    scales = data.scaled.scales
     if isinstance(result.decision, Linear):
         return replace(result, decision=Linear(result.decision.coefficients * scales, result.decision.intercept))
     kernel = result.decision.kernel  # of neighbours, which are looked for only where all features have one scale
     return replace(result, decision=result.decision._replace(kernel=kernel._replace(gamma=kernel.gamma * float(scales.max(initial=0.0)) ** 2)))
 
 
-def _tried(study: Study, classes: Sequence[str | int], candidate: Candidate) -> dict[str, Any]:
+def _tried_report(data: SelectionData, classes: Sequence[str | int], candidate: Candidate) -> dict[str, Any]:
     """For the report."""
     if candidate.found is None:
         return {"algorithm": candidate.algorithm, "lambda": list(LAMBDAS), "best_lambda": candidate.ridge}
     own: dict[str, Any] = {"lambda": candidate.ridge, "lambda_u": 1.0} if candidate.ridge is not None else {}
-    own |= {"neighbours": NEIGHBOURS} if candidate.graph else {}
-    grids = zip([str(classes[positive]) for positive in study.positives], candidate.found.grids, strict=True)
+    own |= {"neighbours": NEIGHBOURS} if candidate.label_spreading else {}
+    grids = zip([str(classes[positive]) for positive in data.positives], candidate.found.grids, strict=True)
     return {"algorithm": candidate.algorithm, **own, "fractions": dict(grids)}

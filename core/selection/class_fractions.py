@@ -17,9 +17,9 @@ from core.problem.problem import Problem
 from core.problem.result import stopped
 from core.progress import Part
 from core.selection import log_evidence
-from core.selection.data import Study
-from core.selection.fraction_path import Path
-from core.selection.posterior import Belief, belief_of, centre_of, grid_around, on_simplex
+from core.selection.data import SelectionData
+from core.selection.fraction_path import FractionPath
+from core.selection.posterior import Posterior, grid_around, grid_centre, posterior_of, project_onto_simplex
 from core.validation.folds import N_FOLDS
 
 LAMBDA = 1e-3
@@ -29,7 +29,7 @@ _SUPERVISED = 0.05
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FractionEstimate:
     """Fractions, and what they rest on."""
 
     fractions: Vector
@@ -44,7 +44,7 @@ class Estimate:
     counts_used: bool
     """whether the class counts of the labels were taken as a random sample"""
 
-    def told(self, classes: Sequence[str | int]) -> dict[str, Any]:
+    def report(self, classes: Sequence[str | int]) -> dict[str, Any]:
         """For a job's report."""
         positives = [str(classes[class_index]) for class_index in positives_of(len(classes))]
         named = dict(zip(positives, self.grounds, strict=True)) if self.grounds else None
@@ -54,7 +54,7 @@ class Estimate:
         }
 
 
-def estimate(sweeper: Sweeper, study: Study, part: Part, given: Vector | None = None) -> Estimate | None:
+def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> FractionEstimate | None:
     """The fractions of the classes, or None if stopped before they were known; fractions that are ``given``, shape (n_classes,), stand.
 
     For each two-class problem transductive SVMs are solved along a grid of fractions, once with all labels and once without those of each fold,
@@ -62,83 +62,83 @@ def estimate(sweeper: Sweeper, study: Study, part: Part, given: Vector | None = 
     """
     options = SvmOptions(lambda_=LAMBDA)
     steps: dict[str, Callable[[], Steps]] = {
-        f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(study.prefixes, study.problems, strict=True)
+        f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(data.prefixes, data.problems, strict=True)
     }
     supervised = sweeper.run(steps, part.part(0.0, _SUPERVISED))
     if stopped(supervised):
         return None
-    predicted = shares_of(np.column_stack([result.unlabeled_scores for result in supervised]))
+    predicted = predicted_fractions(np.column_stack([result.unlabeled_scores for result in supervised]))
     if given is None:
         centres = [
-            centre_of(share, int(np.count_nonzero(problem.y > 0)), problem.n_labeled)
-            for share, problem in zip(predicted, study.problems, strict=True)
+            grid_centre(share, int(np.count_nonzero(problem.y > 0)), problem.n_labeled)
+            for share, problem in zip(predicted, data.problems, strict=True)
         ]
         grids = [grid_around(centre) for centre in centres]
     else:
-        grids = [given[[positive]] for positive in study.positives]
-    paths = _solved(sweeper, study, part.part(_SUPERVISED, 1.0), grids)
+        grids = [given[[positive]] for positive in data.positives]
+    paths = _solved(sweeper, data, part.part(_SUPERVISED, 1.0), grids)
     if paths is None:
         return None
-    return concluded(study, paths, predicted, given)
+    return combine_evidence(data, paths, predicted, given)
 
 
-def concluded(
-    study: Study, paths: Sequence[Sequence[Path]], predicted: Sequence[float], given: Vector | None = None, swallowing: bool = True
-) -> Estimate:
+def combine_evidence(
+    data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[float], given: Vector | None = None, swallowing: bool = True
+) -> FractionEstimate:
     """What paths say, for each two-class problem those without each fold and last that with all labels, with the shares that are
     ``predicted`` without regard to fractions: ``swallowing`` if classes of more labels get more of them."""
     tried = [several[-1].fractions.tolist() for several in paths]
     if given is not None:
-        return Estimate(given, np.column_stack([held_out_scores(several, study.folds)[0] for several in paths]), tried, [], False)
-    beliefs = [
-        belief_of(several[-1].fractions, _evidence(problem, several, study, share, study.even or not swallowing))
-        for problem, several, share in zip(study.problems, paths, predicted, strict=True)
+        return FractionEstimate(given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), tried, [], False)
+    posteriors = [
+        posterior_of(several[-1].fractions, _evidence(problem, several, data, share, data.even or not swallowing))
+        for problem, several, share in zip(data.problems, paths, predicted, strict=True)
     ]
-    fractions = np.array([1 - beliefs[0].mean, beliefs[0].mean]) if study.n_classes == 2 else on_simplex(beliefs)
-    chosen = fractions[study.positives]
-    held_out = np.column_stack([scores_at(several, study.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
-    grounds = [_ground(*known) for known in zip(study.problems, predicted, beliefs, strict=True)]
-    return Estimate(fractions, held_out, tried, grounds, study.informative)
+    fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean]) if data.n_classes == 2 else project_onto_simplex(posteriors)
+    chosen = fractions[data.positives]
+    held_out = np.column_stack([path_scores_at(several, data.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
+    grounds = [_grounds_of(*known) for known in zip(data.problems, predicted, posteriors, strict=True)]
+    return FractionEstimate(fractions, held_out, tried, grounds, data.informative)
 
 
-def _solved(sweeper: Sweeper, study: Study, part: Part, grids: Sequence[Vector]) -> list[list[Path]] | None:
+def _solved(sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector]) -> list[list[FractionPath]] | None:
     """For each two-class problem the paths without each fold, and last that with all labels; None if stopped."""
     options = TsvmOptions(lambda_=LAMBDA)
-    paths = [[Path(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
+    paths = [[FractionPath(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
     steps: dict[str, Callable[[], Steps]] = {
-        f"{prefix}fractions/fold={fold}/": partial(path.steps, problem, study.folds == fold, options)
-        for prefix, problem, several in zip(study.prefixes, study.problems, paths, strict=True)
+        f"{prefix}fractions/fold={fold}/": partial(path.steps, problem, data.folds == fold, options)
+        for prefix, problem, several in zip(data.prefixes, data.problems, paths, strict=True)
         for fold, path in enumerate(several)
     }
     return None if stopped(sweeper.run(steps, part)) else paths
 
 
-def _ground(problem: Problem, predicted: float, belief: Belief) -> dict[str, float]:
-    return {"labeled": problem.labeled_fraction(), "predicted": predicted, "mean": belief.mean, "deviation": float(np.sqrt(belief.variance))}
+def _grounds_of(problem: Problem, predicted: float, posterior: Posterior) -> dict[str, float]:
+    return {"labeled": problem.labeled_fraction(), "predicted": predicted, "mean": posterior.mean, "deviation": float(np.sqrt(posterior.variance))}
 
 
-def shares_of(scores: NDArray[np.float64]) -> list[float]:
+def predicted_fractions(scores: NDArray[np.float64]) -> list[float]:
     """The share of rows, scored with shape (n_rows, n_problems), that goes to the class of each two-class problem."""
     n_classes = n_classes_of(scores.shape[1])
     shares = np.bincount(labels_of(scores), minlength=n_classes) / len(scores)
     return [float(share) for share in shares[positives_of(n_classes)]]
 
 
-def _evidence(problem: Problem, paths: Sequence[Path], study: Study, predicted: float, near: bool) -> Vector:
+def _evidence(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: float, near: bool) -> Vector:
     """All of it, added up; what is not a number (of values that overflow) says nothing. ``near``: the prediction is near the truth."""
-    full, known, y = paths[-1], study.left_out, problem.y
+    full, known, y = paths[-1], data.left_out, problem.y
     terms = [
-        log_evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), study.n_classes, study.informative),
+        log_evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), data.n_classes, data.informative),
         log_evidence.from_prediction(full.fractions, predicted, near),
-        log_evidence.from_separation(full.fractions, full.objectives, study.n_classes),
+        log_evidence.from_separation(full.fractions, full.objectives, data.n_classes),
     ]
     if len(np.unique(y[known])) == 2:
-        expected = 0.5 if study.informative else 1 / study.n_classes  # counts that are informative have said it already
-        terms.append(log_evidence.from_held_out(held_out_scores(paths, study.folds)[:, known], y[known], expected))
+        expected = 0.5 if data.informative else 1 / data.n_classes  # counts that are informative have said it already
+        terms.append(log_evidence.from_held_out(path_scores(paths, data.folds)[:, known], y[known], expected))
     return np.asarray(sum(term for term in terms if np.isfinite(term).all()))
 
 
-def held_out_scores(paths: Sequence[Path], folds: NDArray[np.int64]) -> NDArray[np.float64]:
+def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDArray[np.float64]:
     """Scores of each labeled row by the path of the fold that left it out, shape (n_fractions, n_labeled); NaN where none did."""
     scores = np.full_like(paths[-1].labeled, np.nan)
     for fold in range(N_FOLDS):
@@ -146,9 +146,9 @@ def held_out_scores(paths: Sequence[Path], folds: NDArray[np.int64]) -> NDArray[
     return scores
 
 
-def scores_at(paths: Sequence[Path], folds: NDArray[np.int64], fraction: float) -> Vector:
+def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], fraction: float) -> Vector:
     """Held-out scores at a fraction, between those of the grid by its logit, shape (n_labeled,)."""
-    scores, grid = held_out_scores(paths, folds), logit(paths[-1].fractions)
+    scores, grid = path_scores(paths, folds), logit(paths[-1].fractions)
     place = float(np.interp(logit(np.clip(fraction, 1e-9, 1 - 1e-9)), grid, np.arange(len(grid))))
     low = min(int(place), len(grid) - 2)
     return np.asarray((low + 1 - place) * scores[low] + (place - low) * scores[low + 1])

@@ -12,22 +12,22 @@ from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
 from core.options.base import Drawn
 from core.problem.problem import Problem
 from core.progress import Checkpoint
-from core.selection.feature_scaling import Prepared, prepared
-from core.selection.log_evidence import designed
+from core.selection.feature_scaling import ScaledRows, scale_features
+from core.selection.log_evidence import is_balanced
 from core.validation.folds import folds_of
 
 
 @dataclass(frozen=True)
-class Study:
+class SelectionData:
     """Rows of which the first are labeled, and their two-class problems: one for two classes, for the second; for more one a class."""
 
-    prepared: Prepared
+    scaled: ScaledRows
     class_indices: NDArray[np.integer[Any]]
     """shape (n_labeled,): classes of the labeled rows, from 0"""
     folds: NDArray[np.int64]
     """shape (n_labeled,): see core.validation.folds"""
     problems: list[Problem]
-    """over the prepared rows"""
+    """over the scaled rows"""
     prefixes: list[str]
     """of the phases of each problem"""
     drawn: Drawn = "unknown"
@@ -44,7 +44,7 @@ class Study:
         drawn: Drawn = "unknown",
     ) -> Self:
         """A study of these rows; ``seed`` decides the folds. ``checkpoint`` is called between parts of the work; what it raises ends it."""
-        ready = prepared(rows, checkpoint)
+        ready = scale_features(rows, checkpoint)
         positives = positives_of(len(classes))
         whole = Problem.of(ready.rows, np.ones(len(class_indices)), seed=seed)
         # they share the costs, a number a row
@@ -64,7 +64,7 @@ class Study:
     @property
     def even(self) -> bool:
         """Whether the classes have (nearly) as many labels each."""
-        return designed(np.bincount(self.class_indices, minlength=self.n_classes))
+        return is_balanced(np.bincount(self.class_indices, minlength=self.n_classes))
 
     @property
     def informative(self) -> bool:

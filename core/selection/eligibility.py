@@ -1,6 +1,6 @@
 """Where neighbours are looked for, and what that takes; loads nothing, for whoever only estimates memory."""
 
-_MOST_BELIEFS = 20_000_000
+_MOST_RESPONSIBILITIES = 20_000_000
 """documents and terms, times classes, that a mixture is learned of at most"""
 
 LANDMARKS = 2_000
@@ -10,22 +10,22 @@ _DENSE = 0.1
 """share of the values that are not zero, from which on distances tell something: texts have far less"""
 
 
-def neighbours_offered(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
+def label_spreading_applies(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
     """Whether the neighbours of such rows mean something and can be found in bearable time and memory."""
     values = n_rows * n_features
     return _LEAST_ROWS <= n_rows <= _MOST_ROWS and values <= _MOST_VALUES and n_nonzeros >= _DENSE * values
 
 
-def neighbours_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
+def label_spreading_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
     """Bytes of the rows as a dense matrix and its copy, of distances at a time, of beliefs, and of the kernel matrix of the landmarks."""
     return 8 * n_rows * n_features + (64 << 20) + 8 * 5 * 4 * n_classes * n_rows + 24 * min(n_rows, LANDMARKS) ** 2
 
 
-def mixture_offered(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> bool:
+def naive_bayes_applies(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> bool:
     """Whether such rows can be taken for draws of terms, as far as their number tells, and that in bearable memory; values below 0 cannot be."""
-    return n_nonzeros < _DENSE * n_rows * n_features and n_classes * (n_rows + n_features) <= _MOST_BELIEFS
+    return n_nonzeros < _DENSE * n_rows * n_features and n_classes * (n_rows + n_features) <= _MOST_RESPONSIBILITIES
 
 
-def mixture_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
+def naive_bayes_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
     """Bytes of logits, beliefs and what they are made from, and of the terms of two runs, one of which is at its end."""
     return 8 * n_classes * (7 * n_rows + 4 * n_features)

@@ -16,7 +16,7 @@ _NEAR = 0.05
 """rows whose mean square norm is this near to 1 are left as they are"""
 
 
-class Prepared(NamedTuple):
+class ScaledRows(NamedTuple):
     """Rows with every feature multiplied by its scale, so that the mean square norm of a row is 1 and λ means the same on all data."""
 
     rows: SparseRows
@@ -26,7 +26,7 @@ class Prepared(NamedTuple):
     """whether the features got scales of their own"""
 
 
-def prepared(rows: SparseRows, checkpoint: Checkpoint) -> Prepared:
+def scale_features(rows: SparseRows, checkpoint: Checkpoint) -> ScaledRows:
     """The rows to learn on.
 
     Where a few features carry nearly all of the squared values (counts beside shares, say: the participation ratio ``(Σ m)² / Σ m²`` of the
@@ -41,18 +41,18 @@ def prepared(rows: SparseRows, checkpoint: Checkpoint) -> Prepared:
     energies /= max(1, rows.n_rows)
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
-        return Prepared(rows, np.ones(rows.n_features), False)
+        return ScaledRows(rows, np.ones(rows.n_features), False)
     equalised = float((energies / total) @ (energies / total)) >= 1 / _FEW
     scales = np.where(energies > 0, 1.0, 0.0) / np.sqrt(np.where(energies > 0, energies, 1.0)) if equalised else np.ones(rows.n_features)
     norm = float(energies @ scales**2)
     if not equalised and abs(norm - 1.0) <= _NEAR:
-        return Prepared(rows, scales, False)
+        return ScaledRows(rows, scales, False)
     scales = scales / np.sqrt(norm)
     values = np.empty_like(rows.values)
     for part in _slices(rows):
         values[part] = rows.values[part] * scales[rows.indices[part]]
         checkpoint()
-    return Prepared(rows._replace(values=values), scales, equalised)
+    return ScaledRows(rows._replace(values=values), scales, equalised)
 
 
 def _slices(rows: SparseRows) -> Iterator[slice]:

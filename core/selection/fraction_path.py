@@ -21,7 +21,7 @@ TOLERANCE = 1e-2
 
 
 @dataclass
-class Path:
+class FractionPath:
     """Transductive solutions for several fractions in a row, each from the last: what is known of them when the steps have been run."""
 
     fractions: Vector
@@ -63,7 +63,7 @@ class Path:
 
 
 @dataclass
-class Supervised:
+class SupervisedFit:
     """The supervised solution and its scores of all labeled rows, those that cost nothing among them."""
 
     labeled: Vector = field(init=False)

@@ -18,51 +18,51 @@ from core.kernels.gram import dense_copy, resolved, squares_of
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint
-from core.selection.class_fractions import shares_of
-from core.selection.data import Study
+from core.selection.class_fractions import predicted_fractions
+from core.selection.data import SelectionData
 from core.selection.eligibility import LANDMARKS
-from core.selection.fraction_path import Path
+from core.selection.fraction_path import FractionPath
 from core.validation.folds import N_FOLDS
 
 Vector = NDArray[np.float64]
 
 NEIGHBOURS = 7
-_PULL, _ROUNDS = 0.9, 100
+_ALPHA, _ITERATIONS = 0.9, 100
 """how much of a document's belief is its neighbours', and how often it is asked for: .9¹⁰⁰ is next to nothing"""
 _UNREACHED = 1e-12
 _RIDGE = 1e-2
 _BLOCK = 1 << 21
-"""distances, kernel values and beliefs that are made at once: a tenth of a second where rows are long"""
+"""distances, kernel values and spread that are made at once: a tenth of a second where rows are long"""
 
 
-class Graph:
-    """The documents of a study, their neighbours and how the labels spread."""
+class LabelSpreading:
+    """The documents of a selection, their neighbours and how the labels spread."""
 
-    def __init__(self, study: Study, checkpoint: Checkpoint) -> None:
+    def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
         """``checkpoint`` is called between parts of some million operations; what it raises ends the work."""
-        self._study, self._checkpoint = study, checkpoint
-        self._dense = dense_copy(study.prepared.rows, Kernel("rbf"), checkpoint)
+        self._data, self._checkpoint = data, checkpoint
+        self._dense = dense_copy(data.scaled.rows, Kernel("rbf"), checkpoint)
         self._squares = squares_of(self._dense, checkpoint).astype(np.float32)
         self._edges = _neighbours(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
-        self._landmarks = _landmarks(len(self._dense), len(study.class_indices))
-        self._kernel = resolved("rbf", "median", 3, 0.0, study.prepared.rows, checkpoint)
+        self._landmarks = _landmarks(len(self._dense), len(data.class_indices))
+        self._kernel = resolved("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
 
-    def paths(self, grids: Sequence[Vector]) -> list[list[Path]]:
+    def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
         """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.fraction_path."""
         return [[self._path(column, fold, grid) for fold in range(N_FOLDS + 1)] for column, grid in enumerate(grids)]
 
     @property
     def predicted(self) -> list[float]:
         """The share of the unlabeled rows whose neighbourhood is for the class of each two-class problem."""
-        return shares_of(self._scores[N_FOLDS][len(self._study.class_indices) :])
+        return predicted_fractions(self._scores[N_FOLDS][len(self._data.class_indices) :])
 
     def steps(self, column: int, fraction: float) -> Steps:
         """A model of the scores of one two-class problem at this fraction: an expansion in an RBF kernel, for documents that are not in the graph.
 
         Objective: ``ridge |w|² + Σ_k (score_k − f(x_k))²``, f = w·φ(x) + mean score, over at most 2,000 rows.
         """
-        rows, n_labeled = self._landmarks, len(self._study.class_indices)
+        rows, n_labeled = self._landmarks, len(self._data.class_indices)
         result = Result(Expansion(rows[:0], np.zeros(0), 0.0, self._kernel), np.full(len(self._dense) - n_labeled, np.nan), np.nan, Status.CANCELLED)
         try:
             yield Keep(rows)
@@ -108,40 +108,40 @@ class Graph:
 
         ``F ← α S F + (1 − α) Y`` with S the normalised edges; the labels of each class weigh the same in total.
         """
-        study, n_classes = self._study, self._study.n_classes
+        data, n_classes = self._data, self._data.n_classes
         seeds = np.zeros((len(self._dense), N_FOLDS + 1, n_classes))
         for fold in range(N_FOLDS + 1):
-            told = np.flatnonzero(study.folds != fold)
-            class_indices = study.class_indices[told]
-            seeds[told, fold, class_indices] = 1 / np.bincount(class_indices, minlength=n_classes)[class_indices]
+            labeled = np.flatnonzero(data.folds != fold)
+            class_indices = data.class_indices[labeled]
+            seeds[labeled, fold, class_indices] = 1 / np.bincount(class_indices, minlength=n_classes)[class_indices]
         start = seeds.reshape(len(seeds), -1)
-        beliefs = np.empty_like(start)
+        spread = np.empty_like(start)
         for part in _strips(start.shape[1], len(start)):
             own = start[:, part]
-            for _ in range(_ROUNDS):
-                own = _PULL * (self._edges @ own) + (1 - _PULL) * start[:, part]
+            for _ in range(_ITERATIONS):
+                own = _ALPHA * (self._edges @ own) + (1 - _ALPHA) * start[:, part]
                 self._checkpoint()
-            beliefs[:, part] = own
-        scores = np.empty((N_FOLDS + 1, len(start), len(study.positives)))
+            spread[:, part] = own
+        scores = np.empty((N_FOLDS + 1, len(start), len(data.positives)))
         for fold in range(N_FOLDS + 1):
-            each = beliefs.reshape(seeds.shape)[:, fold] + _UNREACHED
+            each = spread.reshape(seeds.shape)[:, fold] + _UNREACHED
             sums = each.sum(axis=1, keepdims=True)
-            own = each[:, study.positives]
+            own = each[:, data.positives]
             scores[fold] = np.log(own) - np.log(np.maximum(sums - own, _UNREACHED))
             self._checkpoint()
         return scores
 
-    def _path(self, column: int, fold: int, grid: Vector) -> Path:
-        log_odds, path = self._scores[fold][:, column], Path(grid)
+    def _path(self, column: int, fold: int, grid: Vector) -> FractionPath:
+        log_odds, path = self._scores[fold][:, column], FractionPath(grid)
         scores = np.array([self._at(log_odds, float(fraction)) for fraction in grid])
-        path.labeled = scores[:, : len(self._study.class_indices)].copy()  # alone: there are as many paths as classes and folds
+        path.labeled = scores[:, : len(self._data.class_indices)].copy()  # alone: there are as many paths as classes and folds
         path.objectives = np.array([self._cut(each > 0) for each in scores])
         self._checkpoint()
         return path
 
     def _at(self, log_odds: Vector, fraction: float) -> Vector:
         """Scores, of mean size 1 around the median, with that fraction of the unlabeled rows above 0."""
-        unlabeled = log_odds[len(self._study.class_indices) :]
+        unlabeled = log_odds[len(self._data.class_indices) :]
         above = log_odds - np.quantile(unlabeled, 1 - fraction)
         return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _UNREACHED))
 

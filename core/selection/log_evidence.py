@@ -26,7 +26,7 @@ _SLACK = 1.1
 """class counts within this ratio, or one label apart, look designed"""
 
 
-def designed(counts: NDArray[np.integer[Any]]) -> bool:
+def is_balanced(counts: NDArray[np.integer[Any]]) -> bool:
     """Whether somebody labeled so many of each class, so that the counts say nothing of the fractions: they are (nearly) equal.
 
     Counts drawn at random look like this only where the classes are about as frequent, and there nothing is lost.
@@ -72,7 +72,7 @@ def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
     return np.asarray(-(weights * np.logaddexp(0.0, -y * (SLOPE * scores - logit(expected)))).sum(axis=1))
 
 
-def at_shares(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:
+def from_held_out_at_priors(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:
     """Log-likelihood of held-out labels, each class against all others, where the labels of a class weigh together what its ``fractions`` say.
 
     ``scores`` of shape (n_labeled, n_columns), one column for two classes; ``fractions`` of shape (n_classes,). Of labels that were picked evenly,

@@ -16,63 +16,63 @@ from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Stopped,
 from core.one_vs_rest import n_problems
 from core.problem.result import Linear, Result, Status, stopped
 from core.progress import Checkpoint, Part
-from core.selection.class_fractions import Estimate, concluded
-from core.selection.data import Study
-from core.selection.fraction_path import Path
+from core.selection.class_fractions import FractionEstimate, combine_evidence
+from core.selection.data import SelectionData
+from core.selection.fraction_path import FractionPath
 from core.selection.log_evidence import SLOPE
-from core.selection.posterior import refined
+from core.selection.posterior import refine_grid
 from core.validation.calibration import raked
 from core.validation.folds import N_FOLDS
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_WORTH = 10.0
+_SMOOTHING = 10.0
 """how many average documents are added to those of each class, so that no term is impossible: about as many as are labeled"""
-_SETTLED, _STEPS = 1e-3, 200
+_CONVERGED_SHARE, _MOST_ROUNDS = 1e-3, 200
 """the share of the documents that still change their class when it has converged, and how many rounds there are at most"""
 _LEAST = 1e-300
 
 
-class Learning:
+class NaiveBayesEM:
     """One run of expectation maximisation, with or without the labels of a fold.
 
     Objective: the mean over the documents of the negative log-posterior ``−Σ_labeled θ_y·x − Σ_unlabeled log Σ_c π_c exp(θ_c·x) − worth Σ_c θ_c·m
     − Σ_c log π_c`` over the logarithms θ_c of each class's shares of the terms and the classes' shares π of the unlabeled documents; m is the mean
     document.
-    Stopping rule: beliefs that move by less than a thousandth on average.
+    Stopping rule: responsibilities that move by less than a thousandth on average.
     Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, 2000, sections 3 and 4; the rows are
     of mean square norm 1 instead of counts, which are too sure of themselves, the labels say nothing of π, as they may have been picked, and
     the smoothing is by the mean document.
     """
 
-    def __init__(self, study: Study, fold: int) -> None:
+    def __init__(self, data: SelectionData, fold: int) -> None:
         """Without the labels of this fold; with all if there is no such fold."""
-        self.n_labeled, n_rows, n_classes = len(study.class_indices), study.prepared.rows.n_rows, study.n_classes
-        self.terms: Matrix = np.zeros((n_classes, study.prepared.rows.n_features + 1))
+        self.n_labeled, n_rows, n_classes = len(data.class_indices), data.scaled.rows.n_rows, data.n_classes
+        self.log_terms: Matrix = np.zeros((n_classes, data.scaled.rows.n_features + 1))
         """θ, and a last column of zeros for the bias"""
         self.logits: Matrix = np.zeros((n_classes, n_rows))
         """θ_c·x of all rows"""
-        self.shares: Vector = np.full(n_classes, 1 / n_classes)
+        self.priors: Vector = np.full(n_classes, 1 / n_classes)
         """π"""
-        self._weights: Matrix = np.zeros((n_classes, n_rows))
-        told = np.flatnonzero(study.folds != fold)
-        self._weights[study.class_indices[told], told] = 1.0
-        self._told = told
+        self._responsibilities: Matrix = np.zeros((n_classes, n_rows))
+        labeled = np.flatnonzero(data.folds != fold)
+        self._responsibilities[data.class_indices[labeled], labeled] = 1.0
+        self._labeled = labeled
         self.objective = np.nan
         self.status = Status.ITERATION_LIMIT
 
     def steps(self) -> Steps:
         """Expectation and maximisation in turn; the result is only how it ended."""
         try:
-            mean = np.zeros(self.terms.shape[1])
+            mean = np.zeros(self.log_terms.shape[1])
             yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]), mean)
-            for number in range(_STEPS):
-                for place in range(len(self.terms)):
+            for number in range(_MOST_ROUNDS):
+                for place in range(len(self.log_terms)):
                     yield from self._maximise(place, mean[:-1])
                 moved = self._expect(mean[:-1])
-                yield Report("mixture", number, self.objective, None, (number + 1) / _STEPS)
-                if moved < _SETTLED:
+                yield Report("mixture", number, self.objective, None, (number + 1) / _MOST_ROUNDS)
+                if moved < _CONVERGED_SHARE:
                     self.status = Status.CONVERGED
                     break
         except Stopped:
@@ -82,35 +82,35 @@ class Learning:
     def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
         """The shares of the terms in one class, and what they make of all rows."""
         sums = np.zeros(len(mean) + 1)
-        yield Adjoint(self._weights[place], sums)
-        counts = np.maximum(sums[:-1] + _WORTH * mean, _LEAST)
-        self.terms[place, :-1] = np.log(counts) - np.log(counts.sum())
-        yield Scores(self.terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
+        yield Adjoint(self._responsibilities[place], sums)
+        counts = np.maximum(sums[:-1] + _SMOOTHING * mean, _LEAST)
+        self.log_terms[place, :-1] = np.log(counts) - np.log(counts.sum())
+        yield Scores(self.log_terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
 
     def _expect(self, mean: Vector) -> float:
-        """The objective, new beliefs of the unlabeled rows and new shares of the classes; by how much the beliefs have moved on average."""
-        joint = self.logits[:, self.n_labeled :] + np.log(self.shares)[:, None]
+        """The objective, new responsibilities of the unlabeled rows and new priors; by how much the responsibilities have moved on average."""
+        joint = self.logits[:, self.n_labeled :] + np.log(self.priors)[:, None]
         totals = logsumexp(joint, axis=0)
-        known = float((self.logits[:, self._told] * self._weights[:, self._told]).sum())
-        prior = _WORTH * float((self.terms[:, :-1] @ mean).sum()) + float(np.log(self.shares).sum())
+        known = float((self.logits[:, self._labeled] * self._responsibilities[:, self._labeled]).sum())
+        prior = _SMOOTHING * float((self.log_terms[:, :-1] @ mean).sum()) + float(np.log(self.priors).sum())
         self.objective = -(known + float(totals.sum()) + prior) / self.logits.shape[1]
-        beliefs: Matrix = np.exp(joint - totals)
-        before = self._weights[:, self.n_labeled :]
-        moved = np.abs(beliefs - before).sum() / 2 / max(1, beliefs.shape[1])
-        self._weights[:, self.n_labeled :] = beliefs
-        self.shares = np.asarray((beliefs.sum(axis=1) + 1) / (beliefs.shape[1] + len(beliefs)))
+        responsibilities: Matrix = np.exp(joint - totals)
+        before = self._responsibilities[:, self.n_labeled :]
+        moved = np.abs(responsibilities - before).sum() / 2 / max(1, responsibilities.shape[1])
+        self._responsibilities[:, self.n_labeled :] = responsibilities
+        self.priors = np.asarray((responsibilities.sum(axis=1) + 1) / (responsibilities.shape[1] + len(responsibilities)))
         return float(moved)
 
 
 @dataclass(frozen=True)
-class Mixture:
+class NaiveBayes:
     """What the runs came to."""
 
-    learned: Learning
+    em: NaiveBayesEM
     """with all labels"""
     size: float
     """of the log-odds of a class against the others, over classes and unlabeled rows: what the scores of a model are divided by"""
-    found: Estimate
+    estimate: FractionEstimate
     """the fractions; its held-out scores are those of a model's columns"""
     margins: Matrix
     """shape (n_labeled, n_problems): held-out log-odds of a class against all others, of mean size 1 for each class"""
@@ -118,50 +118,50 @@ class Mixture:
 
     @classmethod
     def of(
-        cls, sweeper: Sweeper, study: Study, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, checkpoint: Checkpoint
-    ) -> "Mixture | None":
+        cls, sweeper: Sweeper, data: SelectionData, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, checkpoint: Checkpoint
+    ) -> "NaiveBayes | None":
         """Runs without each fold and with all labels, and what they say at fractions between those of the grids; None if stopped."""
-        n_labeled, fine = len(study.class_indices), [refined(np.array(grid)) for grid in grids]
+        n_labeled, fine = len(data.class_indices), [refine_grid(np.array(grid)) for grid in grids]
         margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
-        paths: list[list[Path]] = [[] for _ in grids]
+        paths: list[list[FractionPath]] = [[] for _ in grids]
         for fold in range(N_FOLDS + 1):
-            run = Learning(study, fold)
+            run = NaiveBayesEM(data, fold)
             if stopped(sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))):
                 return None
-            joint = run.logits + np.log(run.shares)[:, None]
-            odds = np.column_stack([joint[each] - logsumexp(np.delete(joint, each, axis=0), axis=0) for each in study.positives])
+            joint = run.logits + np.log(run.priors)[:, None]
+            odds = np.column_stack([joint[each] - logsumexp(np.delete(joint, each, axis=0), axis=0) for each in data.positives])
             for several, grid, column in zip(paths, fine, odds.T, strict=True):
                 several.append(_path(column[:n_labeled], column[n_labeled:], grid))
-            hidden = study.folds == fold
+            hidden = data.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
-            columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in study.positives])[hidden]
+            columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in data.positives])[hidden]
             checkpoint()
         sizes = np.maximum(np.abs(odds[n_labeled:]).mean(axis=0), _LEAST)
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
-        found = concluded(study, paths, run.shares[study.positives].tolist(), given, swallowing=False)
+        estimate = combine_evidence(data, paths, run.priors[data.positives].tolist(), given, swallowing=False)
         common = float(sizes.mean())
-        return cls(run, common, replace(found, held_out=columns / common), margins / sizes, checkpoint)
+        return cls(run, common, replace(estimate, held_out=columns / common), margins / sizes, checkpoint)
 
     def intercepts(self, fractions: Vector) -> Vector:
-        """What the classes' logits are given, shape (n_classes,), so that beliefs that are no surer than margins allow have these means.
+        """What the classes' logits are given, shape (n_classes,), so that responsibilities that are no surer than margins allow have these means.
 
         The mixture's own are sure of every document, so that the share of a class would hardly move with what is asked.
         """
         surety = SLOPE / self.size
-        likelihoods = surety * self.learned.logits[:, self.learned.n_labeled :].T
+        likelihoods = surety * self.em.logits[:, self.em.n_labeled :].T
         likelihoods -= likelihoods.max(axis=1, keepdims=True)
         return np.asarray(np.log(raked(np.exp(likelihoods, out=likelihoods), fractions, self.checkpoint)) / surety)
 
     def steps(self, positive: int, intercepts: Vector) -> Steps:
         """The model of one two-class problem, that class against the others, with these intercepts of all; nothing is left to solve.
 
-        Objective: that of Learning, shared evenly by the problems.
+        Objective: that of NaiveBayesEM, shared evenly by the problems.
         """
-        run = self.learned
-        objective = run.objective / n_problems(len(run.terms))
-        coefficients, intercept = _column(run.terms[:, :-1], positive) / self.size, float(_column(intercepts, positive)) / self.size
+        run = self.em
+        objective = run.objective / n_problems(len(run.log_terms))
+        coefficients, intercept = _column(run.log_terms[:, :-1], positive) / self.size, float(_column(intercepts, positive)) / self.size
         scores = _column(run.logits[:, run.n_labeled :], positive) / self.size + intercept
         try:
             yield Report("mixture", 0, objective, objective, 1.0)
@@ -175,9 +175,9 @@ def _column(of_classes: Matrix, positive: int) -> Vector:
     return np.asarray(of_classes[positive] - np.delete(of_classes, positive, axis=0).mean(axis=0))
 
 
-def _path(labeled: Vector, unlabeled: Vector, grid: Vector) -> Path:
+def _path(labeled: Vector, unlabeled: Vector, grid: Vector) -> FractionPath:
     """Log-odds moved to where each fraction of the unlabeled rows has them above 0."""
-    path = Path(grid)
+    path = FractionPath(grid)
     path.objectives = np.full(len(grid), np.nan)  # a fraction costs no model anything here
     path.labeled = labeled - np.quantile(unlabeled, 1 - grid)[:, None]
     return path

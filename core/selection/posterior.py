@@ -15,14 +15,14 @@ STEPS = (-2.7, -1.8, -0.9, 0.0, 0.9, 1.8, 2.7)
 _FINE = 400
 
 
-class Belief(NamedTuple):
+class Posterior(NamedTuple):
     """What is known of one fraction."""
 
     mean: float
     variance: float
 
 
-def centre_of(predicted: float, count: int, total: int) -> float:
+def grid_centre(predicted: float, count: int, total: int) -> float:
     """Where to look for a fraction: between what the supervised model predicts and what the labels say, nearer to these."""
     ends = np.clip([predicted, (count + 0.5) / (total + 1)], LEAST, 1 - LEAST)
     return float(expit(logit(ends) @ [1 / 3, 2 / 3]))
@@ -33,12 +33,12 @@ def grid_around(centre: float) -> Vector:
     return np.asarray(expit(logit(centre) + np.array(STEPS)))
 
 
-def refined(grid: Vector) -> Vector:
+def refine_grid(grid: Vector) -> Vector:
     """Four times as many steps between the same ends, for solutions that cost next to nothing."""
     return np.asarray(expit(np.interp(np.arange(4 * len(grid) - 3) / 4, np.arange(len(grid)), logit(grid)))) if len(grid) > 1 else grid
 
 
-def belief_of(fractions: Vector, evidence: Vector) -> Belief:
+def posterior_of(fractions: Vector, evidence: Vector) -> Posterior:
     """Mean and variance of a fraction with log-density ``evidence`` by its logit at ``fractions``, between them by straight lines."""
     logits = np.linspace(logit(fractions[0]), logit(fractions[-1]), _FINE)
     density = np.interp(logits, logit(fractions), evidence)
@@ -46,20 +46,20 @@ def belief_of(fractions: Vector, evidence: Vector) -> Belief:
     density /= density.sum()
     values = expit(logits)
     mean = float(density @ values)
-    return Belief(mean, float(density @ (values - mean) ** 2))
+    return Posterior(mean, float(density @ (values - mean) ** 2))
 
 
-def on_simplex(beliefs: list[Belief]) -> Vector:
+def project_onto_simplex(posteriors: list[Posterior]) -> Vector:
     """Fractions of the classes of one-vs-rest, each judged alone, that sum to 1: those that are known worst are moved most.
 
     Least squares under the sum, weighed by the inverse variances; no class falls below a tenth of its mean.
     """
-    means = np.array([belief.mean for belief in beliefs])
-    variances = np.array([belief.variance for belief in beliefs]) + 1e-12
+    means = np.array([posterior.mean for posterior in posteriors])
+    variances = np.array([posterior.variance for posterior in posteriors]) + 1e-12
     least = 0.1 * means
     free = np.ones(len(means), bool)
     fractions = means.copy()
-    for _ in beliefs:
+    for _ in posteriors:
         missing = 1.0 - fractions.sum()
         fractions[free] += missing * variances[free] / variances[free].sum()
         low = free & (fractions < least)

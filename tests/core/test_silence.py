@@ -178,7 +178,7 @@ def dense() -> SparseRows:
 PREPARATIONS: dict[str, tuple[int, Callable[[SparseRows, Callable[[], None]], object]]] = {
     "compact": (2, lambda rows, ask: columns.compact(rows, np.arange(rows.n_rows)[::-1], ask)),
     "gathered": (1, lambda rows, ask: columns.gathered(rows, np.arange(rows.n_rows), ask)),
-    "feature_scaling": (1, lambda rows, ask: feature_scaling.prepared(rows, ask)),
+    "feature_scaling": (1, lambda rows, ask: feature_scaling.scale_features(rows, ask)),
     "gram": (3, lambda rows, ask: gram.Gram(rows, Kernel("rbf", 1.0), None, ask)),
     "scale": (1, lambda rows, ask: gram.resolved("rbf", "scale", 3, 0.0, rows, ask)),
 }

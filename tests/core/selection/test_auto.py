@@ -11,7 +11,7 @@ from core.engine.runner import Sweeper
 from core.problem.result import Status
 from core.progress import WHOLE, TracePoint
 from core.selection import auto
-from core.selection.data import Study
+from core.selection.data import SelectionData
 from core.train import Training, train
 from tests.core.problems import rows_of
 
@@ -237,11 +237,11 @@ def test_the_same_seed_gives_the_same_model() -> None:
 
 def test_a_likelihood_that_is_no_number_is_not_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {1e-4: np.nan, 1e-3: -9.0, 1e-2: -8.0, 1e-1: np.nan}
-    monkeypatch.setattr(auto, "likelihood", lambda study, candidate: known[candidate.ridge])
+    monkeypatch.setattr(auto, "held_out_log_likelihood", lambda selection_data, candidate: known[candidate.ridge])
     data = pool(0, [0.5, 0.5], n=60)
     order = np.argsort(data.class_indices < 0, kind="stable")
-    study = Study.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
-    with Sweeper(study.prepared.rows) as sweeper:
-        best = auto.tuned(sweeper, study, WHOLE)
+    selection_data = SelectionData.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
+    with Sweeper(selection_data.scaled.rows) as sweeper:
+        best = auto.grid_search(sweeper, selection_data, WHOLE)
     assert best is not None
     assert best.ridge == 1e-2

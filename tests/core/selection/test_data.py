@@ -8,9 +8,9 @@ from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
 from core.progress import Part
-from core.selection.comparison import preferred, right
-from core.selection.feature_scaling import prepared
-from core.selection.fraction_path import Supervised
+from core.selection.comparison import hits, likeliest
+from core.selection.feature_scaling import scale_features
+from core.selection.fraction_path import SupervisedFit
 from core.validation.folds import N_FOLDS, folds_of, without
 from tests.core.problems import dense_of, rows_of, small, weights_of
 
@@ -38,7 +38,7 @@ def test_a_label_left_out_is_as_good_as_unknown() -> None:
     result = solve("svm", without(data.problem, hidden), SvmOptions(lambda_=0.01, tolerance=1e-12))
     alone = solve("svm", Problem.of(data.rows, data.y[:8]), SvmOptions(lambda_=0.01, tolerance=1e-12))
     np.testing.assert_allclose(weights_of(result), weights_of(alone), atol=1e-6)
-    run = Supervised()
+    run = SupervisedFit()
     with Sweeper(data.rows, threads=1) as sweeper:
         sweeper.run({"": lambda: run.steps(data.problem, hidden, SvmOptions(lambda_=0.01, tolerance=1e-12))})
     np.testing.assert_allclose(run.labeled, data.X[:10] @ weights_of(alone), atol=1e-6)
@@ -48,12 +48,12 @@ def test_rows_of_norm_one_are_left_as_they_are() -> None:
     rng = np.random.default_rng(0)
     dense = rng.random((30, 40)) * (rng.random((30, 40)) < 0.2) + 1e-3
     rows = rows_of(dense / np.linalg.norm(dense, axis=1, keepdims=True))
-    assert prepared(rows, nothing).rows is rows
+    assert scale_features(rows, nothing).rows is rows
 
 
 def test_other_rows_get_one_scale() -> None:
     rows = rows_of(30 * np.random.default_rng(0).standard_normal((50, 20)))
-    ready = prepared(rows, nothing)
+    ready = scale_features(rows, nothing)
     assert not ready.equalised
     assert len(np.unique(ready.scales)) == 1
     assert (dense_of(ready.rows) ** 2).sum(axis=1).mean() == pytest.approx(1, rel=1e-4)
@@ -64,7 +64,7 @@ def test_a_feature_that_drowns_the_others_is_brought_down() -> None:
     dense = np.random.default_rng(0).standard_normal((200, 20))
     dense[:, 7] *= 1e4
     dense[:, 9] = 0.0
-    ready = prepared(rows_of(dense), nothing)
+    ready = scale_features(rows_of(dense), nothing)
     assert ready.equalised
     energies = (dense_of(ready.rows) ** 2).mean(axis=0)
     np.testing.assert_allclose(np.delete(energies, 9), 1 / 19, rtol=1e-4)
@@ -73,7 +73,7 @@ def test_a_feature_that_drowns_the_others_is_brought_down() -> None:
 
 @pytest.mark.parametrize("value", [0.0, 1e30, 1e-30])
 def test_extreme_values_have_a_scale(value: float) -> None:
-    ready = prepared(rows_of(np.full((3, 2), value)), nothing)
+    ready = scale_features(rows_of(np.full((3, 2), value)), nothing)
     assert np.isfinite(ready.rows.values).all()
     assert np.isfinite(ready.scales).all()
 
@@ -91,12 +91,12 @@ def test_extreme_values_have_a_scale(value: float) -> None:
     ],
 )
 def test_the_likeliest_is_preferred(likelihoods: list[float], best: int) -> None:
-    assert preferred(likelihoods) == best
+    assert likeliest(likelihoods) == best
 
 
 def test_who_is_right() -> None:
-    assert right(np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 0])).tolist() == [True, True, False]
-    assert right(np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 0.0]]), np.array([2, 1])).tolist() == [True, False]
+    assert hits(np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 0])).tolist() == [True, True, False]
+    assert hits(np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 0.0]]), np.array([2, 1])).tolist() == [True, False]
 
 
 def test_a_part_of_a_part_ends_where_the_next_begins_whatever_is_rounded() -> None:

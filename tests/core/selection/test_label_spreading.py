@@ -13,9 +13,9 @@ from core.models.linear import LinearModel
 from core.problem.result import Status
 from core.progress import TracePoint
 from core.selection import label_spreading as module
-from core.selection.data import Study
-from core.selection.eligibility import neighbours_offered
-from core.selection.label_spreading import NEIGHBOURS, Graph
+from core.selection.data import SelectionData
+from core.selection.eligibility import label_spreading_applies
+from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 
@@ -34,45 +34,45 @@ def rings(seed: int, share: float = 0.5, per_class: int = 8, n: int = 300, scale
     return Pool(rows_of(scale * dense), class_indices, truth)
 
 
-def study_of(data: Pool) -> Study:
+def selection_data_of(data: Pool) -> SelectionData:
     order = np.argsort(data.class_indices < 0, kind="stable")
-    return Study.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
+    return SelectionData.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
 
 
-def dense_of(study: Study) -> NDArray[np.float64]:
-    rows = study.prepared.rows
+def dense_of(selection_data: SelectionData) -> NDArray[np.float64]:
+    rows = selection_data.scaled.rows
     dense = np.zeros((rows.n_rows, rows.n_features))
     dense[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices] = rows.values
     return dense
 
 
 def test_labels_spread_as_linear_algebra_has_it() -> None:
-    study = study_of(rings(0, n=80))
-    dense, class_indices = dense_of(study), study.class_indices
+    selection_data = selection_data_of(rings(0, n=80))
+    dense, class_indices = dense_of(selection_data), selection_data.class_indices
     distances = ((dense[:, None] - dense) ** 2).sum(axis=2) + np.diag(np.full(80, np.inf))
     edges = np.zeros((80, 80))
     edges[np.repeat(np.arange(80), NEIGHBOURS), np.argsort(distances, axis=1)[:, :NEIGHBOURS].ravel()] = 1
     edges = np.maximum(edges, edges.T)
     edges /= np.sqrt(np.outer(edges.sum(axis=1), edges.sum(axis=1)))
     for fold in range(4):
-        told = np.flatnonzero(study.folds != fold)
+        labeled = np.flatnonzero(selection_data.folds != fold)
         seeds = np.zeros((80, 2))
         for class_index in (0, 1):
-            seeds[told[class_indices[told] == class_index], class_index] = 1 / np.count_nonzero(class_indices[told] == class_index)
-        beliefs = 0.1 * np.linalg.solve(np.eye(80) - 0.9 * edges, seeds)
-        spread = Graph(study, lambda: None)._scores[fold][:, 0]
-        np.testing.assert_allclose(spread, np.log(beliefs[:, 1] / beliefs[:, 0]), rtol=1e-3, atol=1e-3)
+            seeds[labeled[class_indices[labeled] == class_index], class_index] = 1 / np.count_nonzero(class_indices[labeled] == class_index)
+        solved = 0.1 * np.linalg.solve(np.eye(80) - 0.9 * edges, seeds)
+        spread = LabelSpreading(selection_data, lambda: None)._scores[fold][:, 0]
+        np.testing.assert_allclose(spread, np.log(solved[:, 1] / solved[:, 0]), rtol=1e-3, atol=1e-3)
 
 
 def test_paths_have_the_fractions_asked_for_and_cut_least_between_the_classes() -> None:
-    study = study_of(rings(1, share=0.3, n=500))
+    selection_data = selection_data_of(rings(1, share=0.3, n=500))
     grid = np.array([0.05, 0.15, 0.3, 0.5, 0.8])
-    several = Graph(study, lambda: None).paths([grid])[0]
+    several = LabelSpreading(selection_data, lambda: None).paths([grid])[0]
     share = several[-1].objectives / (2 * grid * (1 - grid))
     assert grid[np.argmin(share)] == 0.3
     for path in several:
         assert path.labeled.base is None  # what it was taken from, the scores of all rows, is let go
-        assert path.labeled.shape == (5, len(study.class_indices))
+        assert path.labeled.shape == (5, len(selection_data.class_indices))
         assert (np.diff(path.labeled, axis=0) > 0).all()  # the more documents are to be positive, the higher each scores
 
 
@@ -111,14 +111,14 @@ def test_a_model_that_is_too_large_is_refused() -> None:
 
 
 def test_a_stop_among_neighbours_ends_it() -> None:
-    data, told = rings(0, n=1200), list[TracePoint]()
+    data, labeled = rings(0, n=1200), list[TracePoint]()
 
     def observer(point: TracePoint, /) -> bool:
-        told.append(point)
+        labeled.append(point)
         return point.fraction >= 0.85
 
     assert fit(data, observer=observer).status is Status.CANCELLED
-    fractions = [point.fraction for point in told]
+    fractions = [point.fraction for point in labeled]
     assert fractions == sorted(fractions)
 
 
@@ -131,8 +131,8 @@ def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
         if heard:
             raise Stopped
 
-    graph = Graph(study_of(rings(0)), checkpoint)
-    solving = graph.steps(0, 0.5)
+    spreading = LabelSpreading(selection_data_of(rings(0)), checkpoint)
+    solving = spreading.steps(0, 0.5)
     assert isinstance(next(solving), Keep)
     assert isinstance(next(solving), Report)
     before, heard = asked, True
@@ -163,7 +163,7 @@ def test_values_beyond_the_distances_of_a_model_are_left_to_linear_ones(scale: f
     ],
 )
 def test_neighbours_are_looked_for_where_that_means_something_and_is_bearable(size: tuple[int, int, int], offered: bool) -> None:
-    assert neighbours_offered(*size) == offered
+    assert label_spreading_applies(*size) == offered
 
 
 def test_documents_that_are_all_the_same_have_neighbours_too() -> None:

@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta
 
 from core.selection import log_evidence
-from core.selection.posterior import Belief, belief_of, centre_of, grid_around, on_simplex
+from core.selection.posterior import Posterior, grid_around, grid_centre, posterior_of, project_onto_simplex
 
 GRID = expit(np.linspace(-4, 4, 161))
 
@@ -15,15 +15,15 @@ GRID = expit(np.linspace(-4, 4, 161))
     ("counts", "looks"), [([5, 5], True), ([10, 9, 10], True), ([22, 20], True), ([12, 8], False), ([1, 19], False), ([50, 60], False)]
 )
 def test_equal_counts_look_designed(counts: list[int], looks: bool) -> None:
-    assert log_evidence.designed(np.array(counts)) == looks
+    assert log_evidence.is_balanced(np.array(counts)) == looks
 
 
 def test_counts_make_the_posterior_of_a_share() -> None:
     """For two classes and a flat prior: Beta(1 + 3, 1 + 17)."""
-    belief = belief_of(GRID, log_evidence.from_counts(GRID, 3, 20, 2, True))
+    posterior = posterior_of(GRID, log_evidence.from_counts(GRID, 3, 20, 2, True))
     known = beta(4, 18)
-    assert belief.mean == pytest.approx(known.mean(), abs=2e-3)
-    assert belief.variance == pytest.approx(known.var(), rel=0.05)
+    assert posterior.mean == pytest.approx(known.mean(), abs=2e-3)
+    assert posterior.variance == pytest.approx(known.var(), rel=0.05)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -31,7 +31,7 @@ def test_designed_counts_say_nothing(n_classes: int) -> None:
     wide = expit(np.linspace(-12, 12, 400))
     one, other = (log_evidence.from_counts(wide, count, 20, n_classes, False) for count in (1, 19))
     np.testing.assert_array_equal(one, other)
-    assert belief_of(wide, one).mean == pytest.approx(1 / n_classes, abs=0.01)
+    assert posterior_of(wide, one).mean == pytest.approx(1 / n_classes, abs=0.01)
 
 
 @pytest.mark.parametrize("even", [True, False])
@@ -99,13 +99,13 @@ def test_the_grid_surrounds_its_centre() -> None:
 
 
 def test_the_centre_lies_between_labels_and_prediction() -> None:
-    assert 0.1 < centre_of(0.1, 10, 20) < 0.5
-    assert 0.0 < centre_of(0.0, 1, 20) < 0.1
+    assert 0.1 < grid_centre(0.1, 10, 20) < 0.5
+    assert 0.0 < grid_centre(0.0, 1, 20) < 0.1
 
 
 @pytest.mark.parametrize("means", [[0.2, 0.3, 0.5], [0.3, 0.3, 0.7], [0.1, 0.1, 0.1, 0.1], [0.9, 0.9, 0.01]])
 def test_fractions_of_one_vs_rest_are_brought_to_sum_to_one(means: list[float]) -> None:
-    fractions = on_simplex([Belief(mean, 0.01) for mean in means])
+    fractions = project_onto_simplex([Posterior(mean, 0.01) for mean in means])
     assert fractions.sum() == pytest.approx(1)
     assert (fractions > 0).all()
     if sum(means) == pytest.approx(1):
@@ -113,7 +113,7 @@ def test_fractions_of_one_vs_rest_are_brought_to_sum_to_one(means: list[float]) 
 
 
 def test_what_is_known_worst_is_moved_most() -> None:
-    fractions = on_simplex([Belief(0.5, 1e-6), Belief(0.5, 1e-2), Belief(0.2, 1e-6)])
+    fractions = project_onto_simplex([Posterior(0.5, 1e-6), Posterior(0.5, 1e-2), Posterior(0.2, 1e-6)])
     np.testing.assert_allclose(fractions, [0.5, 0.3, 0.2], atol=1e-3)
 
 
@@ -126,5 +126,5 @@ def test_labels_of_a_class_weigh_what_its_share_is(n_classes: int) -> None:
     full = np.column_stack([np.zeros(40), scores[:, 0]]) if n_classes == 2 else scores
     told = np.log(np.exp(log_evidence.SLOPE * full) / np.exp(log_evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), class_indices]
     expected = 40 * sum(share * told[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
-    assert log_evidence.at_shares(scores, class_indices, fractions) == pytest.approx(expected)
-    assert log_evidence.at_shares(scores[:0], class_indices[:0], fractions) == 0.0
+    assert log_evidence.from_held_out_at_priors(scores, class_indices, fractions) == pytest.approx(expected)
+    assert log_evidence.from_held_out_at_priors(scores[:0], class_indices[:0], fractions) == 0.0

@@ -12,12 +12,12 @@ from core.engine.runner import Sweeper
 from core.models.linear import LinearModel
 from core.problem.result import Linear, Status
 from core.progress import WHOLE, TracePoint
-from core.selection.auto import Candidate, judged
-from core.selection.class_fractions import Estimate
-from core.selection.data import Study
-from core.selection.eligibility import mixture_bytes, mixture_offered
+from core.selection.auto import Candidate, select
+from core.selection.class_fractions import FractionEstimate
+from core.selection.data import SelectionData
+from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
 from core.selection.log_evidence import SLOPE
-from core.selection.naive_bayes import Learning, Mixture
+from core.selection.naive_bayes import NaiveBayes, NaiveBayesEM
 from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
@@ -42,32 +42,32 @@ def words(seed: int, fractions: list[float], per_class: int = 6, n: int = 400, l
     return Pool(rows_of(counts), class_indices, truth)
 
 
-def study_of(data: Pool) -> Study:
+def selection_data_of(data: Pool) -> SelectionData:
     order, n_labeled = np.argsort(data.class_indices < 0, kind="stable"), int((data.class_indices >= 0).sum())
     class_indices = data.class_indices[order][:n_labeled]
-    return Study.of(data.rows.taken(order), class_indices, [f"c{class_index}" for class_index in range(int(class_indices.max()) + 1)], 0)
+    return SelectionData.of(data.rows.taken(order), class_indices, [f"c{class_index}" for class_index in range(int(class_indices.max()) + 1)], 0)
 
 
-def dense_of(study: Study) -> Matrix:
-    rows = study.prepared.rows
+def dense_of(selection_data: SelectionData) -> Matrix:
+    rows = selection_data.scaled.rows
     dense = np.zeros((rows.n_rows, rows.n_features))
     dense[np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), rows.indices] = rows.values
     return dense
 
 
-def learned(study: Study, fold: int) -> tuple[Learning, list[TracePoint]]:
-    run = Learning(study, fold)
-    with Sweeper(study.prepared.rows, threads=1) as sweeper:
+def learned(selection_data: SelectionData, fold: int) -> tuple[NaiveBayesEM, list[TracePoint]]:
+    run = NaiveBayesEM(selection_data, fold)
+    with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
         result = sweeper.run({"": run.steps})[0]
     assert result.status is Status.CONVERGED
     return run, list(result.trace)
 
 
-def mixture_of(study: Study) -> Mixture:
-    with Sweeper(study.prepared.rows, threads=1) as sweeper:
-        mixture = Mixture.of(sweeper, study, [GRID] * len(study.problems), None, WHOLE, lambda: None)
-    assert mixture is not None
-    return mixture
+def naive_bayes_of(selection_data: SelectionData) -> NaiveBayes:
+    with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
+        naive_bayes = NaiveBayes.of(sweeper, selection_data, [GRID] * len(selection_data.problems), None, WHOLE, lambda: None)
+    assert naive_bayes is not None
+    return naive_bayes
 
 
 def expectation_maximisation(dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int) -> tuple[Matrix, NDArray[np.float64]]:
@@ -82,28 +82,28 @@ def expectation_maximisation(dense: Matrix, seeds: Matrix, n_labeled: int, round
             counts = np.maximum(counts, 1e-300)  # of a term that no document has
             terms[place] = np.log(counts / counts.sum())
         joint = dense[n_labeled:] @ terms.T + np.log(shares)
-        beliefs = np.exp(joint - joint.max(axis=1, keepdims=True))
-        beliefs /= beliefs.sum(axis=1, keepdims=True)
-        weights[n_labeled:] = beliefs
-        shares = (beliefs.sum(axis=0) + 1) / (len(beliefs) + n_classes)
+        responsibilities = np.exp(joint - joint.max(axis=1, keepdims=True))
+        responsibilities /= responsibilities.sum(axis=1, keepdims=True)
+        weights[n_labeled:] = responsibilities
+        shares = (responsibilities.sum(axis=0) + 1) / (len(responsibilities) + n_classes)
     return terms, shares
 
 
 @pytest.mark.parametrize("fold", [0, N_FOLDS])
 def test_it_is_expectation_maximisation(fold: int) -> None:
-    study = study_of(words(0, [0.5, 0.3, 0.2], n=120))
-    run, trace = learned(study, fold)
+    selection_data = selection_data_of(words(0, [0.5, 0.3, 0.2], n=120))
+    run, trace = learned(selection_data, fold)
     seeds = np.zeros((120, 3))
-    told = np.flatnonzero(study.folds != fold)
-    seeds[told, study.class_indices[told]] = 1.0
-    terms, shares = expectation_maximisation(dense_of(study), seeds, len(study.class_indices), len(trace))
-    np.testing.assert_allclose(run.terms[:, :-1], terms, atol=1e-6)
-    np.testing.assert_allclose(run.shares, shares, atol=1e-6)
-    np.testing.assert_allclose(run.logits.T, dense_of(study) @ terms.T, atol=1e-5)
+    labeled = np.flatnonzero(selection_data.folds != fold)
+    seeds[labeled, selection_data.class_indices[labeled]] = 1.0
+    terms, shares = expectation_maximisation(dense_of(selection_data), seeds, len(selection_data.class_indices), len(trace))
+    np.testing.assert_allclose(run.log_terms[:, :-1], terms, atol=1e-6)
+    np.testing.assert_allclose(run.priors, shares, atol=1e-6)
+    np.testing.assert_allclose(run.logits.T, dense_of(selection_data) @ terms.T, atol=1e-5)
 
 
 def test_the_objective_falls_in_every_round() -> None:
-    trace = learned(study_of(words(1, [0.7, 0.3], length=5)), N_FOLDS)[1]
+    trace = learned(selection_data_of(words(1, [0.7, 0.3], length=5)), N_FOLDS)[1]
     assert len(trace) > 3
     assert (np.diff([point.objective for point in trace]) <= 1e-12).all()
 
@@ -112,10 +112,10 @@ def test_the_objective_falls_in_every_round() -> None:
 def test_even_labels_do_not_hide_how_large_the_classes_of_short_texts_are(share: float) -> None:
     for seed in (2, 3):
         data = words(seed, [1 - share, share], n=800, per_class=12)
-        study = study_of(data)
-        mixture, truth = mixture_of(study), data.truth[data.class_indices < 0]
-        assert abs(mixture.found.fractions[1] - truth.mean()) < 0.05
-        logits = mixture.learned.logits[:, len(study.class_indices) :].T + mixture.intercepts(mixture.found.fractions)
+        selection_data = selection_data_of(data)
+        naive_bayes, truth = naive_bayes_of(selection_data), data.truth[data.class_indices < 0]
+        assert abs(naive_bayes.estimate.fractions[1] - truth.mean()) < 0.05
+        logits = naive_bayes.em.logits[:, len(selection_data.class_indices) :].T + naive_bayes.intercepts(naive_bayes.estimate.fractions)
         assert np.mean(logits.argmax(axis=1) != truth) < min(0.06, error(fit(data, "tsvm", {"positive_fraction": share}), data))
 
 
@@ -143,56 +143,56 @@ def test_many_classes_are_weighed_against_each_other() -> None:
     assert training.report is not None
     assert training.report["chosen"]["algorithm"] == "mixture"
     assert variation(training, data) < 0.08
-    told = {f"c{class_index}": share for class_index, share in enumerate([0.5, 0.25, 0.15, 0.1])}
-    assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": told}), data)
+    fractions = {f"c{class_index}": share for class_index, share in enumerate([0.5, 0.25, 0.15, 0.1])}
+    assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": fractions}), data)
 
 
 @pytest.mark.parametrize(("share", "best"), [(0.5, "mixture"), (0.05, "tsvm")])
 def test_it_must_not_win_on_a_small_class_what_it_loses_on_the_large(share: float, best: str) -> None:
     """As many labels of each class: the mixture has all those of the second, the transductive model more of the first."""
-    study = study_of(words(6, [0.5, 0.5], per_class=9))
-    positive = study.class_indices == 1
-    estimate = Estimate(np.array([1 - share, share]), np.zeros(0), [], [], False)
+    selection_data = selection_data_of(words(6, [0.5, 0.5], per_class=9))
+    positive = selection_data.class_indices == 1
+    estimate = FractionEstimate(np.array([1 - share, share]), np.zeros(0), [], [], False)
     tsvm = Candidate("tsvm", 1.0, np.where(positive, 0.1, -1.0)[:, None], estimate)
-    mixture = Mixture(Learning(study, N_FOLDS), 1.0, estimate, np.where(positive, 1.5, -0.6)[:, None], lambda: None)
-    candidates = [Candidate("svm", 1.0, np.zeros((18, 1))), tsvm, Candidate("mixture", None, estimate.held_out, estimate, mixture=mixture)]
-    chosen, why, told = judged(study, candidates)
+    naive_bayes = NaiveBayes(NaiveBayesEM(selection_data, N_FOLDS), 1.0, estimate, np.where(positive, 1.5, -0.6)[:, None], lambda: None)
+    candidates = [Candidate("svm", 1.0, np.zeros((18, 1))), tsvm, Candidate("mixture", None, estimate.held_out, estimate, naive_bayes=naive_bayes)]
+    chosen, why, held_out = select(selection_data, candidates)
     assert chosen.algorithm == best
     assert ("all classes weigh the same" in why) == (best == "tsvm")
-    assert told is not None
-    assert told["mixture"]["log_likelihood"] > told["tsvm"]["log_likelihood"]
-    assert (told["mixture"]["log_likelihood_at_shares"] > told["tsvm"]["log_likelihood_at_shares"]) == (best == "mixture")
+    assert held_out is not None
+    assert held_out["mixture"]["log_likelihood"] > held_out["tsvm"]["log_likelihood"]
+    assert (held_out["mixture"]["log_likelihood_at_shares"] > held_out["tsvm"]["log_likelihood_at_shares"]) == (best == "mixture")
 
 
 def test_columns_order_the_classes_as_the_mixture_does() -> None:
-    study = study_of(words(5, [0.5, 0.3, 0.2]))
-    mixture, fractions = mixture_of(study), np.array([0.2, 0.3, 0.5])
-    intercepts = mixture.intercepts(fractions)
-    with Sweeper(study.prepared.rows, threads=1) as sweeper:
-        results = sweeper.run({f"{each}/": partial(mixture.steps, each, intercepts) for each in range(3)})
+    selection_data = selection_data_of(words(5, [0.5, 0.3, 0.2]))
+    naive_bayes, fractions = naive_bayes_of(selection_data), np.array([0.2, 0.3, 0.5])
+    intercepts = naive_bayes.intercepts(fractions)
+    with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
+        results = sweeper.run({f"{each}/": partial(naive_bayes.steps, each, intercepts) for each in range(3)})
     scores = np.column_stack([result.unlabeled_scores for result in results])
-    logits = mixture.learned.logits[:, len(study.class_indices) :].T + intercepts
+    logits = naive_bayes.em.logits[:, len(selection_data.class_indices) :].T + intercepts
     np.testing.assert_array_equal(scores.argmax(axis=1), logits.argmax(axis=1))
     for result in results:
         assert isinstance(result.decision, Linear)
-        linear = dense_of(study)[len(study.class_indices) :] @ result.decision.coefficients + result.decision.intercept
+        linear = dense_of(selection_data)[len(selection_data.class_indices) :] @ result.decision.coefficients + result.decision.intercept
         np.testing.assert_allclose(linear, result.unlabeled_scores, atol=1e-5)
-    assert sum(result.objective for result in results) == pytest.approx(mixture.learned.objective)
-    beliefs = np.exp(SLOPE / mixture.size * (logits - logits.max(axis=1, keepdims=True)))
-    np.testing.assert_allclose((beliefs / beliefs.sum(axis=1, keepdims=True)).mean(axis=0), fractions, atol=1e-4)
+    assert sum(result.objective for result in results) == pytest.approx(naive_bayes.em.objective)
+    responsibilities = np.exp(SLOPE / naive_bayes.size * (logits - logits.max(axis=1, keepdims=True)))
+    np.testing.assert_allclose((responsibilities / responsibilities.sum(axis=1, keepdims=True)).mean(axis=0), fractions, atol=1e-4)
 
 
 def test_labels_left_out_are_scored_by_runs_that_did_not_know_them() -> None:
-    """A label that is wrong pulls its own document, unless the run was not told."""
+    """A label that is wrong pulls its own document, unless the run was not given it."""
     data = words(6, [0.5, 0.5], n=60, per_class=9)
-    study = study_of(data)
-    mixture = mixture_of(study)
+    selection_data = selection_data_of(data)
+    naive_bayes = naive_bayes_of(selection_data)
     for fold in range(N_FOLDS):
-        run = learned(study, fold)[0]
-        hidden = np.flatnonzero(study.folds == fold)
-        odds = run.logits[1] - run.logits[0] + np.log(run.shares[1] / run.shares[0])
-        np.testing.assert_allclose(mixture.margins[hidden, 0] * mixture.size, odds[hidden], rtol=1e-9)
-        np.testing.assert_allclose(mixture.found.held_out[hidden, 0], mixture.margins[hidden, 0], rtol=1e-9)
+        run = learned(selection_data, fold)[0]
+        hidden = np.flatnonzero(selection_data.folds == fold)
+        odds = run.logits[1] - run.logits[0] + np.log(run.priors[1] / run.priors[0])
+        np.testing.assert_allclose(naive_bayes.margins[hidden, 0] * naive_bayes.size, odds[hidden], rtol=1e-9)
+        np.testing.assert_allclose(naive_bayes.estimate.held_out[hidden, 0], naive_bayes.margins[hidden, 0], rtol=1e-9)
 
 
 def test_values_below_zero_are_no_draws_of_terms() -> None:
@@ -211,15 +211,15 @@ def test_fractions_that_are_given_stand() -> None:
 @pytest.mark.parametrize("share", [0.76, 0.82, 0.85])
 def test_a_stop_ends_it(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
-    told: list[TracePoint] = []
+    points: list[TracePoint] = []
 
     def observer(point: TracePoint, /) -> bool:
-        told.append(point)
+        points.append(point)
         return point.fraction >= share
 
     training: Any = fit(words(2, [0.5, 0.5]), observer=observer)
     assert training.status is Status.CANCELLED
-    fractions = [point.fraction for point in told]
+    fractions = [point.fraction for point in points]
     assert fractions == sorted(fractions)
 
 
@@ -238,5 +238,5 @@ def test_documents_without_terms_and_terms_without_documents_do_no_harm() -> Non
     [((1000, 5000, 70_000, 2), True), ((1000, 50, 50_000, 2), False), ((1000, 5000, 600_000, 2), False), ((1_000_000, 200_000, 10**8, 20), False)],
 )
 def test_texts_that_fit_into_memory_are_taken_for_mixtures(size: tuple[int, int, int, int], offered: bool) -> None:
-    assert mixture_offered(*size) == offered
-    assert mixture_bytes(1000, 5000, 4) == 2 * mixture_bytes(1000, 5000, 2)
+    assert naive_bayes_applies(*size) == offered
+    assert naive_bayes_bytes(1000, 5000, 4) == 2 * naive_bayes_bytes(1000, 5000, 2)
