@@ -29,8 +29,8 @@ from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
 from core.selection.class_fractions import estimate_fractions
 from core.selection.data import SelectionData
-from core.validation.calibration import Calibration, calibrated, calibrated_to_labels
-from core.validation.cross_validation import held_out_scores
+from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
+from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
 from core.watch import Stopped, Watch
 
@@ -217,7 +217,7 @@ def _solved(
         return solve(rows, told, nothing, parts[fold + 1], f"fold={fold}/")
 
     try:
-        held_out = held_out_scores(documents.rows, class_indices, len(points), seed, without, means.watch)
+        held_out = cross_val_scores(documents.rows, class_indices, len(points), seed, without, means.watch)
         return _Found(results, _calibration(held_out, class_indices, results, fractions, len(classes), means.watch), report)
     except Stopped:
         return _Found([replace(result, status=Status.CANCELLED) for result in results], None, report)
@@ -260,8 +260,8 @@ def _calibration(
     """
     scores = np.column_stack([result.unlabeled_scores for result in results])
     if fractions is None or not len(scores):
-        return calibrated_to_labels(held_out, class_indices, n_classes, watch)
-    return calibrated(held_out, class_indices, scores, fractions, watch)
+        return fit_calibration_to_labels(held_out, class_indices, n_classes, watch)
+    return fit_calibration(held_out, class_indices, scores, fractions, watch)
 
 
 def _estimation(options: Options) -> float:

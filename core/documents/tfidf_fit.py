@@ -23,30 +23,30 @@ TextCheckpoint = Callable[[float, int], None]
 """Called between slices of work with the share that is done and the bytes of memory that are held; what it raises ends the work."""
 
 
-def fit_terms(texts: TextRows, options: TextOptions, checkpoint: TextCheckpoint) -> TextTerms:
+def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint) -> TextTerms:
     """The terms that occur in enough of the texts, at most ``max_terms`` of them: those in most texts, of equals the first in order.
 
     Raises InvalidDocuments if there is none.
     """
     done, n_bytes = 0.0, max(1, int(texts.indptr[-1] - texts.indptr[0]))
 
-    def tell() -> None:
-        checkpoint(done, numbers.nbytes + counts.nbytes)
+    def checkpoint() -> None:
+        report(done, numbers.nbytes + counts.nbytes)
 
-    numbers, counts = _Numbers(), _Counts(tell)
+    numbers, counts = _Numbers(), _Counts(checkpoint)
     for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
         counts.add(_frequencies(*occurrences(tokens_of(texts.between(start, stop), numbers), options.ngrams)))
         done = float(texts.indptr[stop] - texts.indptr[0]) / n_bytes
-        tell()
+        checkpoint()
     keys, frequencies = counts.total()
     often = frequencies >= options.min_documents
     if not often.any():
-        raise _nothing(len(keys), texts, options)
-    tell()
-    return _chosen(list(numbers), keys[often], frequencies[often], texts.n_rows, options, tell)
+        raise _no_term_error(len(keys), texts, options)
+    checkpoint()
+    return _selected_terms(list(numbers), keys[often], frequencies[often], texts.n_rows, options, checkpoint)
 
 
-def _nothing(n_terms: int, texts: TextRows, options: TextOptions) -> InvalidDocuments:
+def _no_term_error(n_terms: int, texts: TextRows, options: TextOptions) -> InvalidDocuments:
     if not n_terms:
         return InvalidDocuments(f"none of the {texts.n_rows} documents has a word: two or more letters or digits in a row")
     remedy = SPACES if unspaced(texts) else "send more text, or lower text.min_documents"
@@ -142,34 +142,34 @@ def _merged(one: _Frequencies, other: _Frequencies) -> _Frequencies:
     return _Frequencies(np.insert(one.keys, fresh, other.keys[~known]), np.insert(rows, fresh, other.rows[~known]))
 
 
-def _chosen(
-    words: list[str], keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions, tell: Callable[[], None]
+def _selected_terms(
+    words: list[str], keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions, checkpoint: Checkpoint
 ) -> TextTerms:
     """The terms in their order, given by numbers of words in the order in which these first came."""
-    used, keys = _renumbered(words, keys, tell)
+    used, keys = _renumbered(words, keys, checkpoint)
     order = np.argsort(keys)
     keys, frequencies = keys[order], frequencies[order]
-    tell()
+    checkpoint()
     if len(keys) > options.max_terms:
         kept = np.sort(np.argsort(-frequencies, kind="stable")[: options.max_terms])
         frequencies = frequencies[kept]
-        tell()
-        used, keys = _renumbered(used, keys[kept], tell)
+        checkpoint()
+        used, keys = _renumbered(used, keys[kept], checkpoint)
     return TextTerms(used, keys, np.log((1.0 + n_rows) / (1.0 + frequencies)) + 1.0, options.ngrams)
 
 
-def _renumbered(words: list[str], keys: NDArray[np.uint64], tell: Callable[[], None]) -> tuple[list[str], NDArray[np.uint64]]:
+def _renumbered(words: list[str], keys: NDArray[np.uint64], checkpoint: Checkpoint) -> tuple[list[str], NDArray[np.uint64]]:
     """The words that these terms use, sorted, and the terms by the numbers that the words have there."""
     first, second = words_in(keys)
     used = np.zeros(len(words) + 1, bool)
     used[first] = used[second] = True
     # the last one stands for no word
     used[-1] = False
-    tell()
+    checkpoint()
     ordered = sorted(np.flatnonzero(used).tolist(), key=words.__getitem__)
-    tell()
+    checkpoint()
     places = np.full(len(words) + 1, UNKNOWN)
     places[ordered] = np.arange(len(ordered))
     found = [words[number] for number in ordered], key_of(places[first], places[second])
-    tell()
+    checkpoint()
     return found

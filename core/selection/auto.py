@@ -24,7 +24,7 @@ from core.selection.fraction_path import SupervisedFit
 from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
-from core.validation.calibration import Calibration, calibrated, calibrated_to_labels
+from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
 from core.validation.folds import N_FOLDS
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -216,8 +216,10 @@ def _calibration(
         return None
     try:
         if found is None:
-            return calibrated_to_labels(held_out, data.class_indices, data.n_classes, checkpoint)
-        return calibrated(held_out, data.class_indices, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint)
+            return fit_calibration_to_labels(held_out, data.class_indices, data.n_classes, checkpoint)
+        return fit_calibration(
+            held_out, data.class_indices, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint
+        )
     except Stopped:
         return None
 

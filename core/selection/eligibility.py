@@ -17,7 +17,7 @@ def label_spreading_applies(n_rows: int, n_features: int, n_nonzeros: int) -> bo
 
 
 def label_spreading_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
-    """Bytes of the rows as a dense matrix and its copy, of distances at a time, of beliefs, and of the kernel matrix of the landmarks."""
+    """Bytes of the rows as a dense matrix and its copy, of a block of distances, of the spread labels, and of the kernel matrix of the landmarks."""
     return 8 * n_rows * n_features + (64 << 20) + 8 * 5 * 4 * n_classes * n_rows + 24 * min(n_rows, LANDMARKS) ** 2
 
 
@@ -27,5 +27,5 @@ def naive_bayes_applies(n_rows: int, n_features: int, n_nonzeros: int, n_classes
 
 
 def naive_bayes_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
-    """Bytes of logits, beliefs and what they are made from, and of the terms of two runs, one of which is at its end."""
+    """Bytes of logits, responsibilities and what they are made from, and of the terms of two runs, one of which is at its end."""
     return 8 * n_classes * (7 * n_rows + 4 * n_features)

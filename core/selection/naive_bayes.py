@@ -21,7 +21,7 @@ from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath
 from core.selection.log_evidence import SLOPE
 from core.selection.posterior import refine_grid
-from core.validation.calibration import raked
+from core.validation.calibration import iterative_proportional_fitting
 from core.validation.folds import N_FOLDS
 
 Vector = NDArray[np.float64]
@@ -152,7 +152,7 @@ class NaiveBayes:
         surety = SLOPE / self.size
         likelihoods = surety * self.em.logits[:, self.em.n_labeled :].T
         likelihoods -= likelihoods.max(axis=1, keepdims=True)
-        return np.asarray(np.log(raked(np.exp(likelihoods, out=likelihoods), fractions, self.checkpoint)) / surety)
+        return np.asarray(np.log(iterative_proportional_fitting(np.exp(likelihoods, out=likelihoods), fractions, self.checkpoint)) / surety)
 
     def steps(self, positive: int, intercepts: Vector) -> Steps:
         """The model of one two-class problem, that class against the others, with these intercepts of all; nothing is left to solve.

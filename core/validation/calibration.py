@@ -25,9 +25,9 @@ _OFFSET_SPREAD = 1.0
 _FACTOR_SPREAD, _FACTOR_RANGE, _FACTORS = 0.5, 2.5, 101
 """of the logarithm of what all margins of many classes are multiplied by"""
 _NEWTON_STEPS = 50
-_RAKES = 200
+_FITTING_ROUNDS = 200
 _AT_ONCE = 1 << 20
-"""likelihoods that are raked between two calls"""
+"""likelihoods that are fitted between two calls"""
 _LEAST = 1e-12
 
 
@@ -57,7 +57,7 @@ class Calibration:
         return cls(*(np.asarray(stored[name], np.float64) for name in ("slopes", "offsets", "odds")))
 
 
-def calibrated(
+def fit_calibration(
     held_out: NDArray[np.float64],
     class_indices: NDArray[np.integer[Any]],
     scores: NDArray[np.float64],
@@ -74,19 +74,19 @@ def calibrated(
     fits = [fit_sigmoid(held_out[known, column], class_indices[known] == positive) for column, positive in enumerate(positives_of(n_classes))]
     slopes, offsets = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
     if n_classes > 2 and known.any():
-        factor = common_factor(slopes * held_out[known] + offsets, class_indices[known])
+        factor = inverse_temperature(slopes * held_out[known] + offsets, class_indices[known])
         slopes, offsets = factor * slopes, factor * offsets
     finite = np.isfinite(scores).all(axis=1)
     scores = scores if finite.all() else scores[finite]
-    odds = raked(_likelihoods(slopes, offsets, scores), fractions, checkpoint) if len(scores) else np.ones(n_classes)
+    odds = iterative_proportional_fitting(_likelihoods(slopes, offsets, scores), fractions, checkpoint) if len(scores) else np.ones(n_classes)
     return Calibration(slopes, offsets, odds)
 
 
-def calibrated_to_labels(
+def fit_calibration_to_labels(
     held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]], n_classes: int, checkpoint: Checkpoint = lambda: None
 ) -> Calibration:
     """The same where nothing is known but the labels: the classes' shares of them are what the mean probabilities of those left out become."""
-    return calibrated(held_out, class_indices, held_out, np.bincount(class_indices, minlength=n_classes) / len(class_indices), checkpoint)
+    return fit_calibration(held_out, class_indices, held_out, np.bincount(class_indices, minlength=n_classes) / len(class_indices), checkpoint)
 
 
 def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:
@@ -111,11 +111,11 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
         return float(weights @ (np.logaddexp(0, margins) - targets * margins) + 0.5 * precision @ (point - prior) ** 2)
 
     for _ in range(_NEWTON_STEPS):
-        beliefs = logistic(-(design @ point))
-        gradient = design.T @ (weights * (beliefs - targets)) + precision * (point - prior)
+        probabilities = logistic(-(design @ point))
+        gradient = design.T @ (weights * (probabilities - targets)) + precision * (point - prior)
         if float(np.abs(gradient).max()) < 1e-9:
             break
-        hessian = design.T @ (design * (weights * beliefs * (1 - beliefs))[:, None]) + np.diag(precision)
+        hessian = design.T @ (design * (weights * probabilities * (1 - probabilities))[:, None]) + np.diag(precision)
         step = np.linalg.solve(hessian, -gradient)
         length, before = 1.0, value(point)
         while value(point + length * step) > before + 1e-4 * length * float(gradient @ step) and length > 1e-10:
@@ -124,7 +124,7 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
     return max(float(point[0]), _LEAST), float(point[1])
 
 
-def common_factor(margins: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> float:
+def inverse_temperature(margins: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> float:
     """The factor on all margins, shape (n_labeled, n_classes), that makes the held-out labels likeliest among all classes.
 
     Each sigmoid was fitted to the few labels of its own class and is as unsure as these are few; what sets a class apart from all others, which
@@ -140,22 +140,22 @@ def common_factor(margins: NDArray[np.float64], class_indices: NDArray[np.intege
     return float(factors[int(np.argmax(scored))])
 
 
-def raked(likelihoods: NDArray[np.float64], fractions: Vector, checkpoint: Checkpoint = lambda: None) -> Vector:
+def iterative_proportional_fitting(likelihoods: NDArray[np.float64], fractions: Vector, checkpoint: Checkpoint = lambda: None) -> Vector:
     """Odds, shape (n_classes,), with which the normalised ``odds · likelihoods`` of all rows have the mean ``fractions``; their geometric mean is 1.
 
     By iterative proportional fitting, which converges where every class has a likelihood somewhere; classes of no share get next to none.
     """
     odds = np.ones(likelihoods.shape[1])
     goal = np.maximum(fractions, _LEAST)
-    for _ in range(_RAKES):
-        means = _means(likelihoods, odds, checkpoint)
+    for _ in range(_FITTING_ROUNDS):
+        means = _mean_probabilities(likelihoods, odds, checkpoint)
         if float(np.abs(means - fractions).max()) < 1e-6:
             break
         odds = np.clip(odds * goal / np.maximum(means, _LEAST), _LEAST, 1 / _LEAST)
     return np.asarray(odds / np.exp(np.log(odds).mean()))
 
 
-def _means(likelihoods: NDArray[np.float64], odds: Vector, checkpoint: Checkpoint) -> Vector:
+def _mean_probabilities(likelihoods: NDArray[np.float64], odds: Vector, checkpoint: Checkpoint) -> Vector:
     """Of the normalised ``odds · likelihoods`` of all rows, shape (n_classes,)."""
     n_rows, n_classes = likelihoods.shape
     total: Vector = np.zeros(n_classes)

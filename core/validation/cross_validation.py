@@ -17,7 +17,7 @@ Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
 """Solves without a fold: its number, all rows with the labeled ones first, and the classes of these; a result a two-class problem."""
 
 
-def held_out_scores(
+def cross_val_scores(
     rows: SparseRows, class_indices: NDArray[np.integer[Any]], n_columns: int, seed: int, solve: Solve, checkpoint: Checkpoint = lambda: None
 ) -> NDArray[np.float64]:
     """Scores of the labeled rows, shape (n_labeled, n_columns), each by models that had it among the unlabeled rows; raises Stopped.

@@ -11,7 +11,14 @@ from scipy.optimize import minimize
 from core.models.io import read_model
 from core.models.linear import LinearModel
 from core.validation import calibration
-from core.validation.calibration import Calibration, calibrated, calibrated_to_labels, common_factor, fit_sigmoid, raked
+from core.validation.calibration import (
+    Calibration,
+    fit_calibration,
+    fit_calibration_to_labels,
+    fit_sigmoid,
+    inverse_temperature,
+    iterative_proportional_fitting,
+)
 
 
 def test_the_sigmoid_is_the_minimum() -> None:
@@ -46,9 +53,9 @@ def test_with_labels_of_one_side_only_the_prior_stays() -> None:
 def test_odds_bring_the_mean_to_the_fractions(fractions: list[float]) -> None:
     positive = np.random.default_rng(0).random((500,))
     likelihoods = np.column_stack([1 - positive, positive])
-    odds = raked(likelihoods, np.array(fractions))
-    beliefs = likelihoods * odds
-    means = (beliefs / beliefs.sum(axis=1, keepdims=True)).mean(axis=0)
+    odds = iterative_proportional_fitting(likelihoods, np.array(fractions))
+    probabilities = likelihoods * odds
+    means = (probabilities / probabilities.sum(axis=1, keepdims=True)).mean(axis=0)
     np.testing.assert_allclose(means, fractions, atol=1e-4)
 
 
@@ -65,13 +72,13 @@ def test_probabilities_hold_what_they_promise(n_classes: int) -> None:
 
     labels, truth = np.arange(400) % n_classes, rng.choice(n_classes, 20_000, p=fractions)
     held_out, scores = scores_of(labels), scores_of(truth)
-    probabilities = calibrated(held_out, labels, scores, fractions).probabilities(scores)
+    probabilities = fit_calibration(held_out, labels, scores, fractions).probabilities(scores)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     np.testing.assert_allclose(probabilities.mean(axis=0), fractions, atol=1e-3)
     sure, hit = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
     bins = np.minimum((sure * 10).astype(int), 9)
     assert np.abs(np.bincount(bins, hit - sure, 10)).sum() / len(truth) < 0.05
-    ignorant = calibrated_to_labels(held_out, labels, n_classes).probabilities(scores)
+    ignorant = fit_calibration_to_labels(held_out, labels, n_classes).probabilities(scores)
     assert np.abs(ignorant.mean(axis=0) - fractions).max() > 0.03
 
 
@@ -84,24 +91,24 @@ def test_many_classes_of_few_labels_are_as_sure_as_all_labels_together_allow() -
 
     labels, truth = np.arange(200) % n_classes, np.arange(10_000) % n_classes
     held_out, scores = scores_of(labels), scores_of(truth)
-    probabilities = calibrated(held_out, labels, scores, np.full(n_classes, 1 / n_classes)).probabilities(scores)
+    probabilities = fit_calibration(held_out, labels, scores, np.full(n_classes, 1 / n_classes)).probabilities(scores)
     hits = np.mean(probabilities.argmax(axis=1) == truth)
     assert probabilities.max(axis=1).mean() == pytest.approx(hits, abs=0.05)
 
 
-@pytest.mark.parametrize("true_factor", [0.5, 1.0, 3.0])
-def test_the_common_factor_is_found(true_factor: float) -> None:
+@pytest.mark.parametrize("true_inverse_temperature", [0.5, 1.0, 3.0])
+def test_the_inverse_temperature_is_found(true_inverse_temperature: float) -> None:
     rng = np.random.default_rng(0)
     logits = rng.standard_normal((4000, 5)) * 2
-    beliefs = np.exp(true_factor * logits)
-    class_indices = np.array([rng.choice(5, p=row / row.sum()) for row in beliefs])
-    assert common_factor(logits, class_indices) == pytest.approx(true_factor, rel=0.15)
+    probabilities = np.exp(true_inverse_temperature * logits)
+    class_indices = np.array([rng.choice(5, p=row / row.sum()) for row in probabilities])
+    assert inverse_temperature(logits, class_indices) == pytest.approx(true_inverse_temperature, rel=0.15)
 
 
 def test_rows_that_were_never_left_out_do_not_count() -> None:
     held_out = np.array([[1.0], [-1.0], [2.0], [-2.0], [np.nan]])
     class_indices = np.array([1, 0, 1, 0, 0])
-    whole, part = (calibrated(held_out[:n], class_indices[:n], np.zeros((3, 1)), np.array([0.5, 0.5])) for n in (5, 4))
+    whole, part = (fit_calibration(held_out[:n], class_indices[:n], np.zeros((3, 1)), np.array([0.5, 0.5])) for n in (5, 4))
     assert whole.slopes == part.slopes
     assert whole.offsets == part.offsets
 
@@ -121,8 +128,8 @@ def test_a_model_keeps_its_calibration() -> None:
 def test_raking_in_slices_is_raking_at_once_and_asks_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
     likelihoods, fractions = np.exp(np.random.default_rng(0).normal(size=(500, 3))), np.array([0.6, 0.3, 0.1])
     kept, asked = likelihoods.copy(), list[int]()
-    whole = raked(likelihoods, fractions)
+    whole = iterative_proportional_fitting(likelihoods, fractions)
     monkeypatch.setattr(calibration, "_AT_ONCE", 300)
-    np.testing.assert_allclose(raked(likelihoods, fractions, lambda: asked.append(1)), whole)
+    np.testing.assert_allclose(iterative_proportional_fitting(likelihoods, fractions, lambda: asked.append(1)), whole)
     assert len(asked) >= 5
     np.testing.assert_array_equal(likelihoods, kept)

@@ -13,7 +13,7 @@ from core.problem.problem import Problem
 from core.problem.result import Linear, Result, Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS
-from core.validation.cross_validation import held_out_scores
+from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import folds_of
 from core.watch import Stopped
 from tests.core.selection.test_auto import fit, pool
@@ -62,7 +62,7 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
     def one(fold: int, rows: SparseRows, told: Any) -> list[Result]:
         return [solve("svm", Problem.of(rows, np.where(told == 1, 1.0, -1.0)), options)]
 
-    found = held_out_scores(rows, class_indices, 1, 7, one)
+    found = cross_val_scores(rows, class_indices, 1, 7, one)
     folds = folds_of(class_indices, 7)
     for row, fold in enumerate(folds):
         others = np.flatnonzero(folds != fold)
@@ -100,10 +100,10 @@ def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
         raise AssertionError
 
     with pytest.raises(Stopped):
-        held_out_scores(data.rows, np.array([0, 0, 1, 1]), 1, 7, never, stop)
+        cross_val_scores(data.rows, np.array([0, 0, 1, 1]), 1, 7, never, stop)
 
 
-@pytest.mark.parametrize(("name", "module"), [("svm", "core.train.calibrated_to_labels"), ("auto", "core.selection.auto.calibrated")])
+@pytest.mark.parametrize(("name", "module"), [("svm", "core.train.fit_calibration_to_labels"), ("auto", "core.selection.auto.fit_calibration")])
 def test_a_stop_while_probabilities_are_found_keeps_the_model(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, options = pool(2, [0.5, 0.5], n=60), {} if name == "auto" else {"probabilities": True}
     whole = fit(data, name, options)
