@@ -8,8 +8,8 @@ import numpy as np
 
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
 from core.engine.runner import Report, Request, Steps, Stopped, Vector
-from core.losses.balance import balanced_beliefs, divergence, entropy, label_gains, positive_fraction
-from core.losses.squared_hinge import Costs
+from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains, positive_fraction
+from core.losses.squared_hinge import SquaredHinge
 from core.losses.transductive import transductive_objective
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.options.linear import AnnealingOptions
@@ -108,12 +108,12 @@ class _Path:
         """OPTIMIZE-P (Table 6)."""
         gains = np.empty(self.problem.n_unlabeled)
         label_gains(self.iterate.scores[self.problem.n_labeled :], gains)
-        self._beliefs, self._multiplier = balanced_beliefs(gains, self._weights, self._fraction, temperature, self._multiplier)
+        self._beliefs, self._multiplier = balanced_probabilities(gains, self._weights, self._fraction, temperature, self._multiplier)
         self._entropy = entropy(self._beliefs, self._weights)
 
     def _retrain(self, report: Report) -> Generator[Request, Any, Ending]:
         """OPTIMIZE-W (Table 7): an unlabeled row pays on both sides, as it is believed (Eqn. 11)."""
-        costs = Costs(self._base.positive.copy(), self._base.negative.copy())
+        costs = SquaredHinge(self._base.positive.copy(), self._base.negative.copy())
         scaled = self.options.lambda_u * self._weights
         costs.positive[self.problem.n_labeled :] = scaled * self._beliefs
         costs.negative[self.problem.n_labeled :] = scaled * (1 - self._beliefs)

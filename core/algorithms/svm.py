@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 
 from core.engine.runner import Report, Request, Scores, Steps, Stopped, Vector
-from core.losses.squared_hinge import Costs
+from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise, start_at
 from core.options.linear import LinearOptions
 from core.problem.problem import Problem
 from core.problem.result import Linear, Result, Status
 
 
-def labeled_costs(problem: Problem) -> Costs:
+def labeled_costs(problem: Problem) -> SquaredHinge:
     """Each labeled row pays its weight on the side of its label; unlabeled rows pay nothing."""
     positive, negative = np.zeros(problem.rows.n_rows), np.zeros(problem.rows.n_rows)
     weights = problem.weights[: problem.n_labeled]
     positive[: problem.n_labeled] = np.where(problem.y > 0, weights, 0.0)
     negative[: problem.n_labeled] = np.where(problem.y < 0, weights, 0.0)
-    return Costs(positive, negative)
+    return SquaredHinge(positive, negative)
 
 
 def fit_labeled(iterate: Iterate, problem: Problem, options: LinearOptions, init: Vector | None, report: Report) -> Generator[Request, Any, Ending]:

@@ -8,7 +8,7 @@ import numpy as np
 from core.algorithms.svm import fit_labeled, labeled_costs, result_of
 from core.engine.runner import Adjoint, Report, Request, Steps, Stopped, Vector
 from core.losses.balance import label_gains, positive_fraction, threshold_labels
-from core.losses.squared_hinge import Costs
+from core.losses.squared_hinge import SquaredHinge
 from core.losses.transductive import transductive_objective
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise, start_at
 from core.options.linear import TsvmOptions
@@ -84,9 +84,9 @@ class _Search:
         if self._weight:
             slopes = self.iterate.slopes.copy()
             slopes[self.problem.n_labeled :] = 0.0
-            labeled = np.zeros_like(self.iterate.pull)
+            labeled = np.zeros_like(self.iterate.gradient)
             yield Adjoint(slopes, labeled)
-            self.iterate.pull = labeled + (self.iterate.pull - labeled) * (weight / self._weight)
+            self.iterate.gradient = labeled + (self.iterate.gradient - labeled) * (weight / self._weight)
             self.iterate.slopes[self.problem.n_labeled :] *= weight / self._weight
         self._weight = weight
 
@@ -103,9 +103,9 @@ class _Search:
                 return ending.status
             self._labels[pairs] *= -1.0
 
-    def _costs(self) -> Costs:
+    def _costs(self) -> SquaredHinge:
         """A labeled row pays on the side of its label, an unlabeled one on that of its temporary label."""
-        costs = Costs(self._base.positive.copy(), self._base.negative.copy())
+        costs = SquaredHinge(self._base.positive.copy(), self._base.negative.copy())
         costs.positive[self.problem.n_labeled :] = self._weight * self._weights * (self._labels > 0)
         costs.negative[self.problem.n_labeled :] = self._weight * self._weights * (self._labels < 0)
         return costs

@@ -4,13 +4,14 @@ A block holds WIDTH vectors side by side: element j of all of them is one cache 
 as there are vectors, and the WIDTH products are one vector instruction. Blocks of fewer vectors are padded with columns of no weight.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.lanes import LINE, load, plus, spread, store, times
 from core.numerics.compiled import compiled
+from core.numerics.lanes import LINE, load, plus, spread, store, times
 from core.numerics.width import WIDTH
 
 Block = NDArray[np.float64]
@@ -20,11 +21,12 @@ Columns = tuple[NDArray[np.float64], ...]
 """WIDTH vectors of one length, or empty"""
 
 
-def aligned(length: int) -> Block:
-    """A block of zeros whose rows are whole cache lines: measured, a third less time than one that straddles them."""
-    raw = np.zeros(length * WIDTH + WIDTH)
+def aligned(*shape: int) -> Block:
+    """Zeros of shape (..., WIDTH), the rows whole cache lines: measured, a third less time than rows that straddle two."""
+    count = math.prod(shape) * WIDTH
+    raw = np.zeros(count + WIDTH)
     first = (-raw.ctypes.data // raw.itemsize) % (LINE // raw.itemsize)
-    return raw[first : first + length * WIDTH].reshape(length, WIDTH)
+    return raw[first : first + count].reshape(*shape, WIDTH)
 
 
 def padded(vectors: Sequence[NDArray[np.float64]]) -> Columns:
@@ -41,14 +43,15 @@ def pack(vectors: Columns, start: int, stop: int, block: Block) -> None:
 
 
 @compiled
-def unpack_sum(parts: tuple[Block, ...], start: int, stop: int, vectors: NDArray[np.float64]) -> None:
-    """Elements of the columns of the sum of some blocks, written to ``vectors`` of shape (at most WIDTH, length)."""
+def unpack_sums(parts: NDArray[np.float64], start: int, stop: int, vectors: NDArray[np.float64]) -> None:
+    """Elements of the columns of the sum of some blocks, in their order: ``parts`` of shape (n_parts, length, WIDTH) are written to ``vectors``
+    of shape (at most WIDTH, length)."""
     for j in range(start, stop):
         for c in range(len(vectors)):
-            total = 0.0
-            for part in parts:
-                total += part[j, c]
-            vectors[c, j] = total
+            found = 0.0
+            for part in range(len(parts)):
+                found += parts[part, j, c]
+            vectors[c, j] = found
 
 
 @compiled
@@ -72,13 +75,13 @@ def product_rows(
     scores: Block,
     out: Block,
 ) -> None:
-    """core.engine.csr_loops.product_rows for WIDTH right-hand sides, over the rows that have a weight in any of them."""
+    """core.engine.csr_loops.product_rows for WIDTH right-hand sides, to the same bits, over the rows that have a weight in any of them."""
     bias, one, two = np.uintp(len(vectors) - 1), np.uintp(1), np.uintp(2)
     for i in range(start, stop):
         if not _any(weights, i):
             continue
         first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
-        even, odd = load(vectors, bias), spread(0.0)  # two sums, so that one need not wait for the other
+        even, odd = load(vectors, bias), spread(0.0)  # the lanes of core.engine.csr_loops
         at = first
         while at + one < last:
             even = plus(even, times(load(vectors, np.uintp(indices[at])), spread(np.float64(values[at]))))

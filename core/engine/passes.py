@@ -1,4 +1,9 @@
-"""Passes over the rows: in slices, shared among threads, one right-hand side or several at a time."""
+"""Passes over the rows: in parts, shared among threads, one right-hand side or several at a time.
+
+The rows are cut into parts by their nonzeros and features alone (``parts_of``). Each part has sums of its own, and these are added in the order of
+the parts. So what a pass answers has the same bits whatever the number of threads, and whether its right-hand side goes alone or beside others.
+A part is read in slices, between which the observer is asked.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.engine import block_loops as blocks
-from core.engine import csr_loops as loops
+from core.engine import block_loops, csr_loops
 from core.engine.threads import Threads
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
@@ -18,8 +22,14 @@ Vector = NDArray[np.float64]
 
 SLICE = 1 << 24
 """Most nonzeros times right-hand sides between two looks at the observer: about 20 ms on one current core."""
-_CHUNKS = 4
 _SERIAL = 1 << 15
+"""nonzeros and rows below which threads cost more than they gain"""
+_PART_NONZEROS, _PART_SHARE = 1 << 16, 12
+"""a part has at least so many nonzeros, and so many for each feature: clearing and adding up its sums must not cost more than reading its rows"""
+_MOST_PARTS, _LARGE_PART, _MOST_LARGE_PARTS = 16, 1 << 23, 64
+"""parts at most; of large data as many as have some million nonzeros each"""
+_SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
+"""of the sums of all parts of a block together, at most: so many, or so many for each nonzero"""
 _BLOCK = 2.5
 """a pass of a block takes as long as so many passes over all rows of one right-hand side, however few there are in it: measured"""
 
@@ -62,31 +72,29 @@ class Cut(NamedTuple):
 class _Workspace(NamedTuple):
     """The blocks of a pass of several right-hand sides, kept from pass to pass: new pages would cost as much as the pass."""
 
-    vectors: blocks.Block
-    weights: blocks.Block
-    scores: blocks.Block
-    sums: tuple[blocks.Block, ...]
-    """one a thread"""
+    vectors: block_loops.Block
+    weights: block_loops.Block
+    scores: block_loops.Block
+    sums: block_loops.Block
+    """shape (n_parts, length, WIDTH)"""
 
     @classmethod
-    def of(cls, n_rows: int, length: int, threads: int) -> Self:
-        sums = tuple(blocks.aligned(length) for _ in range(threads))
-        return cls(blocks.aligned(length), blocks.aligned(n_rows), blocks.aligned(n_rows), sums)
+    def of(cls, n_rows: int, length: int, n_parts: int) -> Self:
+        vectors, weights, scores = (block_loops.aligned(size) for size in (length, n_rows, n_rows))
+        return cls(vectors, weights, scores, block_loops.aligned(n_parts, length))
 
 
 class Passes:
-    """The passes over one matrix, with the threads that make them.
-
-    ``checkpoint`` is called between slices; what it raises ends the pass. Which thread adds up which rows is fixed, so results do not depend on
-    timing.
-    """
+    """The passes over one matrix, with the threads that make them; ``checkpoint`` is called between slices, what it raises ends the pass."""
 
     def __init__(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> None:
         self._rows, self._checkpoint = rows, checkpoint
         self._threads = Threads(1 if rows.n_nonzeros + rows.n_rows < _SERIAL else threads)
         self.n_threads, self.side_by_side = self._threads.count, self._threads.side_by_side
-        self._slices = self._cut(SLICE)
-        self._partial = np.zeros((self.n_threads, rows.n_features + 1))
+        parts = parts_of(rows)
+        self._slices = [_slices_of(rows, *part, SLICE) for part in parts]
+        self._block_slices = [_slices_of(rows, *part, SLICE // WIDTH) for part in parts]
+        self._sums = np.zeros((len(parts), rows.n_features + 1))
         self._workspace: _Workspace | None = None
 
     def close(self) -> None:
@@ -96,30 +104,28 @@ class Passes:
     def scores(self, request: Scores, alone: bool = False) -> None:
         """``X p`` on some rows; ``alone``: by the calling thread, while others are at something else."""
         if alone:
-            self._one_thread(loops.score_rows, *request)
+            for part in self._slices:
+                self._read(part, lambda start, stop: csr_loops.score_rows(*self._rows[:3], start, stop, *request))
         else:
-            self._over_rows(self._slices, lambda start, stop, _: loops.score_rows(*self._rows[:3], start, stop, *request))
+            self._over_parts(self._slices, lambda start, stop, _: csr_loops.score_rows(*self._rows[:3], start, stop, *request))
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
         """``sums += Xᵀ weights``; ``alone`` as of scores."""
         weights, sums = request
-        # clearing and adding up what threads have summed would cost more than to read few rows
-        if alone or np.count_nonzero(weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows:
-            self._one_thread(loops.adjoint_rows, weights, sums)
+        # clearing and adding up the sums of parts would cost more than to read few rows
+        if np.count_nonzero(weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows:
+            for part in self._slices:
+                self._read(part, lambda start, stop: csr_loops.adjoint_rows(*self._rows[:3], start, stop, weights, sums))
         else:
-            sums += self._accumulate(loops.adjoint_rows, weights)
+            sums += self._accumulate(csr_loops.adjoint_rows, weights, alone=alone)
 
     def cut(self, request: Cut) -> Vector:
         """Scores, and the sum of the rows that fall short of the margin."""
-        return self._accumulate(loops.cut_rows, *request)
+        return self._accumulate(csr_loops.cut_rows, *request)
 
     def product(self, request: Product, alone: bool = False) -> Vector:
         """``Xᵀ(weights ∘ X p)`` of one right-hand side; ``alone`` as of scores."""
-        if not alone:
-            return self._accumulate(loops.product_rows, *request)
-        sums = np.zeros(self._rows.n_features + 1)
-        self._one_thread(loops.product_rows, *request, sums)
-        return sums
+        return self._accumulate(csr_loops.product_rows, *request, alone=alone)
 
     def is_light(self, request: Product) -> bool:
         """Whether a product reads so few rows that it costs less alone than its place in a full block."""
@@ -139,60 +145,98 @@ class Passes:
 
     def _block(self, requests: Sequence[Product]) -> list[Vector]:
         rows, length = self._rows, self._rows.n_features + 1
-        space = self._workspace = self._workspace or _Workspace.of(rows.n_rows, length, self.n_threads)
-        vectors, weights, scores = (blocks.padded(columns) for columns in zip(*requests, strict=True))
+        space = self._workspace = self._workspace or _Workspace.of(rows.n_rows, length, len(self._slices))
+        vectors, weights, scores = (block_loops.padded(columns) for columns in zip(*requests, strict=True))
         self.side_by_side(
-            [partial(blocks.pack, vectors, *part, space.vectors) for part in self._parts(length)]
-            + [partial(blocks.pack, weights, *part, space.weights) for part in self._parts(rows.n_rows)]
-            + [partial(sums.fill, 0.0) for sums in space.sums]
+            [partial(block_loops.pack, vectors, *span, space.vectors) for span in self._spans(length)]
+            + [partial(block_loops.pack, weights, *span, space.weights) for span in self._spans(rows.n_rows)]
         )
-        self._over_rows(
-            self._cut(SLICE // WIDTH),
-            lambda start, stop, thread: blocks.product_rows(*rows[:3], start, stop, space.vectors, space.weights, space.scores, space.sums[thread]),
+        self._over_parts(
+            self._block_slices,
+            lambda start, stop, part: block_loops.product_rows(*rows[:3], start, stop, space.vectors, space.weights, space.scores, space.sums[part]),
+            space.sums,
         )
         answers = np.empty((len(requests), length))
         self.side_by_side(
-            [partial(blocks.unpack_sum, space.sums, *part, answers) for part in self._parts(length)]
-            + [partial(blocks.unpack_scores, space.scores, space.weights, *part, scores) for part in self._parts(rows.n_rows)]
+            [partial(block_loops.unpack_sums, space.sums, *span, answers) for span in self._spans(length)]
+            + [partial(block_loops.unpack_scores, space.scores, space.weights, *span, scores) for span in self._spans(rows.n_rows)]
         )
         return list(answers)
 
-    def _one_thread(self, loop: Any, *arguments: Vector) -> None:
-        """All rows by the calling thread."""
-        for bounds in self._slices:
-            loop(*self._rows[:3], bounds[0], bounds[-1], *arguments)
+    def _spans(self, length: int) -> list[tuple[int, int]]:
+        """A range in as many spans as there are threads, for work that no sum depends on."""
+        return [(length * span // self.n_threads, length * (span + 1) // self.n_threads) for span in range(self.n_threads)]
+
+    def _accumulate(self, loop: Any, *arguments: Vector, alone: bool = False) -> Vector:
+        """The sums of all parts, added in the order of the parts."""
+        if alone:
+            return self._accumulate_alone(loop, *arguments)
+        self._over_parts(self._slices, lambda start, stop, part: loop(*self._rows[:3], start, stop, *arguments, self._sums[part]), self._sums)
+        found: Vector = self._sums[0].copy()
+        for sums in self._sums[1:]:
+            found += sums
+        return found
+
+    def _accumulate_alone(self, loop: Any, *arguments: Vector) -> Vector:
+        """The same by the calling thread, with sums of its own."""
+        found, sums = np.zeros(self._sums.shape[1]), np.zeros(self._sums.shape[1])
+        for part in self._slices:
+            sums[:] = 0.0
+            self._read(part, lambda start, stop: loop(*self._rows[:3], start, stop, *arguments, sums))
+            found += sums
+        return found
+
+    def _read(self, part: Sequence[tuple[int, int]], work: Callable[[int, int], None]) -> None:
+        """One part by the calling thread."""
+        for start, stop in part:
+            work(start, stop)
             self._checkpoint()
 
-    def _parts(self, length: int) -> list[tuple[int, int]]:
-        """A range in as many parts as there are threads."""
-        return [(length * part // self.n_threads, length * (part + 1) // self.n_threads) for part in range(self.n_threads)]
+    def _over_parts(
+        self, parts: Sequence[Sequence[tuple[int, int]]], work: Callable[[int, int, int], None], sums: NDArray[np.float64] | None = None
+    ) -> None:
+        """``work(start, stop, part)`` over the slices of all parts, as many parts at a time as there are threads; the ``sums`` of a part, shape
+        (n_parts, ...), are cleared before it is read."""
+        ended = False
 
-    def _accumulate(self, loop: Any, *arguments: Vector) -> Vector:
-        self._partial[:] = 0.0
-        self._over_rows(self._slices, lambda start, stop, thread: loop(*self._rows[:3], start, stop, *arguments, self._partial[thread]))
-        return np.asarray(self._partial.sum(axis=0))
-
-    def _over_rows(self, slices: Sequence[Sequence[int]], work: Callable[[int, int, int], None]) -> None:
-        """``work(start, stop, thread)`` over all rows, slice by slice."""
-        for bounds in slices:
-            self.side_by_side([partial(self._share, work, bounds, thread) for thread in range(self.n_threads)])
-            if len(slices) > 1:
+        def checkpoint() -> None:
+            nonlocal ended
+            try:
                 self._checkpoint()
+            except BaseException:
+                ended = True  # so that no other thread reads its part to the end
+                raise
 
-    def _share(self, work: Callable[[int, int, int], None], bounds: Sequence[int], thread: int) -> None:
-        """One thread's rows of a slice: every so-many-th chunk, so that rows without weight are shared fairly."""
-        for chunk in range(thread, len(bounds) - 1, self.n_threads):
-            if bounds[chunk] < bounds[chunk + 1]:
-                work(bounds[chunk], bounds[chunk + 1], thread)
+        def read(number: int) -> None:
+            if sums is not None:
+                sums[number] = 0.0
+            for start, stop in parts[number]:
+                if ended:
+                    return
+                work(start, stop, number)
+                checkpoint()
 
-    def _cut(self, nonzeros: int) -> list[list[int]]:
-        """Row bounds of the chunks of each slice, with about the same number of nonzeros each (a row weighs at least one)."""
-        weight = self._rows.indptr - self._rows.indptr[0] + np.arange(len(self._rows.indptr))
-        n_slices = max(1, -(-int(weight[-1]) // nonzeros))
-        per_slice = self.n_threads * _CHUNKS if self.n_threads > 1 else 1
-        bounds = np.searchsorted(weight, np.linspace(0, weight[-1], n_slices * per_slice + 1).round())
-        bounds[-1] = self._rows.n_rows
-        return [bounds[k * per_slice : (k + 1) * per_slice + 1].tolist() for k in range(n_slices)]
+        self.side_by_side([partial(read, number) for number in range(len(parts))], checkpoint)
+
+
+def parts_of(rows: SparseRows) -> list[tuple[int, int]]:
+    """Ranges of rows, in order, that together are all of them, with about the same number of nonzeros each (a row weighs at least one).
+
+    How many there are depends on the numbers of nonzeros and of features alone, and never on the machine.
+    """
+    length, n_nonzeros = rows.n_features + 1, rows.n_nonzeros
+    most = max(_MOST_PARTS, min(_MOST_LARGE_PARTS, n_nonzeros // _LARGE_PART))
+    fit = max(_SUM_BYTES, _NONZERO_BYTES * n_nonzeros) // (8 * WIDTH * length)
+    count = max(1, min(n_nonzeros // _PART_NONZEROS, max(2, n_nonzeros // (_PART_SHARE * length)), fit, most))
+    weight = rows.indptr - rows.indptr[0] + np.arange(len(rows.indptr))
+    bounds = np.searchsorted(weight, np.linspace(0, weight[-1], count + 1).round())
+    bounds[-1] = rows.n_rows
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+
+def _slices_of(rows: SparseRows, start: int, stop: int, nonzeros: int) -> list[tuple[int, int]]:
+    """Ranges of the rows of a part, each of about so many nonzeros."""
+    return [(start + first, start + last) for first, last in rows.between(start, stop).slices(nonzeros)]
 
 
 def share(weights: Vector) -> float:

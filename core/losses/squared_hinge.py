@@ -7,72 +7,73 @@ one (that of its temporary label), an unlabeled row of annealing both (its belie
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.numerics.compiled import compiled
+from core.numerics.vectors import Vector, lane_sum
+
+_TILE = 512
+"""rows whose terms are written down before they are added up"""
 
 
-class Costs(NamedTuple):
-    """What each row pays for falling short of +1 and of -1; both of shape (n_rows,), scaled as the objective has them."""
+class SquaredHinge(NamedTuple):
+    """What each row pays for falling short of +1 and of -1; both of shape (n_rows,), scaled as the objective has them. A core.losses.loss.Loss."""
 
-    positive: NDArray[np.float64]
-    negative: NDArray[np.float64]
+    positive: Vector
+    negative: Vector
+
+    @property
+    def charged(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """See Loss."""
+        return np.asarray(self.positive + self.negative > 0)
+
+    def evaluate(self, scores: Vector, slopes: Vector, curvatures: Vector) -> float:
+        """See Loss."""
+        return float(_evaluate(scores, *self, slopes, curvatures))
+
+    def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
+        """See Loss."""
+        first, second = _along(scores, direction, *self, step)
+        return float(first), float(second)
+
+    def update(self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector) -> int:
+        """See Loss: a slope leaves the straight line where a side of the loss is switched on or off."""
+        return int(_update(scores, curvatures, *self, direction, step, slopes, jumps))
 
 
 @compiled
-def loss_terms(
-    scores: NDArray[np.float64],
-    positive: NDArray[np.float64],
-    negative: NDArray[np.float64],
-    slopes: NDArray[np.float64],
-    curvatures: NDArray[np.float64],
-) -> float:
-    """The loss of all rows; writes its first derivative by each score to ``slopes`` and its second to ``curvatures``."""
-    total = 0.0
-    for i in range(len(scores)):
-        below, above = max(0.0, 1.0 - scores[i]), max(0.0, 1.0 + scores[i])
-        total += positive[i] * below * below + negative[i] * above * above
-        slopes[i] = negative[i] * above - positive[i] * below
-        curvatures[i] = (positive[i] if below > 0.0 else 0.0) + (negative[i] if above > 0.0 else 0.0)
-    return 0.5 * total
+def _evaluate(scores: Vector, positive: Vector, negative: Vector, slopes: Vector, curvatures: Vector) -> float:
+    terms, loss = np.empty(_TILE), 0.0
+    for start in range(0, len(scores), _TILE):
+        stop = min(start + _TILE, len(scores))
+        for i in range(start, stop):
+            below, above = max(0.0, 1.0 - scores[i]), max(0.0, 1.0 + scores[i])
+            terms[i - start] = positive[i] * below * below + negative[i] * above * above
+            slopes[i] = negative[i] * above - positive[i] * below
+            curvatures[i] = (positive[i] if below > 0.0 else 0.0) + (negative[i] if above > 0.0 else 0.0)
+        loss += lane_sum(terms, stop - start)
+    return 0.5 * loss
 
 
 @compiled
-def slope_along(
-    scores: NDArray[np.float64],
-    direction: NDArray[np.float64],
-    positive: NDArray[np.float64],
-    negative: NDArray[np.float64],
-    step: float,
-) -> tuple[float, float]:
-    """First and (right) second derivative by the step of the loss at ``scores + step · direction``."""
-    first, second = 0.0, 0.0
-    for i in range(len(scores)):
-        move = direction[i]
-        score = scores[i] + step * move
-        below, above = max(0.0, 1.0 - score), max(0.0, 1.0 + score)
-        first += (negative[i] * above - positive[i] * below) * move
-        second += ((positive[i] if below > 0.0 else 0.0) + (negative[i] if above > 0.0 else 0.0)) * move * move
+def _along(scores: Vector, direction: Vector, positive: Vector, negative: Vector, step: float) -> tuple[float, float]:
+    firsts, seconds, first, second = np.empty(_TILE), np.empty(_TILE), 0.0, 0.0
+    for start in range(0, len(scores), _TILE):
+        stop = min(start + _TILE, len(scores))
+        for i in range(start, stop):
+            move = direction[i]
+            score = scores[i] + step * move
+            below, above = max(0.0, 1.0 - score), max(0.0, 1.0 + score)
+            firsts[i - start] = (negative[i] * above - positive[i] * below) * move
+            seconds[i - start] = ((positive[i] if below > 0.0 else 0.0) + (negative[i] if above > 0.0 else 0.0)) * move * move
+        first += lane_sum(firsts, stop - start)
+        second += lane_sum(seconds, stop - start)
     return first, second
 
 
 @compiled
-def changed_slopes(
-    scores: NDArray[np.float64],
-    curvatures: NDArray[np.float64],
-    positive: NDArray[np.float64],
-    negative: NDArray[np.float64],
-    direction: NDArray[np.float64],
-    step: float,
-    slopes: NDArray[np.float64],
-    jumps: NDArray[np.float64],
+def _update(
+    scores: Vector, curvatures: Vector, positive: Vector, negative: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
 ) -> int:
-    """Slopes after a step, and where they left the straight line.
-
-    On entry ``scores`` are those after the step, ``slopes`` and ``curvatures`` those before. While a row keeps its active sides its slope moves by
-    ``step · curvature · direction``; ``jumps`` gets the rest, which is 0 for all rows but those that a side of the loss switched on or off.
-    Returns how many these are.
-    """
     count = 0
     for i in range(len(scores)):
         below, above = max(0.0, 1.0 - scores[i]), max(0.0, 1.0 + scores[i])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from core.engine.runner import Vector
+from core.numerics.vectors import dot
 from core.problem.problem import Problem
 
 
@@ -15,4 +16,4 @@ def transductive_objective(problem: Problem, ridge: float, unlabeled_weight: flo
     margins = np.concatenate([problem.y * scores[: problem.n_labeled], np.abs(scores[problem.n_labeled :])])
     losses = problem.weights * np.maximum(0.0, 1.0 - margins) ** 2
     labeled, unlabeled = losses[: problem.n_labeled].sum(), losses[problem.n_labeled :].sum()
-    return float(0.5 * (ridge * (coefficients @ coefficients) + labeled + unlabeled_weight * unlabeled))
+    return float(0.5 * (ridge * (dot(coefficients, coefficients)) + labeled + unlabeled_weight * unlabeled))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.engine.runner import Product, Request, Vector
-from core.numerics.vectors import add_scaled, conjugate_step, explained
+from core.numerics.vectors import add_scaled, apply_operator, conjugate_step, dot
 
 
 class Step(NamedTuple):
@@ -16,7 +16,7 @@ class Step(NamedTuple):
     """s, shape (n_features + 1,)"""
     scores: Vector
     """Xs on the rows with a weight in H, shape (n_rows,); elsewhere 0"""
-    pull: Vector
+    image: Vector
     """XᵀHXs, shape (n_features + 1,)"""
     iterations: int
 
@@ -35,8 +35,8 @@ def conjugate_gradients(
     solution, residual = np.zeros_like(target), target.copy()
     direction = target.copy()
     scores, moved = np.zeros_like(curvatures), np.zeros_like(curvatures)
-    norm = float(residual @ residual)
-    goal = relative_residual**2 * norm
+    norm = dot(residual, residual)
+    goal = relative_residual * relative_residual * norm
     iterations = 0
     while iterations < max_iterations and norm > goal and norm > 0:
         image = yield Product(direction, curvatures, moved)
@@ -45,5 +45,5 @@ def conjugate_gradients(
             break
         add_scaled(scores, rate, moved)
         iterations += 1
-    explained(target, residual, solution, ridge)
+    apply_operator(target, residual, solution, ridge)
     return Step(solution, scores, residual, iterations)

@@ -3,12 +3,12 @@
 import math
 
 from core.engine.runner import Vector
-from core.losses.squared_hinge import Costs, slope_along
+from core.losses.loss import Loss
 
 _MAX_STEPS = 100
 
 
-def exact_step(scores: Vector, direction: Vector, costs: Costs, ridge_slope: float, ridge_curvature: float) -> float:
+def exact_step(scores: Vector, direction: Vector, loss: Loss, ridge_slope: float, ridge_curvature: float) -> float:
     """The δ ≥ 0 that minimises ``φ(δ) = λ/2 |w + δs|² + loss(o + δ Xs)``.
 
     ``scores`` and ``direction`` are o and Xs, shape (n_rows,); ``ridge_slope`` = λ wᵀs and ``ridge_curvature`` = λ sᵀs give the first term.
@@ -18,7 +18,7 @@ def exact_step(scores: Vector, direction: Vector, costs: Costs, ridge_slope: flo
     """
     low, high, step = 0.0, math.inf, 1.0
     for _ in range(_MAX_STEPS):
-        first, second = slope_along(scores, direction, *costs, step)
+        first, second = loss.along(scores, direction, step)
         first += ridge_slope + step * ridge_curvature
         second += ridge_curvature
         if first > 0:

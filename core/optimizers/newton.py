@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from core.engine.runner import Adjoint, Report, Request, Scores, Vector
-from core.losses.squared_hinge import Costs, changed_slopes, loss_terms
-from core.numerics.vectors import add_scaled, steepest
+from core.losses.loss import Loss
+from core.numerics.elementary import log_of
+from core.numerics.vectors import add_scaled, dot, steepest
 from core.optimizers.cgls import Step, conjugate_gradients
 from core.optimizers.line_search import exact_step
 from core.problem.result import Status
@@ -46,42 +47,42 @@ class Iterate:
     """o = Xw, shape (n_rows,)"""
     slopes: Vector
     """derivative of the loss by each score, shape (n_rows,)"""
-    pull: Vector
-    """Xᵀ slopes, shape (n_features + 1,): the gradient of the loss"""
+    gradient: Vector
+    """Xᵀ slopes, shape (n_features + 1,): that of the loss by w"""
 
     @classmethod
     def zero(cls, n_rows: int, n_features: int) -> Self:
-        """w = 0 under a loss without costs."""
+        """w = 0 under no loss."""
         return cls(np.zeros(n_features + 1), np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_features + 1))
 
     def copy(self) -> "Iterate":
         """One that further steps do not move."""
-        return Iterate(self.coefficients.copy(), self.scores.copy(), self.slopes.copy(), self.pull.copy())
+        return Iterate(self.coefficients.copy(), self.scores.copy(), self.slopes.copy(), self.gradient.copy())
 
 
 def start_at(iterate: Iterate, coefficients: Vector, skipped: Vector | None = None) -> Generator[Request, Any, None]:
-    """Move a zero iterate, still without costs, to given coefficients; rows with a number in ``skipped`` are not scored."""
+    """Move a zero iterate, still under no loss, to given coefficients; rows with a number in ``skipped`` are not scored."""
     skipped = np.zeros_like(iterate.scores) if skipped is None else skipped
     iterate.coefficients[:] = coefficients
     iterate.scores[skipped == 0] = np.nan  # what a stop leaves unknown
     yield Scores(iterate.coefficients, skipped, iterate.scores)
 
 
-def adopt(iterate: Iterate, costs: Costs) -> Generator[Request, Any, None]:
-    """Make slopes and pull those of other costs at the same point: a pass over the rows whose slope changes (seeding, section 3.1.3)."""
+def adopt(iterate: Iterate, loss: Loss) -> Generator[Request, Any, None]:
+    """Make slopes and gradient those of another loss at the same point: a pass over the rows whose slope changes (seeding, section 3.1.3)."""
     slopes = np.empty_like(iterate.slopes)
-    loss_terms(iterate.scores, *costs, slopes, np.empty_like(slopes))
+    loss.evaluate(iterate.scores, slopes, np.empty_like(slopes))
     changes = slopes - iterate.slopes
     if changes.any():
-        yield Adjoint(changes, iterate.pull)
+        yield Adjoint(changes, iterate.gradient)
         iterate.slopes = slopes
 
 
-def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, report: Report) -> Generator[Request, Any, Ending]:
-    """Move ``iterate`` to the minimum of the L2-SVM with two-sided costs.
+def minimise(iterate: Iterate, loss: Loss, ridge: float, rule: StoppingRule, report: Report) -> Generator[Request, Any, Ending]:
+    """Move ``iterate`` to the minimum of a regularised loss.
 
-    Objective: ``f(w) = λ/2 |w|² + Σ_i ½ [c⁺_i max(0, 1 − o_i)² + c⁻_i max(0, 1 + o_i)²]``, o = Xw, λ = ``ridge``, c = ``costs``; strictly convex,
-    piecewise quadratic. Sums, not means: the costs carry the scaling.
+    Objective: ``f(w) = λ/2 |w|² + loss(o)``, o = Xw, λ = ``ridge``; strictly convex, piecewise quadratic. With core.losses.squared_hinge it is
+    that of the L2-SVM.
     Each iteration solves Newton's system over the active sides of the rows (Eqn. 4) by conjugate gradients, no more exactly than the way to
     the minimum deserves, and ends with the exact line search. Rows outside the active set are not read by the conjugate gradients. A
     gradient costs a pass only over the rows that the step switched: all others moved along a straight line.
@@ -91,14 +92,14 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
     """
     curvatures, ignored = np.empty_like(iterate.slopes), np.empty_like(iterate.slopes)
     descent = np.empty_like(iterate.coefficients)
-    charged = costs.positive + costs.negative > 0
+    charged = loss.charged
     # without rounding as many iterations as columns would do; badly scaled values would take all of _CG_ITERATIONS
     most = min(_CG_ITERATIONS, _CG_ROUNDS * len(iterate.coefficients))
     start = 0.0
     for iteration in range(rule.max_iterations + 1):
-        loss = loss_terms(iterate.scores, *costs, ignored, curvatures)
-        length, size = steepest(iterate.coefficients, iterate.pull, ridge, descent)
-        objective, size = 0.5 * ridge * length + loss, math.sqrt(size)
+        value = loss.evaluate(iterate.scores, ignored, curvatures)
+        length, size = steepest(iterate.coefficients, iterate.gradient, ridge, descent)
+        objective, size = 0.5 * ridge * length + value, math.sqrt(size)
         start = start or size
         goal = max(math.sqrt(2 * ridge * rule.gap * objective), rule.reduction * start)
         fraction = report.fraction + report.share * _way(start, size, goal)
@@ -115,7 +116,7 @@ def minimise(iterate: Iterate, costs: Costs, ridge: float, rule: StoppingRule, r
             return Ending(objective, Status.NUMERICAL_ERROR, iteration)
         if (dormant := (curvatures == 0) & charged).any():
             yield Scores(step.coefficients, (~dormant).astype(np.float64), step.scores)
-        yield from _advance(iterate, step, curvatures, costs, ridge)
+        yield from _advance(iterate, step, curvatures, loss, ridge)
     return Ending(objective, Status.ITERATION_LIMIT, iteration)
 
 
@@ -123,16 +124,16 @@ def _way(start: float, size: float, goal: float) -> float:
     """How far a gradient has come from its first size to the size that ends the solve, as convergence goes: by orders of magnitude."""
     if not 0 < goal < size < start:
         return 0.0 if size >= start > goal else 1.0
-    return math.log(start / size) / math.log(start / goal)
+    return log_of(start / size) / log_of(start / goal)
 
 
-def _advance(iterate: Iterate, step: Step, curvatures: Vector, costs: Costs, ridge: float) -> Generator[Request, Any, None]:
+def _advance(iterate: Iterate, step: Step, curvatures: Vector, loss: Loss, ridge: float) -> Generator[Request, Any, None]:
     """Line search, then the new point and its gradient."""
-    slope = ridge * float(iterate.coefficients @ step.coefficients)
-    length = exact_step(iterate.scores, step.scores, costs, slope, ridge * float(step.coefficients @ step.coefficients))
+    slope = ridge * dot(iterate.coefficients, step.coefficients)
+    length = exact_step(iterate.scores, step.scores, loss, slope, ridge * dot(step.coefficients, step.coefficients))
     add_scaled(iterate.coefficients, length, step.coefficients)
     add_scaled(iterate.scores, length, step.scores)
-    add_scaled(iterate.pull, length, step.pull)
+    add_scaled(iterate.gradient, length, step.image)
     jumps = np.empty_like(curvatures)
-    if changed_slopes(iterate.scores, curvatures, *costs, step.scores, length, iterate.slopes, jumps):
-        yield Adjoint(jumps, iterate.pull)
+    if loss.update(iterate.scores, curvatures, step.scores, length, iterate.slopes, jumps):
+        yield Adjoint(jumps, iterate.gradient)

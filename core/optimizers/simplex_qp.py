@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from core.engine.runner import Vector
+from core.numerics.small_dense import solve
+from core.numerics.vectors import Vector, dots
 
 _RIDGE = 1e-14
 _ROUNDING = 1e-12
@@ -19,7 +20,7 @@ def maximise(gram: Vector, offsets: Vector, start: Vector) -> Vector:
     planes depend on each other.
     """
     size = max(float(gram.diagonal().max(initial=0.0)), float(np.abs(offsets).max(initial=0.0)), np.finfo(float).tiny)
-    ridged, scaled = gram / size, offsets / size
+    ridged, scaled = np.ascontiguousarray(gram / size), offsets / size
     ridged[np.diag_indices_from(ridged)] += _RIDGE
     duals = np.append(start, max(0.0, 1.0 - start.sum()))
     support = duals > 0
@@ -34,7 +35,9 @@ def maximise(gram: Vector, offsets: Vector, start: Vector) -> Vector:
                 break
             continue
         duals[face] = target
-        ascents = np.append(scaled - ridged @ duals[:-1], 0.0) - level
+        slopes = np.zeros(len(scaled))
+        dots(ridged, duals[:-1], slopes)
+        ascents = np.append(scaled - slopes, 0.0) - level
         ascents[support] = -np.inf
         entered = int(ascents.argmax())
         if ascents[entered] <= _ROUNDING * np.abs(scaled).max(initial=0.0):
@@ -48,10 +51,10 @@ def _peak(gram: Vector, offsets: Vector, support: np.ndarray[tuple[int], np.dtyp
     planes = np.flatnonzero(support[:-1])
     inner, heights = gram[np.ix_(planes, planes)], offsets[planes]
     if support[-1]:
-        duals = np.linalg.solve(inner, heights)
+        duals = solve(inner, heights)
         return np.append(duals, 1.0 - duals.sum()), 0.0
     ones = np.ones((len(planes), 1))
-    solution = np.linalg.solve(np.block([[inner, ones], [ones.T, np.zeros((1, 1))]]), np.append(heights, 1.0))
+    solution = solve(np.block([[inner, ones], [ones.T, np.zeros((1, 1))]]), np.append(heights, 1.0))
     return solution[:-1], float(solution[-1])
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.logistic import logistic
+from core.numerics.elementary import expit
 from core.one_vs_rest import n_classes_of, positives_of
 from core.progress import Checkpoint
 
@@ -111,7 +111,7 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
         return float(weights @ (np.logaddexp(0, margins) - targets * margins) + 0.5 * precision @ (point - prior) ** 2)
 
     for _ in range(_NEWTON_STEPS):
-        probabilities = logistic(-(design @ point))
+        probabilities = expit(design @ point)
         gradient = design.T @ (weights * (probabilities - targets)) + precision * (point - prior)
         if float(np.abs(gradient).max()) < 1e-9:
             break

@@ -9,6 +9,7 @@ import numpy as np
 from core.algorithms.cuts3vm.hyperplane import Hyperplanes, Point
 from core.algorithms.cuts3vm.planes import Planes, Solution
 from core.engine.runner import Adjoint, Report, Request, Vector
+from core.numerics.elementary import log_of
 from core.problem.result import Status
 
 _ENOUGH = 0.01
@@ -30,7 +31,7 @@ class _Step(NamedTuple):
 
     solution: Solution
     point: Point
-    pull: Vector
+    subgradient: Vector
 
     @property
     def violation(self) -> float:
@@ -55,17 +56,17 @@ class Cutting:
         the best point of all.
         """
         planes = Planes(self._hyperplanes.weights, self._hyperplanes.centre, self._hyperplanes.level)
-        point, pull = yield from self._hyperplanes.cut(start)
+        point, subgradient = yield from self._hyperplanes.cut(start)
         anchor, tries, progress = point, 0, _Progress(self._epsilon)
         for number in range(self._max_rounds):
             yield from planes.linearise(point.sides)
-            planes.add(point.short, pull)
+            planes.add(point.short, subgradient)
             held = tries >= _PATIENCE
             if held:
                 yield from planes.linearise(anchor.sides)
             phase, fraction = f"{report.phase}/round={number}/planes={len(planes)}", report.fraction + report.share * progress.way
             step = yield from self._minimise(planes, held, report._replace(phase=phase, fraction=fraction))
-            point, pull = step.point, step.pull
+            point, subgradient = step.point, step.subgradient
             if not math.isfinite(point.objective):
                 return End(self.best, Status.NUMERICAL_ERROR)
             if step.violation <= self._epsilon:
@@ -89,17 +90,17 @@ class Cutting:
             solution = yield from planes.solve()
             settled = held or not solution.value < (1 - _ENOUGH) * last
             if settled:
-                point, pull = yield from self._hyperplanes.cut(solution.coefficients)
+                point, subgradient = yield from self._hyperplanes.cut(solution.coefficients)
             else:
                 point = yield from self._hyperplanes.scored(solution.coefficients)
                 if not planes.moved(point.sides):
-                    pull, settled = np.zeros_like(point.vector), True
-                    yield Adjoint(self._hyperplanes.weights * point.sides * point.short, pull)
+                    subgradient, settled = np.zeros_like(point.vector), True
+                    yield Adjoint(self._hyperplanes.weights * point.sides * point.short, subgradient)
             if point.objective < self.best.objective:
                 self.best = point
             yield report._replace(iteration=turn, stage_objective=solution.value, objective=self.best.objective)
             if settled:
-                return _Step(solution, point, pull)
+                return _Step(solution, point, subgradient)
             yield from planes.linearise(point.sides)
             last, turn = solution.value, turn + 1
 
@@ -113,4 +114,4 @@ class _Progress:
     def tell(self, violation: float) -> None:
         """One more violation, above the goal."""
         self._largest = max(self._largest, violation)
-        self.way = max(self.way, 1.0 - math.log(violation / self._goal) / math.log(self._largest / self._goal))
+        self.way = max(self.way, 1.0 - log_of(violation / self._goal) / log_of(self._largest / self._goal))

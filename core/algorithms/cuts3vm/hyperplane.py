@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.engine.runner import Adjoint, Cut, Request, Scores, Vector
+from core.numerics.vectors import dot
 from core.problem.problem import Problem
 
 
@@ -62,17 +63,17 @@ class Hyperplanes:
     def cut(self, coefficients: Vector) -> Generator[Request, Any, tuple[Point, Vector]]:
         """The point of some w and ``Xᵀ(weights ∘ short ∘ sides)``, from one pass."""
         vector, scores = self._vector(coefficients), np.empty_like(self.weights)
-        pull = yield Cut(vector, self._labels, self.weights, scores)
-        return self._point(vector, scores), pull
+        subgradient = yield Cut(vector, self._labels, self.weights, scores)
+        return self._point(vector, scores), subgradient
 
     def spread(self, point: Point) -> float:
         """The standard deviation of the scores of the rows that the centre is taken of."""
-        return float(np.sqrt(self._averaged @ (point.scores - self.level) ** 2))
+        return float(np.sqrt((self._averaged * (point.scores - self.level) ** 2).sum()))
 
     def _vector(self, coefficients: Vector) -> Vector:
-        return np.append(coefficients, self.level - coefficients @ self.centre)
+        return np.append(coefficients, self.level - dot(coefficients, self.centre))
 
     def _point(self, vector: Vector, scores: Vector) -> Point:
         sides = np.where(self._labels != 0, self._labels, np.where(scores >= 0, 1.0, -1.0))
-        loss = float(self.weights @ np.maximum(0.0, 1.0 - sides * scores))
-        return Point(vector, scores, sides, loss, 0.5 * float(vector[:-1] @ vector[:-1]) + loss)
+        loss = dot(self.weights, np.maximum(0.0, 1.0 - sides * scores))
+        return Point(vector, scores, sides, loss, 0.5 * dot(vector[:-1], vector[:-1]) + loss)

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.engine.runner import Adjoint, Pause, Request, Vector
+from core.numerics.small_dense import combined, times_rows
+from core.numerics.vectors import dot, dots
 from core.optimizers.simplex_qp import maximise
 
 _PATIENCE = 30
@@ -50,7 +52,7 @@ class Planes:
     def __len__(self) -> int:
         return len(self._members)
 
-    def add(self, members: Mask, pull: Vector) -> None:
+    def add(self, members: Mask, subgradient: Vector) -> None:
         """One more plane: c, shape (n_rows,), and ``Xᵀ(weights ∘ c ∘ sides)`` by the sides that the others are linearised by."""
         if len(self) == len(self._normals):
             self._normals = np.concatenate([self._normals, np.empty_like(self._normals)])
@@ -59,7 +61,7 @@ class Planes:
         self._members.append(np.packbits(members))
         self._offsets = np.append(self._offsets, self._weights[members].sum())
         self._duals, self._idle, self._stale = np.append(self._duals, 0.0), np.append(self._idle, 0), np.append(self._stale, True)
-        self._shift(len(self) - 1, pull)
+        self._shift(len(self) - 1, subgradient)
 
     def moved(self, sides: Vector) -> bool:
         """Whether other sides would change any plane."""
@@ -84,9 +86,11 @@ class Planes:
         normals, gram = self._normals[: len(self)], self._gram[: len(self), : len(self)]
         yield from self._multiply(normals, gram)
         self._duals = maximise(gram, self._offsets, self._duals)
-        slack = max(0.0, float((self._offsets - gram @ self._duals).max()))
-        coefficients = self._duals @ normals
-        return Solution(coefficients, slack, 0.5 * float(coefficients @ coefficients) + slack)
+        products = np.empty(len(self))
+        dots(np.ascontiguousarray(gram), self._duals, products)
+        slack = max(0.0, float((self._offsets - products).max()))
+        coefficients = combined(self._duals, normals)
+        return Solution(coefficients, slack, 0.5 * dot(coefficients, coefficients) + slack)
 
     def tidy(self) -> None:
         """Drop the planes that have not borne on the solution for many rounds."""
@@ -106,16 +110,15 @@ class Planes:
         gram[stale] = 0.0
         width = max(1, _PRODUCTS // (len(stale) * len(self) or 1))
         for start in range(0, normals.shape[1], width):
-            part = normals[:, start : start + width]
-            gram[stale] += part[stale] @ part.T
+            times_rows(normals, stale, start, min(start + width, normals.shape[1]), gram)
             yield Pause()
         gram[:, stale] = gram[stale].T
         self._stale[:] = False
 
-    def _shift(self, k: int, pull: Vector) -> None:
+    def _shift(self, k: int, subgradient: Vector) -> None:
         """Add the sum over some rows to a plane."""
-        self._normals[k] += pull[:-1] - pull[-1] * self._centre
-        self._offsets[k] -= self._level * pull[-1]
+        self._normals[k] += subgradient[:-1] - subgradient[-1] * self._centre
+        self._offsets[k] -= self._level * subgradient[-1]
         self._stale[k] = True
 
 

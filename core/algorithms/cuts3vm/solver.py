@@ -10,6 +10,7 @@ from core.algorithms.cuts3vm.hyperplane import Hyperplanes
 from core.algorithms.svm import labeled_costs
 from core.engine.runner import Report, Request, Steps, Stopped, Vector
 from core.losses.balance import positive_fraction
+from core.numerics.elementary import standard_normal
 from core.optimizers.newton import Iterate, StoppingRule, adopt, minimise
 from core.options.cutting_planes import Cuts3vmOptions
 from core.problem.problem import Problem
@@ -83,6 +84,6 @@ class _Search:
         return iterate.coefficients[:-1]
 
     def _random(self, number: int) -> Generator[Request, Any, Vector]:
-        direction = np.random.default_rng([self.problem.seed, number]).standard_normal(self.problem.rows.n_features)
+        direction = standard_normal(np.random.default_rng([self.problem.seed, number]), self.problem.rows.n_features)
         point = yield from self._hyperplanes.scored(direction)
         return direction / (self._hyperplanes.spread(point) or 1.0)

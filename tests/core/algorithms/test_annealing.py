@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from core.algorithms import annealing as module
 from core.engine.solver import solve
-from core.losses.balance import Beliefs, balanced_beliefs
+from core.losses.balance import BalancedProbabilities, balanced_probabilities
 from core.options.linear import AnnealingOptions
 from core.problem.problem import Problem
 from core.problem.result import Result, Status
@@ -28,7 +28,7 @@ class Belief(NamedTuple):
     weights: Array
     fraction: float
     temperature: float
-    answer: Beliefs
+    answer: BalancedProbabilities
 
 
 Run = Callable[[Problem, AnnealingOptions], tuple[Result, list[Belief]]]
@@ -41,12 +41,12 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     def solve_recorded(problem: Problem, options: AnnealingOptions) -> tuple[Result, list[Belief]]:
         calls: list[Belief] = []
 
-        def recorded(gains: Array, weights: Array, fraction: float, temperature: float, start: float | None = None) -> Beliefs:
-            answer = balanced_beliefs(gains, weights, fraction, temperature, start)
+        def recorded(gains: Array, weights: Array, fraction: float, temperature: float, start: float | None = None) -> BalancedProbabilities:
+            answer = balanced_probabilities(gains, weights, fraction, temperature, start)
             calls.append(Belief(gains.copy(), weights, fraction, temperature, answer))
             return answer
 
-        monkeypatch.setattr(module, "balanced_beliefs", recorded)
+        monkeypatch.setattr(module, "balanced_probabilities", recorded)
         return solve("da", problem, options), calls
 
     return solve_recorded

@@ -1,5 +1,6 @@
 """The sparse loops against dense NumPy: empty rows, views, several threads, several slices."""
 
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
@@ -13,8 +14,10 @@ from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.engine import csr_loops as loops
 from core.engine import passes
-from core.engine.passes import Adjoint, Passes, Product, Scores, Vector
+from core.engine.passes import Adjoint, Passes, Product, Scores, Vector, parts_of
+from core.numerics.width import WIDTH
 from tests.core.problems import dense_of, normal, random_rows, with_bias
+from tests.waiting import HANG
 
 CASES = [pytest.param(0, 30, id="whole"), pytest.param(7, 23, id="view"), pytest.param(5, 5, id="no-rows")]
 
@@ -201,14 +204,53 @@ def test_between_slices_the_caller_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole: SparseRows) -> None:
+    """The calling thread waits in its first part until another has taken one, and failed."""
     monkeypatch.setattr(passes, "_SERIAL", 0)
+    monkeypatch.setattr(passes, "_PART_NONZEROS", 1)
+    main, failed = threading.get_ident(), threading.Event()
 
     def broken(*arguments: Any) -> None:
-        if arguments[-1].ctypes.data != main[0].ctypes.data:
+        if threading.get_ident() != main:
+            failed.set()
             raise ZeroDivisionError
+        assert failed.wait(HANG)
 
     monkeypatch.setattr(loops, "adjoint_rows", broken)
-    with closing(Passes(whole, 2, lambda: None)) as made:
-        main = made._partial
-        with pytest.raises(ZeroDivisionError):
-            made.adjoint(Adjoint(np.ones(30), np.zeros(whole.n_features + 1)))
+    with closing(Passes(whole, 2, lambda: None)) as made, pytest.raises(ZeroDivisionError):
+        made.adjoint(Adjoint(np.ones(30), np.zeros(whole.n_features + 1)))
+
+
+@pytest.mark.parametrize("share", [0.2, 1.0])
+def test_the_bits_depend_neither_on_threads_nor_on_company(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """Parts of rows, not threads, have sums of their own; a block adds up as one right-hand side does."""
+    monkeypatch.setattr(passes, "_PART_NONZEROS", 500)
+    rng = np.random.default_rng(5)
+    rows = random_rows(rng, 3_000, 40)
+    length = rows.n_features + 1
+    vectors = rng.standard_normal((WIDTH, length))
+    weights = rng.random((WIDTH, rows.n_rows)) * (rng.random((WIDTH, rows.n_rows)) < share)
+    found = []
+    for threads in (1, 2, 3, 8):
+        with closing(Passes(rows, threads, lambda: None)) as made:
+            scores, sums = np.zeros((3, WIDTH, rows.n_rows)), np.zeros((2, WIDTH, length))
+            asked = [[Product(*each) for each in zip(vectors, weights, part, strict=True)] for part in scores]
+            answers = [[made.product(one) for one in asked[0]], [made.product(one, alone=True) for one in asked[1]], made._block(asked[2])]
+            for column in range(WIDTH):
+                made.adjoint(Adjoint(weights[column], sums[0, column]))
+                made.adjoint(Adjoint(weights[column], sums[1, column]), alone=True)
+        found += [np.concatenate([each, part, total], axis=1).tobytes() for each, part, total in zip(answers[:2], scores[:2], sums, strict=True)]
+        assert np.array(answers[2]).tobytes() == np.array(answers[0]).tobytes()
+        assert scores[2].tobytes() == scores[0].tobytes()
+    assert len(set(found)) == 1
+
+
+def test_parts_are_cut_by_the_rows_alone() -> None:
+    """Small data have one part, sparse columns two, large data at most so many that their sums stay small beside the rows."""
+    assert len(parts_of(random_rows(np.random.default_rng(0), 100, 10))) == 1
+    nonzeros, wide = 1 << 19, SparseRows(np.arange(0, (1 << 19) + 1, 8), np.zeros(1 << 19, np.uint32), np.ones(1 << 19, np.float32), 1 << 18)
+    assert len(parts_of(wide)) == 2
+    narrow = wide._replace(n_features=100)
+    parts = parts_of(narrow)
+    assert len(parts) == nonzeros // passes._PART_NONZEROS
+    assert [start for start, _ in parts] == [0, *(stop for _, stop in parts[:-1])]
+    assert parts[-1][1] == narrow.n_rows

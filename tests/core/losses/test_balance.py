@@ -1,6 +1,7 @@
 """The balance of beliefs against SciPy's root finder, a plain bisection and plain formulas."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +10,7 @@ from scipy.special import expit
 from scipy.stats import entropy as scipy_entropy
 
 from core.losses import balance
-from core.losses.balance import balanced_beliefs, divergence, entropy, label_gains
-from core.numerics.logistic import logistic
+from core.losses.balance import balanced_probabilities, divergence, entropy, label_gains
 from tests.core.problems import Array
 from tests.reference import annealing as reference
 
@@ -36,7 +36,7 @@ def test_gains_are_what_believing_costs() -> None:
 def test_beliefs_are_those_of_an_independent_root(seed: int, fraction: float, temperature: float) -> None:
     gains, weights = draw(seed)
     temperature *= np.abs(gains).max()
-    p, multiplier = balanced_beliefs(gains, weights, fraction, temperature)
+    p, multiplier = balanced_probabilities(gains, weights, fraction, temperature)
     assert weights @ p == pytest.approx(fraction, abs=1e-9)
     np.testing.assert_allclose(p, expit((multiplier - gains) / temperature), rtol=1e-9, atol=1e-300)
     span = gains.max() - gains.min() + 50 * temperature
@@ -48,43 +48,44 @@ def test_beliefs_are_those_of_an_independent_root(seed: int, fraction: float, te
 @pytest.mark.parametrize("start", [None, -1e9, -1.0, 0.0, 3.0, 1e9, math.inf, math.nan])
 def test_any_guess_of_the_multiplier_ends_at_the_same_beliefs(start: float | None) -> None:
     gains, weights = draw(5)
-    expected = balanced_beliefs(gains, weights, 0.3, 0.2).positive
-    np.testing.assert_allclose(balanced_beliefs(gains, weights, 0.3, 0.2, start).positive, expected, atol=1e-7)
+    expected = balanced_probabilities(gains, weights, 0.3, 0.2).positive
+    np.testing.assert_allclose(balanced_probabilities(gains, weights, 0.3, 0.2, start).positive, expected, atol=1e-7)
 
 
 def test_it_is_newton_that_finds_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bisection to the same accuracy takes 33 steps at the least."""
     calls = []
 
-    def counted(powers: Array) -> Array:
-        calls.append(len(powers))
-        return logistic(powers)
+    def counted(gains: Array, *rest: Any) -> Any:
+        calls.append(len(gains))
+        return probabilities(gains, *rest)
 
-    monkeypatch.setattr(balance, "logistic", counted)
+    probabilities = balance._probabilities
+    monkeypatch.setattr(balance, "_probabilities", counted)
     for seed in range(30):
         gains, weights = draw(seed, 300)
-        balanced_beliefs(gains, weights, 0.35, 0.05 * float(np.abs(gains).max()))
+        balanced_probabilities(gains, weights, 0.35, 0.05 * float(np.abs(gains).max()))
     assert 30 < len(calls) < 30 * 12
 
 
 @pytest.mark.parametrize("gain", [-4.0, 0.0, 4.0])
 @pytest.mark.parametrize("temperature", [1e-4, 1.0, 1e4])
 def test_equal_rows_share_the_fraction(gain: float, temperature: float) -> None:
-    p = balanced_beliefs(np.full(9, gain), np.full(9, 1 / 9), 0.2, temperature).positive
+    p = balanced_probabilities(np.full(9, gain), np.full(9, 1 / 9), 0.2, temperature).positive
     np.testing.assert_allclose(p, 0.2, rtol=1e-9)
 
 
 def test_equal_rows_share_what_the_others_leave() -> None:
     """Two certain rows, and four of one gain that cannot all be positive, however low the temperature."""
     gains = np.array([-3.0, 3.0, 0.5, 0.5, 0.5, 0.5])
-    p = balanced_beliefs(gains, np.full(6, 1 / 6), 0.5, 1e-6).positive
+    p = balanced_probabilities(gains, np.full(6, 1 / 6), 0.5, 1e-6).positive
     np.testing.assert_allclose(p, [1, 0, 0.5, 0.5, 0.5, 0.5], atol=1e-8)
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0])
 def test_at_its_ends_the_fraction_decides_alone(fraction: float) -> None:
     gains, weights = draw(1)
-    np.testing.assert_array_equal(balanced_beliefs(gains, weights, fraction, 1.0).positive, fraction)
+    np.testing.assert_array_equal(balanced_probabilities(gains, weights, fraction, 1.0).positive, fraction)
 
 
 def test_entropy_and_divergence_are_the_plain_formulas() -> None:

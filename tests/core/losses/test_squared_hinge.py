@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.losses.squared_hinge import changed_slopes, loss_terms, slope_along
+from core.losses.squared_hinge import SquaredHinge
 from tests.core.problems import Array
 
 
@@ -21,7 +21,7 @@ def draw(seed: int) -> tuple[Array, Array, Array, Array]:
 
 def terms(scores: Array, positive: Array, negative: Array) -> tuple[float, Array, Array]:
     slopes, curvatures = np.full_like(scores, np.nan), np.full_like(scores, np.nan)
-    return loss_terms(scores, positive, negative, slopes, curvatures), slopes, curvatures
+    return SquaredHinge(positive, negative).evaluate(scores, slopes, curvatures), slopes, curvatures
 
 
 def test_value_slopes_and_curvatures() -> None:
@@ -45,7 +45,7 @@ def test_at_its_kinks_the_loss_has_no_slope_and_no_curvature() -> None:
 @pytest.mark.parametrize("step", [0.0, 0.3, 2.0])
 def test_the_slope_along_a_direction(step: float) -> None:
     scores, positive, negative, direction = draw(1)
-    first, second = slope_along(scores, direction, positive, negative, step)
+    first, second = SquaredHinge(positive, negative).along(scores, direction, step)
     _, slopes, curvatures = terms(scores + step * direction, positive, negative)
     assert first == pytest.approx(slopes @ direction, rel=1e-12)
     assert second == pytest.approx(curvatures @ direction**2, rel=1e-12)
@@ -57,7 +57,7 @@ def test_slopes_after_a_step_are_the_line_plus_the_jumps(step: float) -> None:
     _, before, curvatures = terms(scores, positive, negative)
     _, after, moved = terms(scores + step * direction, positive, negative)
     slopes, jumps = before.copy(), np.full(60, np.nan)
-    count = changed_slopes(scores + step * direction, curvatures, positive, negative, direction, step, slopes, jumps)
+    count = SquaredHinge(positive, negative).update(scores + step * direction, curvatures, direction, step, slopes, jumps)
     np.testing.assert_allclose(slopes, after, atol=1e-14)
     np.testing.assert_allclose(before + step * curvatures * direction + jumps, after, atol=1e-12)
     assert count >= np.count_nonzero(np.abs(jumps) > 1e-12)
@@ -70,7 +70,7 @@ def test_a_row_that_jumps_over_the_margin_between_equal_costs_is_seen() -> None:
     """Its curvature is the same on both sides, its slope is not on the line."""
     positive = negative = np.array([0.5])
     slopes, jumps = np.array([-1.5]), np.zeros(1)
-    count = changed_slopes(np.array([2.0]), np.array([0.5]), positive, negative, np.array([4.0]), 1.5, slopes, jumps)
+    count = SquaredHinge(positive, negative).update(np.array([2.0]), np.array([0.5]), np.array([4.0]), 1.5, slopes, jumps)
     assert count == 1
     assert slopes[0] == 1.5
     assert -1.5 + 1.5 * 0.5 * 4.0 + jumps[0] == 1.5

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from core.engine.runner import Product, Report, Request, Sweeper
 from core.engine.solver import solve
 from core.errors import InvalidDocuments
-from core.losses.squared_hinge import Costs
+from core.losses.squared_hinge import SquaredHinge
 from core.optimizers.cgls import Step, conjugate_gradients
 from core.optimizers.line_search import exact_step
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
@@ -108,12 +108,12 @@ def test_the_objective_falls_at_every_newton_step() -> None:
         assert all(after < before for before, after in pairwise(values))
 
 
-def two_sided(seed: int, ridge: float, start: Array) -> tuple[Iterate, Ending, Array, Costs]:
+def two_sided(seed: int, ridge: float, start: Array) -> tuple[Iterate, Ending, Array, SquaredHinge]:
     """The iterate after ``minimise`` under random costs on both sides, of which half are equal."""
     rows, rng = random_rows(np.random.default_rng(seed), 50, 8, 0.6), np.random.default_rng(seed + 100)
     positive, negative = rng.random(50) / 50, rng.random(50) / 50 * (rng.random(50) < 0.8)
     positive[:25] = negative[:25]
-    costs, X = Costs(positive, negative), with_bias(dense_of(rows))
+    costs, X = SquaredHinge(positive, negative), with_bias(dense_of(rows))
     iterate = Iterate(start.copy(), X @ start, np.zeros(50), np.zeros(9))
 
     def work() -> Generator[Request, Any, Ending]:
@@ -136,7 +136,7 @@ def test_two_sided_costs_as_annealing_has_them(seed: int, scale: float) -> None:
     charged = costs.positive + costs.negative > 0
     np.testing.assert_allclose(iterate.scores[charged], (X @ iterate.coefficients)[charged], atol=1e-9)
     gradient = mfn.gradient(X, *costs, 1e-3, iterate.coefficients)
-    np.testing.assert_allclose(iterate.pull + 1e-3 * iterate.coefficients, gradient, atol=1e-11)
+    np.testing.assert_allclose(iterate.gradient + 1e-3 * iterate.coefficients, gradient, atol=1e-11)
 
 
 def newton_step(seed: int, residual: float, most: int) -> tuple[Step, Array, Array, Array]:
@@ -153,7 +153,7 @@ def test_conjugate_gradients_solve_the_newton_system(seed: int) -> None:
     step, X, H, b = newton_step(seed, 1e-13, 1000)
     np.testing.assert_allclose(step.coefficients, np.linalg.solve(0.01 * np.eye(8) + X.T @ (H[:, None] * X), b), rtol=1e-9)
     np.testing.assert_allclose(step.scores, np.where(H > 0, X @ step.coefficients, 0), atol=1e-9)
-    np.testing.assert_allclose(step.pull, X.T @ (H * (X @ step.coefficients)), atol=1e-9)
+    np.testing.assert_allclose(step.image, X.T @ (H * (X @ step.coefficients)), atol=1e-9)
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
@@ -161,7 +161,7 @@ def test_conjugate_gradients_that_stop_early_go_down(most: int) -> None:
     step, X, H, b = newton_step(1, 1e-13, most)
     assert step.iterations == most
     assert b @ step.coefficients > 0
-    np.testing.assert_allclose(step.pull, X.T @ (H * (X @ step.coefficients)), atol=1e-9)
+    np.testing.assert_allclose(step.image, X.T @ (H * (X @ step.coefficients)), atol=1e-9)
 
 
 def test_conjugate_gradients_stop_at_the_residual_asked_for() -> None:
@@ -182,8 +182,8 @@ def test_values_whose_squares_leave_no_digit_to_the_regulariser_fail_no_solve(ex
 
 @pytest.mark.parametrize("image", [-0.5, -1.0, np.nan])
 def test_a_direction_without_curvature_ends_a_solve(image: float) -> None:
-    iterate, costs = Iterate.zero(2, 1), Costs(np.ones(2), np.zeros(2))
-    iterate.slopes[:], iterate.pull[:] = -1.0, [1.0, 2.0]
+    iterate, costs = Iterate.zero(2, 1), SquaredHinge(np.ones(2), np.zeros(2))
+    iterate.slopes[:], iterate.gradient[:] = -1.0, [1.0, 2.0]
     solving = minimise(iterate, costs, 0.5, StoppingRule(1e-9), Report("mfn", 0, 0.0, None, 0.0))
     assert isinstance(next(solving), Report)
     product = solving.send(None)
@@ -198,7 +198,7 @@ def test_a_direction_without_curvature_ends_a_solve(image: float) -> None:
 def test_the_exact_step_is_the_sorted_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, ridge = 30, 10.0 ** rng.integers(-8, 3)
-    costs = Costs(rng.random(n) * (rng.random(n) < 0.7), rng.random(n) * (rng.random(n) < 0.7))
+    costs = SquaredHinge(rng.random(n) * (rng.random(n) < 0.7), rng.random(n) * (rng.random(n) < 0.7))
     scores, direction = rng.standard_normal(n) * 2, rng.standard_normal(n) * 10.0 ** rng.integers(-4, 3)
     w, s = rng.standard_normal(3), rng.standard_normal(3)
     Y, C, o, d = np.repeat([1.0, -1.0], n), np.concatenate(costs), np.tile(scores, 2), np.tile(direction, 2)

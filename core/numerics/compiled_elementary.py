@@ -1,0 +1,39 @@
+"""core.numerics.elementary for compiled loops: the same bits, a number at a time."""
+
+import numpy as np
+from numba import njit
+
+from core.numerics import elementary
+from core.numerics.elementary import INTEGERS, LARGEST_POWER, LEAST_POWER, MANTISSA_BITS, ROOT_HALF_BITS, ROUNDER, SMALLEST_NORMAL
+
+_inlined = njit(nogil=True, error_model="numpy", inline="always")
+_LIFT = np.int64(1024 << 52)
+_INTEGER_BITS = np.uint64(np.float64(INTEGERS).view(np.uint64))
+_exp_series, _log_series = _inlined(elementary.exp_series), _inlined(elementary.log_series)
+
+
+@_inlined
+def exp_of(power: float) -> float:
+    """e to this power, which is not NaN."""
+    series, exponent = _exp_series(min(max(power, LEAST_POWER), LARGEST_POWER))
+    half = (exponent * 0.5 + ROUNDER) - ROUNDER  # two factors: one alone would not reach the smallest numbers
+    found: float = series * _power_of_two(half) * _power_of_two(exponent - half)
+    return found
+
+
+@_inlined
+def log_of(value: float) -> float:
+    """The natural logarithm of a number above 0."""
+    tiny = value < SMALLEST_NORMAL
+    above = np.float64(value * 2.0**54 if tiny else value).view(np.int64) - ROOT_HALF_BITS
+    mantissa = np.int64((above & MANTISSA_BITS) + ROOT_HALF_BITS).view(np.float64)
+    # an unsigned shift and a bit pattern in place of a signed shift and a conversion, for which small processors have no vector instruction
+    lifted = np.uint64(np.uint64(above + _LIFT) >> np.uint64(52)) | _INTEGER_BITS
+    exponent = np.uint64(lifted).view(np.float64) - (INTEGERS + 1024.0)
+    found: float = _log_series(mantissa, exponent - (54.0 if tiny else 0.0))
+    return found
+
+
+@_inlined
+def _power_of_two(exponent: float) -> float:
+    return np.int64(np.float64(exponent + (INTEGERS + 1023.0)).view(np.int64) << np.int64(52)).view(np.float64)
