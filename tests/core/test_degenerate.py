@@ -201,8 +201,10 @@ def test_a_tiny_weight_of_the_unlabeled_rows_is_the_supervised_model(name: str) 
 
 
 @semi
-def test_a_huge_weight_of_the_unlabeled_rows(name: str) -> None:
-    data = small(7, gap=3.0)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_huge_weight_of_the_unlabeled_rows(name: str, seed: int) -> None:
+    """Of two clusters so far apart that no solver has another local solution to end in."""
+    data = small(seed, gap=6.0)
     fraction = float((data.truth[8:] > 0).mean())
     large, huge = (run(data.rows, data.class_indices, name, lambda_u=weight, positive_fraction=fraction) for weight in (10.0, 1e6))
     np.testing.assert_array_equal(large.scores[:, 0] > 0, data.truth[8:] > 0)
