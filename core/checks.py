@@ -27,7 +27,7 @@ def check_options(algorithm: str, options: Mapping[str, Any], classes: Sequence[
     return parsed
 
 
-class Wish(NamedTuple):
+class RequestedFractions(NamedTuple):
     """How the class fractions of a training shall be found."""
 
     source: Literal["given", "labeled", "estimate"]
@@ -35,14 +35,14 @@ class Wish(NamedTuple):
     """by class, if given"""
 
 
-def fractions_wish(options: BalancedOptions, classes: Sequence[str | int]) -> Wish:
+def requested_fractions(options: BalancedOptions, classes: Sequence[str | int]) -> RequestedFractions:
     """What the options say of the fractions of these classes, which have passed ``check_options``."""
     chosen = options.positive_fraction if options.class_fractions is None else options.class_fractions
     if isinstance(chosen, str):
-        return Wish(chosen)
+        return RequestedFractions(chosen)
     if isinstance(chosen, dict):
-        return Wish("given", {str(label): chosen[str(label)] for label in classes})
-    return Wish("given", {str(classes[0]): 1 - chosen, str(classes[1]): chosen})
+        return RequestedFractions("given", {str(label): chosen[str(label)] for label in classes})
+    return RequestedFractions("given", {str(classes[0]): 1 - chosen, str(classes[1]): chosen})
 
 
 def _check_fractions(options: BalancedOptions, classes: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.checks import check_options, fractions_wish
+from core.checks import check_options, requested_fractions
 from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
 from core.engine.runner import Steps, Sweeper, Tally, Vector
@@ -140,10 +140,10 @@ def _given_fractions(options: Options, class_indices: NDArray[np.integer[Any]], 
     """Fractions of the classes that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
     if not isinstance(options, BalancedOptions):
         return None
-    wish = fractions_wish(options, classes)
-    if wish.fractions is not None:
-        return np.array(list(wish.fractions.values()))
-    if wish.source == "labeled" or not n_unlabeled:
+    requested = requested_fractions(options, classes)
+    if requested.fractions is not None:
+        return np.array(list(requested.fractions.values()))
+    if requested.source == "labeled" or not n_unlabeled:
         return np.asarray(np.bincount(class_indices, minlength=len(classes)) / len(class_indices))
     return None
 

@@ -1,4 +1,4 @@
-"""Why a model says what it says: the weights of its classes, and the terms of which the scores of documents are sums."""
+"""Why a model says what it says: the weights of its classes, and the contributions of which the scores of documents are sums."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ from app.http.schemas import Out
 from app.predictions.predicting import documents_in, version_and_model
 from app.predictions.scoring import Unseen, score_posted
 from app.services import Services
-from core.models.explanation import Explanation, explained, heaviest
+from core.models.explanation import Explanation, explain_score, top_weights
 from core.models.kernel import KernelModel
 from core.models.model import Model, Weights
 from core.one_vs_rest import column_of, positives_of
@@ -124,7 +124,7 @@ class ExplanationOut(Out):
 
 
 async def explain(request: Request, services: Services, reference: str) -> Response:
-    """The weights of a version, and the terms of the scores of the documents in the body if there are any.
+    """The weights of a version, and the contributions to the scores of the documents in the body if there are any.
 
     Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound, TooMany, UnsupportedMediaType.
     """
@@ -138,10 +138,10 @@ def _answer(services: Services, version: Version, model: Model, body: ExplainBod
     if body.class_ is not None and body.class_ not in version.classes:
         raise InvalidRequest("class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_NAMED_CLASSES]))}")
     columns = [version.classes[class_index] for class_index in positives_of(len(version.classes))]
-    weights = [heaviest(model.weights_of(column), body.n) for column in range(len(columns))]
+    weights = [top_weights(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = Unseen()
     documents = list(_documents(services, version, model, body, unseen))
-    used = [part.items for pair in weights for part in pair] + [found.terms.items for _, _, _, found in documents]
+    used = [part.items for pair in weights for part in pair] + [found.contributions.items for _, _, _, found in documents]
     named = _named(services, version, model, np.unique(np.concatenate(used)))
     content = {
         "model": version.name,
@@ -172,7 +172,7 @@ def _documents(
             column = column_of(wanted, model.n_columns)
             id = batch.ids[place] if batch.ids else None
             row = scored.rows.between(place, place + 1)
-            yield id or str(scored.positions[place]), version.classes[class_index], column, explained(model, row, column, body.n)
+            yield id or str(scored.positions[place]), version.classes[class_index], column, explain_score(model, row, column, body.n)
 
 
 def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:
@@ -190,13 +190,13 @@ def _shown(found: Weights, named: Named) -> list[Item]:
 
 
 def _shown_document(found: Explanation, named: Named) -> Item:
-    terms = found.terms
-    columns = (terms.items, terms.weights, terms.values, terms.contributions)
-    contributions = [
+    contributions = found.contributions
+    columns = (contributions.items, contributions.weights, contributions.values, contributions.amounts)
+    shown = [
         {**named(item), "weight": weight, "value": value, "contribution": contribution}
         for item, weight, value, contribution in zip(*(column.tolist() for column in columns), strict=True)
     ]
-    return {"score": found.score, "bias": terms.intercept, "contributions": contributions, "rest": found.rest}
+    return {"score": found.score, "bias": contributions.intercept, "contributions": shown, "rest": found.rest}
 
 
 def _named(services: Services, version: Version, model: Model, items: NDArray[np.int64]) -> Named:

@@ -1,4 +1,4 @@
-"""Why a score is what it is: it is a sum of terms, of which the most telling are shown and the rest is added up."""
+"""Why a score is what it is: a sum of contributions, of which the most important are kept and the rest is added up."""
 
 from typing import NamedTuple
 
@@ -6,28 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.models.model import Model, Terms, Weights
+from core.models.model import Contributions, Model, Weights
 
 
 class Explanation(NamedTuple):
-    """``score = terms.intercept + terms.contributions.sum() + rest``."""
+    """``score = contributions.intercept + contributions.amounts.sum() + rest``."""
 
     score: float
-    terms: Terms
-    """the most telling first"""
+    contributions: Contributions
+    """the most important first"""
     rest: float
-    """what all other terms add up to"""
+    """sum of all other contributions"""
 
 
-def explained(model: Model, row: SparseRows, column: int, n: int) -> Explanation:
-    """A column of the scores of a single row, with at most ``n`` of its terms."""
-    terms = model.terms(row, column)
-    added = terms.contributions
+def explain_score(model: Model, row: SparseRows, column: int, n: int) -> Explanation:
+    """A column of the scores of a single row, with its ``n`` most important contributions, or fewer if it has fewer."""
+    contributions = model.contributions(row, column)
+    added = contributions.amounts
     rest = float(added[n:].sum())
-    return Explanation(terms.intercept + float(added[:n].sum()) + rest, terms.taken(slice(n)), rest)
+    return Explanation(contributions.intercept + float(added[:n].sum()) + rest, contributions.taken(slice(n)), rest)
 
 
-def heaviest(found: Weights, n: int) -> tuple[Weights, Weights]:
+def top_weights(found: Weights, n: int) -> tuple[Weights, Weights]:
     """At most ``n`` items that speak for a class and ``n`` that speak against it, the heaviest first, of equals the first."""
     return _largest(found, found.weights, n), _largest(found, -found.weights, n)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.documents.rows import SparseRows, filled, sorted_rows
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.kernels.function import Kernel, Values
-from core.models.model import Arrays, Model, Terms, Weights
+from core.models.model import Arrays, Contributions, Model, Weights
 from core.problem.result import stored_bytes
 
 _BLOCK = 1 << 22
@@ -71,11 +71,11 @@ class KernelModel(Model):
             raise InvalidDocuments("documents cannot be scored by this model", faults)
         return scores, unseen
 
-    def terms(self, row: SparseRows, column: int) -> Terms:
-        """A term for each support row that has a weight in this column; what tells most is the row that is nearest, by kernel value."""
+    def contributions(self, row: SparseRows, column: int) -> Contributions:
+        """One for each support row that has a weight in this column; the importance is the kernel value, so the nearest row comes first."""
         items, weights, intercept = self.weights_of(column)
         values = self._values(row, self._positions(row.indices[row.indptr[0] : row.indptr[-1]]))[0, items].astype(np.float64)
-        return Terms(items, values, weights, intercept).sorted(values)
+        return Contributions(items, values, weights, intercept).sorted_by(values)
 
     def weights_of(self, column: int) -> Weights:
         """Support rows and their weights; those that only other columns need are left out."""

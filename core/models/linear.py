@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.models.model import Arrays, Model, Terms, Weights
+from core.models.model import Arrays, Contributions, Model, Weights
 
 _CHUNK = 1 << 16
 """products computed at once: few enough that they stay in the processor's cache, many enough that threads seldom wait for each other"""
@@ -65,15 +65,15 @@ class LinearModel(Model):
         scores += self.intercepts
         return scores, unseen
 
-    def terms(self, row: SparseRows, column: int) -> Terms:
-        """A term for each nonzero of a feature that training saw; what tells most is the size of the product."""
+    def contributions(self, row: SparseRows, column: int) -> Contributions:
+        """One for each nonzero of a feature that training saw; the importance is the size of the product."""
         part = slice(int(row.indptr[0]), int(row.indptr[1]))
         positions = self._positions(row.indices[part])
         seen = positions < len(self.features)
         positions = positions[seen]
         values, weights = row.values[part][seen].astype(np.float64), self.coefficients[positions, column]
-        terms = Terms(self.features[positions].astype(np.int64), values, weights, float(self.intercepts[column]))
-        return terms.sorted(np.abs(terms.contributions))
+        contributions = Contributions(self.features[positions].astype(np.int64), values, weights, float(self.intercepts[column]))
+        return contributions.sorted_by(np.abs(contributions.amounts))
 
     def weights_of(self, column: int) -> Weights:
         """Features and their coefficients."""

@@ -29,29 +29,29 @@ class Weights(NamedTuple):
     intercept: float
 
 
-class Terms(NamedTuple):
-    """What a score of one document is made of: ``intercept + values @ weights``."""
+class Contributions(NamedTuple):
+    """The summands of a score of one document: it is ``intercept + values @ weights``."""
 
     items: NDArray[np.int64]
-    """shape (n_terms,): as in Weights"""
+    """shape (n_items,): as in Weights"""
     values: NDArray[np.float64]
-    """shape (n_terms,): the document's own value of the feature, its kernel value with the row"""
+    """shape (n_items,): values of the document: of the feature, or of the kernel with the support row"""
     weights: NDArray[np.float64]
-    """shape (n_terms,)"""
+    """shape (n_items,)"""
     intercept: float
 
     @property
-    def contributions(self) -> NDArray[np.float64]:
-        """shape (n_terms,): what each adds to the score."""
+    def amounts(self) -> NDArray[np.float64]:
+        """shape (n_items,): what each adds to the score."""
         return self.values * self.weights
 
-    def sorted(self, telling: NDArray[np.float64]) -> "Terms":
-        """The same, those first that tell most, of equals the first item."""
-        return self.taken(np.argsort(-telling, kind="stable"))
+    def sorted_by(self, importance: NDArray[np.float64]) -> "Contributions":
+        """The same in descending order of ``importance``, shape (n_items,); of equals the first item comes first."""
+        return self.taken(np.argsort(-importance, kind="stable"))
 
-    def taken(self, chosen: NDArray[np.int64] | slice) -> "Terms":
-        """Some of the terms."""
-        return Terms(self.items[chosen], self.values[chosen], self.weights[chosen], self.intercept)
+    def taken(self, chosen: NDArray[np.int64] | slice) -> "Contributions":
+        """Some of the contributions."""
+        return Contributions(self.items[chosen], self.values[chosen], self.weights[chosen], self.intercept)
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Model(ABC):
         """Scores, shape (n_rows, n_columns), and how many nonzeros of the rows are of features that training never saw."""
 
     @abstractmethod
-    def terms(self, row: SparseRows, column: int) -> Terms:
-        """The terms of which a column of the scores of a single row is the sum, beside its intercept, the most telling first."""
+    def contributions(self, row: SparseRows, column: int) -> Contributions:
+        """What the items add to a column of the scores of a single row, the most important first."""
 
     @abstractmethod
     def weights_of(self, column: int) -> Weights:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.checks import Wish, check_options, fractions_wish
+from core.checks import RequestedFractions, check_options, requested_fractions
 from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownAlgorithm
 from core.options.base import BalancedOptions
 from core.options.linear import AnnealingOptions, TsvmOptions
@@ -104,17 +104,17 @@ def test_what_is_right_comes_back_parsed() -> None:
 
 def test_what_is_said_of_fractions() -> None:
     fractions = {"3": 0.5, "1": 0.2, "2": 0.3}
-    assert fractions_wish(TsvmOptions(class_fractions=fractions), [1, 2, 3]) == Wish("given", {"1": 0.2, "2": 0.3, "3": 0.5})
-    assert fractions_wish(TsvmOptions(), [1, 2, 3]) == Wish("estimate")
-    assert fractions_wish(TsvmOptions(positive_fraction="labeled"), [1, 2, 3]) == Wish("labeled")
-    assert fractions_wish(TsvmOptions(class_fractions="labeled"), [1, 2]) == Wish("labeled")
-    assert fractions_wish(TsvmOptions(positive_fraction=0.4), [1, 2]) == Wish("given", {"1": 0.6, "2": 0.4})
+    assert requested_fractions(TsvmOptions(class_fractions=fractions), [1, 2, 3]) == RequestedFractions("given", {"1": 0.2, "2": 0.3, "3": 0.5})
+    assert requested_fractions(TsvmOptions(), [1, 2, 3]) == RequestedFractions("estimate")
+    assert requested_fractions(TsvmOptions(positive_fraction="labeled"), [1, 2, 3]) == RequestedFractions("labeled")
+    assert requested_fractions(TsvmOptions(class_fractions="labeled"), [1, 2]) == RequestedFractions("labeled")
+    assert requested_fractions(TsvmOptions(positive_fraction=0.4), [1, 2]) == RequestedFractions("given", {"1": 0.6, "2": 0.4})
 
 
 @pytest.mark.parametrize("name", ["auto", "tsvm", "da", "cccp_tsvm"])
 def test_fractions_are_estimated_unless_something_else_is_said(name: str) -> None:
     options = check_options(name, {}, THREE)
     assert isinstance(options, BalancedOptions)
-    assert fractions_wish(options, THREE).source == "estimate"
+    assert requested_fractions(options, THREE).source == "estimate"
     stored = options.model_dump(mode="json", by_alias=True)
     assert check_options(name, stored, THREE) == options

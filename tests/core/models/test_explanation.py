@@ -1,11 +1,11 @@
-"""Why a score is what it is: terms that add up to it, against dense arithmetic, for both families."""
+"""Why a score is what it is: contributions that add up to it, against dense arithmetic, for both families."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.models.explanation import explained, heaviest
+from core.models.explanation import explain_score, top_weights
 from core.models.io import read_model
 from core.models.kernel import KernelModel
 from core.models.linear import LinearModel
@@ -39,21 +39,21 @@ def strangers() -> SparseRows:
 
 
 @pytest.mark.parametrize("n", [0, 1, 4, 1000])
-def test_terms_and_rest_add_up_to_the_score(model: Model, n: int) -> None:
+def test_contributions_and_rest_add_up_to_the_score(model: Model, n: int) -> None:
     rows = strangers()
     for place in range(rows.n_rows):
         row = rows.between(place, place + 1)
         scores = model.scores(row)[0]
         for column in range(K):
-            found = explained(model, row, column, n)
-            assert len(found.terms.items) <= n
+            found = explain_score(model, row, column, n)
+            assert len(found.contributions.items) <= n
             assert found.score == pytest.approx(scores[column], rel=1e-12, abs=1e-12)
-            assert found.terms.intercept + found.terms.contributions.sum() + found.rest == pytest.approx(found.score, rel=1e-12, abs=1e-12)
+            assert found.contributions.intercept + found.contributions.amounts.sum() + found.rest == pytest.approx(found.score, rel=1e-12, abs=1e-12)
             if n == 1000:
                 assert found.rest == 0.0
 
 
-def test_terms_of_a_linear_model_are_its_coefficients_on_the_documents_values() -> None:
+def test_contributions_of_a_linear_model_are_its_coefficients_on_the_documents_values() -> None:
     rows, class_indices = documents()
     model = train(rows, class_indices, list("abc"), "svm", {}).model
     assert isinstance(model, LinearModel)
@@ -63,14 +63,14 @@ def test_terms_of_a_linear_model_are_its_coefficients_on_the_documents_values() 
     full[model.features] = model.coefficients
     for place in range(asked.n_rows):
         products = dense[place] * full[:, 1]
-        terms = explained(model, asked.between(place, place + 1), 1, 5).terms
+        contributions = explain_score(model, asked.between(place, place + 1), 1, 5).contributions
         expected = [feature for feature in np.argsort(-np.abs(products), kind="stable") if products[feature] != 0][:5]
-        assert terms.items.tolist() == expected
-        np.testing.assert_array_equal(terms.values, dense[place, expected])
-        np.testing.assert_array_equal(terms.weights, full[expected, 1])
+        assert contributions.items.tolist() == expected
+        np.testing.assert_array_equal(contributions.values, dense[place, expected])
+        np.testing.assert_array_equal(contributions.weights, full[expected, 1])
 
 
-def test_terms_of_a_kernel_model_are_its_rows_the_nearest_first() -> None:
+def test_contributions_of_a_kernel_model_are_its_rows_the_nearest_first() -> None:
     rows, class_indices = documents()
     model = train(rows, class_indices, list("abc"), "kernel_svm", {"gamma": 0.05}).model
     assert isinstance(model, KernelModel)
@@ -79,12 +79,12 @@ def test_terms_of_a_kernel_model_are_its_rows_the_nearest_first() -> None:
     dense = dense_of(asked)[:, : rows.n_features]
     for place in range(asked.n_rows):
         values = np.exp(-0.05 * ((kept - dense[place]) ** 2).sum(axis=1))
-        terms = explained(model, asked.between(place, place + 1), 2, 6).terms
-        assert np.all(np.diff(terms.values) <= 0)
+        contributions = explain_score(model, asked.between(place, place + 1), 2, 6).contributions
+        assert np.all(np.diff(contributions.values) <= 0)
         used = np.flatnonzero(model.weights[:, 2])
-        np.testing.assert_allclose(terms.values, np.sort(values[used])[::-1][:6], atol=1e-6)
-        np.testing.assert_allclose(terms.values, values[terms.items], atol=1e-6)
-        np.testing.assert_array_equal(terms.weights, model.weights[terms.items, 2])
+        np.testing.assert_allclose(contributions.values, np.sort(values[used])[::-1][:6], atol=1e-6)
+        np.testing.assert_allclose(contributions.values, values[contributions.items], atol=1e-6)
+        np.testing.assert_array_equal(contributions.weights, model.weights[contributions.items, 2])
 
 
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
@@ -111,7 +111,7 @@ def test_models_from_before_positions_were_kept_are_read() -> None:
     again = read_model(arrays, meta)
     assert isinstance(again, KernelModel)
     assert again.positions is None
-    assert explained(again, rows.between(0, 1), 0, 3).score == pytest.approx(again.scores(rows.between(0, 1))[0, 0])
+    assert explain_score(again, rows.between(0, 1), 0, 3).score == pytest.approx(again.scores(rows.between(0, 1))[0, 0])
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 10, 50])
@@ -119,7 +119,7 @@ def test_the_heaviest_are_those_of_a_full_sort(n: int) -> None:
     rng = np.random.default_rng(2)
     weights = np.round(rng.standard_normal(40), 1)  # with equals and zeros among them
     found = Weights(np.arange(100, 140), weights, 0.5)
-    raising, lowering = heaviest(found, n)
+    raising, lowering = top_weights(found, n)
     up = sorted((weight, item) for item, weight in zip(found.items.tolist(), weights.tolist(), strict=True) if weight > 0)
     down = sorted((-weight, item) for item, weight in zip(found.items.tolist(), weights.tolist(), strict=True) if weight < 0)
     for got, expected in ((raising, up), (lowering, down)):
@@ -132,13 +132,13 @@ def test_the_heaviest_are_those_of_a_full_sort(n: int) -> None:
 def test_the_heaviest_of_a_model(model: Model) -> None:
     for column in range(K):
         found = model.weights_of(column)
-        raising, lowering = heaviest(found, 1)
+        raising, lowering = top_weights(found, 1)
         assert raising.weights.tolist() == [found.weights.max()]
         assert lowering.weights.tolist() == [found.weights.min()]
 
 
 def test_a_model_of_no_feature_is_its_intercept() -> None:
     model = LinearModel(["a", "b"], 0, np.zeros(0, np.uint32), np.zeros((0, 1)), np.array([0.25]))
-    found = explained(model, rows_of(np.ones((1, 3))), 0, 5)
-    assert (found.score, found.rest, len(found.terms.items)) == (0.25, 0.0, 0)
-    assert [len(part.items) for part in heaviest(model.weights_of(0), 5)] == [0, 0]
+    found = explain_score(model, rows_of(np.ones((1, 3))), 0, 5)
+    assert (found.score, found.rest, len(found.contributions.items)) == (0.25, 0.0, 0)
+    assert [len(part.items) for part in top_weights(model.weights_of(0), 5)] == [0, 0]
