@@ -69,7 +69,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
 def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
     """From the inside out."""
-    app.add_middleware(BodyTimeout, idle=settings.body_idle_seconds, rate=settings.body_rate)
+    app.add_middleware(BodyTimeout, idle=settings.body_idle_timeout_seconds, rate=settings.min_body_bytes_per_second)
     app.add_middleware(ErrorBoundary)
     app.add_middleware(ConnectionLimit, most=settings.max_connections)
     if settings.cors_origins:

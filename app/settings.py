@@ -1,4 +1,4 @@
-"""What a gateway is told by its environment, beside what every process is."""
+"""Settings of the HTTP gateway, beside those of every process."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -14,104 +14,105 @@ class GatewaySettings(Settings):
     """Settings of the HTTP gateway."""
 
     host: str = "127.0.0.1"
-    """Address to listen on; 0.0.0.0 is every address of the machine."""
+    """Address to listen on. 0.0.0.0: every address of the machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """Port to listen on; 0: any that is free."""
+    """Port to listen on. 0: any free port."""
     access: Literal["loopback", "keys", "anyone"] = "loopback"
-    """Who may call: keys (whoever sends a key made by `halfmoon keys create`), anyone (who reaches the port), or loopback: anyone on this machine
-    who calls it localhost, and the service does not start on an address that others reach."""
-    open_metrics: bool = False
-    """Whether /metrics is answered without a key where keys are needed."""
-    keys_seconds: Seconds = 2.0
-    """Seconds between two looks for new and revoked keys."""
-    max_body_bytes: Count = 4 * 2**30 - 1
-    """Bytes that an upload of documents may have as it is sent."""
-    max_unpacked_bytes: Count = 16 * 2**30
-    """Bytes that an upload may have after gzip or zip are undone."""
+    """Who may call. loopback: every caller on this machine that uses the name localhost; the gateway does not start on an address that other machines
+    reach. keys: every caller with a key from `halfmoon keys create`. anyone: every caller that reaches the port."""
+    public_metrics: bool = False
+    """Whether /metrics is answered without a key where keys are required."""
+    key_refresh_seconds: Seconds = 2.0
+    """Seconds between two reads of the keys: after so long a new key is accepted and a revoked one refused."""
+    max_upload_bytes: Count = 4 * 2**30 - 1
+    """Bytes of an upload of documents, as sent."""
+    max_decompressed_bytes: Count = 16 * 2**30
+    """Bytes of an upload of documents, after gzip or zip."""
     max_document_bytes: Count = 2 * 2**20
-    """Bytes that one document may have as text (as arrays: an eighth of it in nonzeros)."""
+    """Bytes of one document as text. As an array a document may have an eighth of that in nonzeros."""
     max_request_bytes: Count = 64 * 2**20
-    """Bytes of a body that is held in memory: a prediction's, a job's with documents in it, labels to change."""
+    """Bytes of a body that is held in memory: of a prediction, of a job with documents, of labels to change."""
     large_request_bytes: Count = 64 * 2**10
-    """Bytes from which a body is read beside the event loop instead of on it; so is what takes long for other reasons."""
+    """Bytes from which a body is parsed in a thread instead of on the event loop."""
     max_predicted_documents: Count = 500_000
-    """Documents that one prediction may be of."""
-    max_held_bytes: Count = 512 * 2**20
-    """Bytes of such bodies and of their answers that are held in memory at the same time; beyond, clients are asked to come again (429)."""
-    max_uploads: Count = 64
-    """Uploads that are received at the same time; beyond, clients are asked to come again (429)."""
-    max_scored: Count = 16
-    """Datasets that are scored, or wait to be, at the same time; beyond, clients are asked to come again (429)."""
+    """Documents of one prediction."""
+    max_buffered_bytes: Count = 512 * 2**20
+    """Bytes of bodies and answers that are in memory at a time; beyond, requests are refused (429)."""
+    max_concurrent_uploads: Count = 64
+    """Uploads that are received at a time; beyond, uploads are refused (429)."""
+    max_concurrent_scorings: Count = 16
+    """Datasets that are scored or wait for it at a time; beyond, requests are refused (429)."""
     max_connections: Count = 2_000
-    """Connections at the same time, listeners to events among them; beyond, clients are asked to come again (429)."""
+    """Connections that are open at a time, event streams among them; beyond, requests are refused (429)."""
     max_ranked_scores: Count = 2**27
-    """Scores that an evaluation keeps on disk (8 bytes each) to rank the documents by; beyond, it leaves out what needs ranks."""
+    """Scores that an evaluation keeps on disk (8 bytes each) to rank documents by; beyond, it leaves out the figures that need ranks."""
     max_datasets: Count = 100_000
-    """Datasets that there may be."""
-    max_stored_bytes: Count | None = None
-    """Bytes that all datasets together may take; unset: as many as there is room for."""
-    max_jobs: Count = 10_000
-    """Unfinished jobs that there may be; beyond, clients are asked to come again (429)."""
-    max_jobs_per_key: Count = 1_000
-    """Unfinished jobs that one API key may have, or everybody together where no keys are asked for."""
-    body_idle_seconds: Seconds = 30.0
-    """Seconds without a byte after which a body is given up (408)."""
-    body_rate: Seconds = 1024.0
-    """Bytes a second with which a body must come on the whole, once it has had that time."""
+    """Datasets in the store."""
+    max_total_dataset_bytes: Count | None = None
+    """Bytes of all datasets together. Unset: as many as the store has room for."""
+    max_unfinished_jobs: Count = 10_000
+    """Unfinished jobs; beyond, new jobs are refused (429)."""
+    max_unfinished_jobs_per_key: Count = 1_000
+    """Unfinished jobs of one API key; where no keys are required, of all callers."""
+    body_idle_timeout_seconds: Seconds = 30.0
+    """Seconds without a byte after which a body is refused (408)."""
+    min_body_bytes_per_second: Seconds = 1024.0
+    """Bytes a second that a body must average, after its first body_idle_timeout_seconds; slower ones are refused (408)."""
     cors_origins: tuple[str, ...] = ()
-    """Origins, as JSON, whose pages may call the service from a browser; none by default."""
+    """Origins whose pages may call the service from a browser, as a JSON list."""
     log_requests: bool = False
-    """Whether every answer is logged, with its request id; failures always are."""
+    """Whether every answer is logged. Failures are logged in any case."""
     model_cache_bytes: Count = 512 * 2**20
-    """Bytes of loaded models that are kept; the least recently used are dropped first."""
-    resolve_seconds: Seconds = 0.25
-    """Seconds for which the newest version of a model is remembered when the store is not a local folder."""
-    reconcile_seconds: Seconds = 1.0
-    """Seconds between two looks for lost or half-published jobs."""
-    tidy_seconds: Seconds = 600.0
-    """Seconds between two looks for what is no longer kept and what dead processes have left."""
-    abandoned_seconds: Seconds = 86_400.0
-    """Seconds after which an upload, a relabeling or a deletion that has not ended is taken for abandoned, and what there is of it is removed."""
+    """Bytes of models that are kept in memory; beyond, the least recently used are dropped."""
+    version_cache_seconds: Seconds = 0.25
+    """Seconds for which the newest version of a model is cached, where the store is not a local folder."""
+    reconcile_interval_seconds: Seconds = 1.0
+    """Seconds between two searches for lost and for half-published jobs."""
+    tidy_interval_seconds: Seconds = 600.0
+    """Seconds between two runs of retention and garbage collection."""
+    abandoned_after_seconds: Seconds = 86_400.0
+    """Seconds after which an unfinished upload, relabeling or deletion counts as abandoned, and its files are removed."""
     keep_versions: Keep | None = None
-    """Versions kept of each model, as JSON of count, seconds and bytes, beside the newest and those that an alias or an unfinished job names."""
+    """Versions to keep of each model, as JSON of count, seconds and bytes. The newest version, and versions that an alias or an unfinished job names,
+    are kept in any case."""
     keep_jobs: Keep | None = None
-    """Finished jobs kept, in the same form; a version that a job has published stays when the job goes."""
+    """Finished jobs to keep, in the same form. A version stays when the job that published it is removed."""
     keep_datasets: Keep | None = None
-    """Datasets kept that neither a version nor an unfinished job names, in the same form."""
+    """Datasets to keep that neither a version nor an unfinished job names, in the same form."""
     keep_leftover_seconds: Seconds = 86_400.0
-    """Seconds after the end of a job for which files of its attempts stay that its outcome does not name."""
-    events_seconds: Seconds = 0.25
-    """Seconds between two looks at a job that somebody watches."""
+    """Seconds after the end of a job for which the files of its other attempts are kept."""
+    event_poll_seconds: Seconds = 0.25
+    """Seconds between two reads of a job whose events a client follows."""
+    event_poll_threads: Count = 2
+    """Threads that read jobs whose events clients follow."""
     parse_threads: Count = 4
-    """Threads that parse and seal uploads; an upload holds one only while bytes of it are parsed."""
-    watch_threads: Count = 2
-    """Threads that look at jobs that somebody watches."""
+    """Threads that parse and store uploads. An upload occupies one only while its bytes are parsed."""
     predict_threads: Count = 2
     """Threads that load models and compute large predictions."""
     score_threads: Count = 1
-    """Threads that score whole datasets, and as many that evaluate models on posted documents."""
+    """Threads that score datasets; as many more evaluate models on documents in a body."""
 
     @property
-    def policy(self) -> Policy:
+    def retention_policy(self) -> Policy:
         """What the store keeps."""
         return Policy(self.keep_versions, self.keep_jobs, self.keep_datasets, self.keep_leftover_seconds)
 
     @property
     def store_is_local(self) -> bool:
-        """Whether asking the store costs microseconds."""
+        """Whether a read of the store takes microseconds."""
         return self.store_url.startswith("file:")
 
     @property
     def upload_bounds(self) -> Bounds:
-        """How much of an uploaded body is accepted."""
-        return Bounds(self.max_body_bytes, self.max_unpacked_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)
+        """Bounds of an upload."""
+        return Bounds(self.max_upload_bytes, self.max_decompressed_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)
 
     @property
     def request_bounds(self) -> Bounds:
-        """How much of a body that is held in memory is accepted."""
+        """Bounds of a body that is held in memory."""
         return Bounds(self.max_request_bytes, self.max_request_bytes, self.max_document_bytes, self.max_documents, self.max_nonzeros)
 
     @property
     def prediction_bounds(self) -> Bounds:
-        """How much is predicted at once."""
+        """Bounds of the documents of one prediction."""
         return replace(self.request_bounds, documents=min(self.max_predicted_documents, self.max_documents))

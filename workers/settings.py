@@ -1,21 +1,52 @@
-"""What a process that trains or queues is told by its environment: ``HALFMOON_…`` variables, one a field."""
+"""Settings that every process reads from the environment: one ``HALFMOON_…`` variable a field."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from workers.errors import CannotStart
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-
 _PREFIX = "HALFMOON_"
+RENAMED: Mapping[str, str] = {
+    "abandoned_seconds": "abandoned_after_seconds",
+    "body_idle_seconds": "body_idle_timeout_seconds",
+    "body_rate": "min_body_bytes_per_second",
+    "events_seconds": "event_poll_seconds",
+    "job_seconds": "job_timeout_seconds",
+    "keys_seconds": "key_refresh_seconds",
+    "max_body_bytes": "max_upload_bytes",
+    "max_held_bytes": "max_buffered_bytes",
+    "max_job_bytes": "max_job_memory_bytes",
+    "max_jobs": "max_unfinished_jobs",
+    "max_jobs_per_key": "max_unfinished_jobs_per_key",
+    "max_names": "max_feature_names",
+    "max_scored": "max_concurrent_scorings",
+    "max_stored_bytes": "max_total_dataset_bytes",
+    "max_unpacked_bytes": "max_decompressed_bytes",
+    "max_uploads": "max_concurrent_uploads",
+    "open_metrics": "public_metrics",
+    "reconcile_seconds": "reconcile_interval_seconds",
+    "redis_seconds": "redis_timeout_seconds",
+    "resolve_seconds": "version_cache_seconds",
+    "store_seconds": "store_retry_seconds",
+    "threads": "training_threads",
+    "tidy_seconds": "tidy_interval_seconds",
+    "watch_threads": "event_poll_threads",
+}
+"""Former names of settings, of the gateway's too, with the present ones.
+
+A former name is refused: ignored, it would leave a default in force that the operator has changed.
+"""
 
 
-class Limits(NamedTuple):
+class DatasetLimits(NamedTuple):
     """How large one dataset may be."""
 
     documents: int = 5_000_000
@@ -27,69 +58,87 @@ class Limits(NamedTuple):
 
 
 class Settings(BaseSettings):
-    """Settings of every process; immutable and passed to whoever needs them."""
+    """Settings of every process. They are immutable and passed to what needs them; raises CannotStart for a former name."""
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, use_attribute_docstrings=True)
 
     store_url: str = "file:///var/lib/halfmoon"
-    """Where datasets, jobs and models are kept: file:///folder or s3://bucket/prefix (credentials and endpoint from the AWS_… variables)."""
+    """Store of datasets, jobs and models: file:///folder, or s3://bucket/prefix with credentials and endpoint in the AWS_… variables."""
     cache_dir: Path | None = None
-    """Folder for files fetched from an object store; by default one below the system's folder for temporary files."""
+    """Folder for files fetched from an object store. Unset: one below the system's folder for temporary files."""
     cache_bytes: Count = 20 * 2**30
-    """Bytes that the cache of fetched files may take before the least recently used are removed."""
+    """Bytes that the cache of fetched files may take; beyond, the least recently used files are removed."""
     redis_url: str = "redis://localhost:6379/0"
-    """Redis or Valkey that carries the queue and the progress: redis://, rediss:// or unix://."""
-    redis_seconds: Seconds = 1.0
-    """Seconds to wait for an answer of Redis before calling it unavailable."""
+    """Redis or Valkey that carries the queue and the progress of jobs: redis://, rediss:// or unix://."""
+    redis_timeout_seconds: Seconds = 1.0
+    """Seconds to wait for an answer of Redis before it counts as unavailable."""
     queue: str = Field(default="halfmoon", pattern=r"^[A-Za-z0-9._-]{1,64}$")
-    """Name of the queue of training jobs; installations that share a Redis need different names."""
-    threads: Annotated[int, Field(ge=0)] = 0
-    """Threads that a training job computes with; 0: as many as the process may use processors."""
-    job_seconds: Seconds = 86_400.0
+    """Name of the job queue. Installations that share a Redis need different names."""
+    training_threads: Annotated[int, Field(ge=0)] = 0
+    """Threads of a training job. 0: as many as the process may use processors."""
+    job_timeout_seconds: Seconds = 86_400.0
     """Seconds after which a running job is stopped and fails."""
     lease_seconds: Seconds = 3.0
-    """Seconds without a sign of life after which a running attempt counts as dead."""
+    """Seconds without a heartbeat after which a running attempt counts as dead."""
     drain_seconds: Annotated[float, Field(ge=0)] = 20.0
-    """Seconds that a worker told to stop gives its running job to finish before it hands the job back to the queue."""
-    store_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
-    """Seconds that a running job keeps what it has computed while the store is full or away, before it gives up."""
+    """Seconds that a stopping worker gives its running job to finish. Then it returns the job to the queue."""
+    store_retry_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
+    """Seconds for which a running job retries while the store is full or unavailable. It keeps its results meanwhile."""
     max_attempts: Count = 3
-    """Deaths of a worker that a job survives by being run again, before it fails; the first run counts."""
-    max_dataset_bytes: Count = Limits().bytes
-    """Bytes on disk that one dataset may take."""
-    max_documents: Count = Limits().documents
-    """Documents that one dataset may have."""
-    max_features: Annotated[int, Field(ge=1, le=2**31)] = Limits().features
-    """Features that one dataset may have: every index is below this."""
-    max_names: Count = Limits().names
-    """Named features that one dataset may have; the gateway holds their names in memory until the upload ends."""
-    max_nonzeros: Count = Limits().nonzeros
-    """Nonzero values that one dataset may have."""
-    max_classes: Annotated[int, Field(ge=2)] = Limits().classes
-    """Different labels that one dataset may have."""
-    max_job_bytes: Count | None = None
-    """Bytes of memory that a job may be expected to need; one that would need more fails before it starts. Unset: all that the worker may use."""
+    """Attempts that a job may have when its worker dies, the first one included. Then the job fails."""
+    max_dataset_bytes: Count = DatasetLimits().bytes
+    """Bytes on disk of one dataset."""
+    max_documents: Count = DatasetLimits().documents
+    """Documents of one dataset."""
+    max_features: Annotated[int, Field(ge=1, le=2**31)] = DatasetLimits().features
+    """Features of one dataset: every index is below this."""
+    max_feature_names: Count = DatasetLimits().names
+    """Names of features of one dataset. The gateway holds them in memory until the upload ends."""
+    max_nonzeros: Count = DatasetLimits().nonzeros
+    """Nonzero values of one dataset."""
+    max_classes: Annotated[int, Field(ge=2)] = DatasetLimits().classes
+    """Different labels of one dataset."""
+    max_job_memory_bytes: Count | None = None
+    """Bytes of memory that a job may need by its estimate; a larger job fails before it starts. Unset: all that the worker may use."""
     max_model_bytes: Count = 512 * 2**20
-    """Bytes that the documents and weights kept by a model in kernel functions may take; a training that would need more fails."""
+    """Bytes of the documents and weights that a kernel model keeps; a training that would need more fails."""
     log_format: str = Field(default="console", pattern="^(console|json)$")
-    """How log lines are written: console or json."""
+    """Format of log lines: console or json."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
-    """Least serious log lines that are written: debug, info, warning or error."""
+    """Lowest level that is logged: debug, info, warning or error."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_former_names(cls, values: Any) -> Any:
+        found = [f"{old} is now called {new}" for old, new in renamed_variables()]
+        if found:
+            raise CannotStart(f"{'; '.join(found)}; rename it in the environment")
+        return values
 
     @property
-    def limits(self) -> Limits:
+    def dataset_limits(self) -> DatasetLimits:
         """How large one dataset may be."""
-        return Limits(
+        return DatasetLimits(
             documents=self.max_documents,
             features=self.max_features,
-            names=self.max_names,
+            names=self.max_feature_names,
             nonzeros=self.max_nonzeros,
             classes=self.max_classes,
             bytes=self.max_dataset_bytes,
         )
 
 
+def renamed_variables() -> Iterator[tuple[str, str]]:
+    """Variables of the environment that have the former name of a setting, with its present one."""
+    former = {_variable(old): _variable(new) for old, new in RENAMED.items()}
+    return ((name, former[name.upper()]) for name in sorted(os.environ) if name.upper() in former)
+
+
 def unknown_variables(settings: type[Settings]) -> Iterator[str]:
-    """Variables of the environment that look like settings and are none."""
-    known = {f"{_PREFIX}{name}".upper() for name in settings.model_fields}
+    """Variables of the environment that begin like settings and neither are nor were any."""
+    known = {_variable(name) for name in (*settings.model_fields, *RENAMED)}
     return (name for name in sorted(os.environ) if name.upper().startswith(_PREFIX) and name.upper() not in known)
+
+
+def _variable(name: str) -> str:
+    return f"{_PREFIX}{name}".upper()

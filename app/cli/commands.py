@@ -17,7 +17,7 @@ from core.errors import HalfmoonError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code. What the user can mend is told in a line, without a traceback."""
+    """Run a command; returns its exit code. An error that the user can fix is printed in a line, without a traceback."""
     given = _parser().parse_args(arguments)
     try:
         return int(given.run(given))
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("worker", help="run a worker alone; where Redis and the store are is told by HALFMOON_ settings")
     command.set_defaults(run=_worker)
 
-    command = commands.add_parser("doctor", help="look at settings, Redis, store, disk and kernels, and say what to mend")
+    command = commands.add_parser("doctor", help="check settings, Redis, store, disk and kernels, and say what to fix")
     command.set_defaults(run=_doctor)
 
     add_keys(commands.add_parser("keys", help="make, list and revoke API keys"))

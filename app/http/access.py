@@ -49,7 +49,7 @@ class Access:
     def __init__(self, keys: ApiKeys, settings: GatewaySettings) -> None:
         self._keys = keys
         self._needed = settings.access == "keys"
-        self._metrics_needed = self._needed and not settings.open_metrics
+        self._metrics_needed = self._needed and not settings.public_metrics
         self._names = {"localhost", settings.host.lower()} if settings.access == "loopback" else None
         self._valid: dict[str, ApiKey] | None = None
 

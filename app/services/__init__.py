@@ -68,31 +68,31 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
     """Open the store and a client of Redis, which need not answer yet, and reconcile until closed. Raises StoreUnavailable, ValueError."""
     with ExitStack() as stack:
         store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
-        redis = stack.enter_context(connect(settings.redis_url, settings.redis_seconds))
+        redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
         jobs, live = Jobs(store), Live(redis, settings.queue)
-        queue = Queue(redis, settings.queue, settings.job_seconds)
-        models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.resolve_seconds)
-        quota = Quota(store, settings.max_datasets, settings.max_stored_bytes)
-        datasets = Datasets(store, settings.limits, quota, abandoned_seconds=settings.abandoned_seconds)
+        queue = Queue(redis, settings.queue, settings.job_timeout_seconds)
+        models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.version_cache_seconds)
+        quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
+        datasets = Datasets(store, settings.dataset_limits, quota, abandoned_seconds=settings.abandoned_after_seconds)
 
         access = Access(ApiKeys(store), settings)
-        stack.enter_context(PeriodicTask("keys", [access.refresh], settings.keys_seconds, first_delay=0.0))
+        stack.enter_context(PeriodicTask("keys", [access.refresh], settings.key_refresh_seconds, first_delay=0.0))
         reconciler = Reconciler(
             jobs,
             live,
             queue,
             lease_seconds=settings.lease_seconds,
             max_attempts=settings.max_attempts,
-            abandoned_seconds=settings.abandoned_seconds,
+            abandoned_seconds=settings.abandoned_after_seconds,
         )
-        stack.enter_context(PeriodicTask("reconcile", [datasets.settle, reconciler.round], settings.reconcile_seconds))
-        retention = Retention(store, datasets, jobs, models.registry, settings.policy)
-        stack.enter_context(PeriodicTask("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_seconds))
-        upload_limit = Limit("uploads", "concurrent-requests", settings.max_uploads)
-        buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_held_bytes)
-        scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_scored)
-        watching = stack.enter_context(ThreadPoolExecutor(settings.watch_threads, "watch"))
-        watch = Watch(partial(job_now, jobs, live), settings.events_seconds, watching)
+        stack.enter_context(PeriodicTask("reconcile", [datasets.settle, reconciler.round], settings.reconcile_interval_seconds))
+        retention = Retention(store, datasets, jobs, models.registry, settings.retention_policy)
+        stack.enter_context(PeriodicTask("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_interval_seconds))
+        upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads)
+        buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes)
+        scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_concurrent_scorings)
+        watching = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "watch"))
+        watch = Watch(partial(job_now, jobs, live), settings.event_poll_seconds, watching)
         yield Services(
             settings=settings,
             store=store,
@@ -104,7 +104,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             live=live,
             queue=queue,
             watch=watch,
-            backlog=Backlog(jobs, settings.max_jobs, settings.max_jobs_per_key),
+            backlog=Backlog(jobs, settings.max_unfinished_jobs, settings.max_unfinished_jobs_per_key),
             upload_limit=upload_limit,
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,

@@ -140,7 +140,7 @@ def start(tmp_path: Path, valkey: Valkey) -> Iterator[Start]:
 
         def start(**changes: Any) -> Gateway:
             root = tmp_path / "store"
-            defaults: dict[str, Any] = {"store_url": f"file://{root}", "redis_url": valkey.url, "redis_seconds": HANG}
+            defaults: dict[str, Any] = {"store_url": f"file://{root}", "redis_url": valkey.url, "redis_timeout_seconds": HANG}
             settings = GatewaySettings(**(defaults | changes))
             port = stack.enter_context(serving(settings))
             # to load the certificates of the world takes longer than most tests

@@ -252,7 +252,7 @@ def test_unknown_query_parameters_are_refused(gateway: Gateway, method: str, pat
 
 
 def test_watching_has_threads_of_its_own(start: Start) -> None:
-    gateway = start(watch_threads=1)
+    gateway = start(event_poll_threads=1)
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
         next(answer.iter_lines())

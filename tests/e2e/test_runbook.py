@@ -71,7 +71,7 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
     old, _ = ApiKeys(store).create("portal", {Scope.PREDICT})
     ending, _ = ApiKeys(store).create("portal", {Scope.PREDICT}, datetime.now(UTC) + timedelta(days=1))
     with Service(data, tmp_path / "log") as service:
-        assert "MEND" not in run(runbook["Is it well?"], tmp_path)
+        assert "FIX" not in run(runbook["Is it well?"], tmp_path)
         assert [train(service), train(service)] == [1, 2]
         service.client.put("/v1/models/news/aliases/live", json={"version": 2}).raise_for_status()
         run(runbook["Back up"], tmp_path)
@@ -119,7 +119,7 @@ def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: 
 @contextmanager
 def process(name: str, folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """A worker of a machine of its own, as far as files are concerned."""
-    cache = {"HALFMOON_CACHE_DIR": str(folder / name), "HALFMOON_THREADS": "1"}
+    cache = {"HALFMOON_CACHE_DIR": str(folder / name), "HALFMOON_TRAINING_THREADS": "1"}
     with (folder / f"{name}.log").open("wb") as log:
         running = subprocess.Popen([BIN / "halfmoon", "worker"], env={**os.environ, **environment, **cache}, stdout=log, stderr=log)
         try:
@@ -146,7 +146,7 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
         urls = [f"http://127.0.0.1:{stack.enter_context(serving(each))}" for each in settings]
         client = stack.enter_context(httpx.Client(verify=False, timeout=HANG))
         until(lambda: client.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2)
-        assert "MEND" not in run(script, tmp_path, HALFMOON_CACHE_DIR=str(tmp_path / "doctor"))
+        assert "FIX" not in run(script, tmp_path, HALFMOON_CACHE_DIR=str(tmp_path / "doctor"))
         dataset = client.post(f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}).json()["id"]
         bodies = [{"dataset": dataset, "model": f"m{n}", "algorithm": "svm"} for n in range(8)]
         jobs = [client.post(f"{urls[n % 2]}/v1/jobs", json=body).json()["id"] for n, body in enumerate(bodies)]

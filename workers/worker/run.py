@@ -59,7 +59,7 @@ def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
         _stop_on_signals(stop)
         try:
             # RQ waits for messages in blocking calls, so its connection is its own, with its own time-outs
-            redis = connect(settings.redis_url, settings.redis_seconds)
+            redis = connect(settings.redis_url, settings.redis_timeout_seconds)
             # RQ refuses a name whose last bearer it has not seen dying
             name = f"{parts.worker}.{secrets.token_hex(2)}"
             courier = Courier(
@@ -115,19 +115,19 @@ def _reconciler(settings: Settings, parts: Parts) -> Reconciler:
 
 
 def _parts(settings: Settings, name: str) -> Parts:
-    redis = connect(settings.redis_url, settings.redis_seconds)
+    redis = connect(settings.redis_url, settings.redis_timeout_seconds)
     return Parts(
         store=open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes),
         live=Live(redis, settings.queue),
-        queue=Queue(redis, settings.queue, settings.job_seconds),
+        queue=Queue(redis, settings.queue, settings.job_timeout_seconds),
         worker=name,
-        threads=settings.threads,
+        threads=settings.training_threads,
         lease_seconds=settings.lease_seconds,
-        job_seconds=settings.job_seconds,
-        store_seconds=settings.store_seconds,
+        job_seconds=settings.job_timeout_seconds,
+        store_seconds=settings.store_retry_seconds,
         max_attempts=settings.max_attempts,
         max_model_bytes=settings.max_model_bytes,
-        max_job_bytes=settings.max_job_bytes or usable_memory(),
+        max_job_bytes=settings.max_job_memory_bytes or usable_memory(),
         guardian=os.getpid(),
     )
 

@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong, and says nothing else is."""
+"""``halfmoon doctor`` finds what is wrong, and nothing else."""
 
 import os
 import resource
@@ -45,58 +45,58 @@ def test_kernels_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> Non
         raise RuntimeError("no locator available")
 
     monkeypatch.setattr(training, "warm_up", fail)
-    assert to_mend() == {"kernels": "cannot be compiled: no locator available; NUMBA_CACHE_DIR must be a folder that can be written"}
+    assert to_fix() == {"kernels": "cannot be compiled: no locator available; NUMBA_CACHE_DIR must name a writable folder"}
 
 
-def to_mend() -> dict[str, str]:
-    return {finding.subject: finding.told for finding in examine() if not finding.good}
+def to_fix() -> dict[str, str]:
+    return {finding.subject: finding.message for finding in examine() if not finding.good}
 
 
 def test_where_all_is_well(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "warm_up", WARM_UP)
     assert main(["doctor"]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert {line.split()[1] for line in told} == {"settings", "access", "redis", "workers", "store", "disk", "kernels"}
-    assert all(line.startswith("ok ") for line in told)
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[1] for line in lines} == {"settings", "access", "redis", "workers", "store", "disk", "kernels"}
+    assert all(line.startswith("ok ") for line in lines)
 
 
 def test_a_setting_that_is_wrong_or_unknown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("HALFMOON_REDIS_ULR", "redis://x")
-    assert to_mend() == {"settings": "HALFMOON_REDIS_ULR is no setting; look for a misspelling, or remove it"}
+    assert to_fix() == {"settings": "HALFMOON_REDIS_ULR is no setting; correct its spelling, or remove it"}
     monkeypatch.setenv("HALFMOON_PORT", "seven")
     assert main(["doctor"]) == 1
-    assert "MEND  settings   HALFMOON_PORT: Input should be a valid integer" in capsys.readouterr().out
+    assert "FIX  settings   HALFMOON_PORT: Input should be a valid integer" in capsys.readouterr().out
 
 
-def test_an_open_door_and_missing_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_open_address_and_missing_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HALFMOON_HOST", "0.0.0.0")
-    assert "no key is required" in to_mend()["access"]
+    assert "no key is required" in to_fix()["access"]
     monkeypatch.setenv("HALFMOON_ACCESS", "keys")
     keys = ApiKeys(open_store(f"file://{tmp_path}/store"))
     keys.create("over", {Scope.ADMIN}, datetime.now(UTC) - timedelta(seconds=1))
-    assert to_mend()["access"].startswith("0 keys are valid: nobody can call; make one")
+    assert to_fix()["access"].startswith("0 keys are valid: no caller is accepted; make one")
     keys.create("one", {Scope.ADMIN})
-    assert to_mend() == {}
+    assert to_fix() == {}
 
 
 def test_redis_away_or_forgetful(monkeypatch: pytest.MonkeyPatch, valkey: Valkey) -> None:
     with connect(valkey.url, HANG) as redis:
         redis.config_set("maxmemory-policy", "allkeys-lru")
         Live(redis).worker_gone("worker")
-    assert "set noeviction" in to_mend()["redis"]
-    assert to_mend()["workers"].startswith("0 have lately given a sign of life: jobs wait")
+    assert "set noeviction" in to_fix()["redis"]
+    assert to_fix()["workers"].startswith("0 are alive: jobs wait")
     monkeypatch.setenv("HALFMOON_REDIS_URL", "redis://user:secret@127.0.0.1:1/0")
-    assert "is HALFMOON_REDIS_URL right" in to_mend()["redis"]
-    assert "secret" not in to_mend()["redis"]
+    assert "is HALFMOON_REDIS_URL right" in to_fix()["redis"]
+    assert "secret" not in to_fix()["redis"]
 
 
 def test_a_store_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(FolderStore, "create", lambda self, key, data: self.replace(key, data) or True)
-    assert "does not honour conditional writes" in to_mend()["store"]
+    assert "does not support conditional writes" in to_fix()["store"]
     (tmp_path / "file").write_text("")
     monkeypatch.undo()
     monkeypatch.setenv("HALFMOON_STORE_URL", f"file://{tmp_path}/file")
-    assert "is HALFMOON_STORE_URL right" in to_mend()["store"]
+    assert "is HALFMOON_STORE_URL right" in to_fix()["store"]
 
 
 def test_an_object_store(monkeypatch: pytest.MonkeyPatch, s3_endpoint: str, tmp_path: Path) -> None:
@@ -105,13 +105,13 @@ def test_an_object_store(monkeypatch: pytest.MonkeyPatch, s3_endpoint: str, tmp_
         monkeypatch.setenv(f"AWS_{name.upper()}", value)
     monkeypatch.setenv("HALFMOON_STORE_URL", "s3://doctors/prefix")
     monkeypatch.setenv("HALFMOON_CACHE_DIR", str(tmp_path / "cache"))
-    assert to_mend() == {}
+    assert to_fix() == {}
 
 
 def test_too_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FolderStore, "free", lambda self: 2**20)
-    assert "0.0 GiB are free: delete what is not needed" in to_mend()["store"]
+    assert "0.0 GiB are free: delete what is not needed" in to_fix()["store"]
     monkeypatch.setattr(resource, "getrlimit", lambda which: (256, 512))
-    assert "512 files may be open: raise it (ulimit -Hn) to 2256 or more" in to_mend()["disk"]
+    assert "512 files may be open: raise it (ulimit -Hn) to 2256 or more" in to_fix()["disk"]
     monkeypatch.setenv("HALFMOON_MAX_CONNECTIONS", "256")
-    assert "disk" not in to_mend()
+    assert "disk" not in to_fix()

@@ -81,7 +81,7 @@ def test_kinds_may_not_change_between_blocks(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("settings", "documents", "what"),
     [
-        ({"max_names": 3}, FEATURES, "more than 3 names of features"),
+        ({"max_feature_names": 3}, FEATURES, "more than 3 names of features"),
         ({"max_document_bytes": 100_000}, [{"text": "word " * 60_000}], "bytes in the document at position 0"),
         ({"max_dataset_bytes": 400}, TEXTS, "more than 400 bytes"),
         ({"max_documents": 3}, TEXTS, "more than 3 documents"),
@@ -97,7 +97,7 @@ def test_too_much(start: Start, settings: dict[str, int], documents: list[dict[s
 
 
 def test_names_in_memory_are_counted(start: Start) -> None:
-    gateway = start(max_held_bytes=200_000)
+    gateway = start(max_buffered_bytes=200_000)
     lines = b"".join(json.dumps({"features": {f"n{line}-{k}": 1 for k in range(10)}}).encode() + b"\n" for line in range(5000))
     problem = problem_of(gateway.client.post("/v1/datasets", content=lines, headers={"content-type": NDJSON}), 429)
     assert "bodies in memory" in problem["detail"]

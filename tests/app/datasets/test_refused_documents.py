@@ -299,7 +299,7 @@ def test_ids_used_twice(gateway: Gateway) -> None:
 LONG = b'{"indices": [' + b"1, " * 5000
 BIG = as_ndjson([{"indices": list(range(300))}] * 3000)
 LIMITS = {
-    "body": ({"max_body_bytes": 1000}, NDJSON, BIG, "identity", "1000 bytes in the body"),
+    "body": ({"max_upload_bytes": 1000}, NDJSON, BIG, "identity", "1000 bytes in the body"),
     "documents": ({"max_documents": 2}, NDJSON, as_ndjson(TWO_CLASSES), "identity", "2 documents"),
     "documents in npz": ({"max_documents": 1}, "application/x-npz", npz(ARRAYS), "identity", "1 documents"),
     "features": ({"max_features": 2}, NDJSON, as_ndjson(TWO_CLASSES), "identity", "2 features"),
@@ -318,9 +318,9 @@ LIMITS = {
         "identity",
         "bytes in the document at position 0; send it in parts",
     ),
-    "gzip bomb": ({"max_unpacked_bytes": 10**6}, NDJSON, gzip.compress(b" " * 50_000_000), "gzip", "bytes in the unpacked body"),
+    "gzip bomb": ({"max_decompressed_bytes": 10**6}, NDJSON, gzip.compress(b" " * 50_000_000), "gzip", "bytes in the unpacked body"),
     "zip bomb": (
-        {"max_unpacked_bytes": 10**6},
+        {"max_decompressed_bytes": 10**6},
         "application/x-npz",
         npz(ARRAYS | {"data": np.zeros(5_000_000), "indices": np.zeros(5_000_000, np.int32)}),
         "identity",

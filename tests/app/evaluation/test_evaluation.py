@@ -353,7 +353,7 @@ def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypat
 
 
 def test_so_many_evaluations_at_a_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    gateway = start(max_scored=1)
+    gateway = start(max_concurrent_scorings=1)
     publish(gateway.store)
     body = {"dataset": gateway.upload(drawn(["no", "yes"], 1000))["id"]}
     go_on = threading.Event()

@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def locked(start: Start) -> Gateway:
-    gateway = start(access="keys", keys_seconds=0.05)
+    gateway = start(access="keys", key_refresh_seconds=0.05)
     until(lambda: gateway.client.get("/v1/health/ready").status_code == 200)
     return gateway
 
@@ -116,7 +116,7 @@ def test_what_is_refused_says_which_key_is_needed(locked: Gateway) -> None:
 
 
 def test_the_line_of_a_refusal_says_whose_key_it_was(start: Start) -> None:
-    gateway = start(access="keys", keys_seconds=0.05, log_requests=True)
+    gateway = start(access="keys", key_refresh_seconds=0.05, log_requests=True)
     made, text = ApiKeys(gateway.store).create("test", {Scope.PREDICT})
     until(lambda: status(gateway, text, "GET", "/v1/models") == 200)
     with structlog.testing.capture_logs() as lines:
@@ -132,7 +132,7 @@ def test_a_key_with_two_scopes_has_both(locked: Gateway) -> None:
 
 
 def test_a_revoked_key_ends_within_seconds_in_every_gateway(locked: Gateway, start: Start) -> None:
-    other = start(access="keys", keys_seconds=0.05)
+    other = start(access="keys", key_refresh_seconds=0.05)
     made, text = ApiKeys(locked.store).create("test", {Scope.TRAIN})
     for gateway in (locked, other):
         until(lambda gateway=gateway: status(gateway, text, "GET", "/v1/datasets") == 200)  # type: ignore[misc]
@@ -172,7 +172,7 @@ def test_while_no_keys_could_be_read_nobody_is_told_that_his_is_wrong(start: Sta
 
 
 def test_metrics_can_be_left_open(start: Start) -> None:
-    gateway = start(access="keys", open_metrics=True)
+    gateway = start(access="keys", public_metrics=True)
     assert gateway.client.get("/metrics").status_code == 200
     problem_of(gateway.client.get("/v1/jobs"), 401)
 

@@ -42,7 +42,7 @@ def all_of(client: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
 def test_a_body_that_stops_is_given_up(start: Start, path: str) -> None:
-    gateway = start(body_idle_seconds=0.3)
+    gateway = start(body_idle_timeout_seconds=0.3)
     with dial(gateway) as client:
         client.sendall(head(path) + LINE)
         answer = all_of(client)
@@ -53,7 +53,7 @@ def test_a_body_that_stops_is_given_up(start: Start, path: str) -> None:
 
 
 def test_a_body_that_drips_is_given_up(start: Start) -> None:
-    gateway = start(body_idle_seconds=0.5, body_rate=10_000.0)
+    gateway = start(body_idle_timeout_seconds=0.5, min_body_bytes_per_second=10_000.0)
     with dial(gateway) as client:
         client.sendall(head("/v1/datasets"))
         stop = threading.Event()
@@ -76,7 +76,7 @@ def test_a_body_that_drips_is_given_up(start: Start) -> None:
 
 def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only the service's own work moves, by more than a client has for the whole body."""
-    gateway = start(body_idle_seconds=HANG, body_rate=1e9)
+    gateway = start(body_idle_timeout_seconds=HANG, min_body_bytes_per_second=1e9)
     now, take = [0.0], upload._take
 
     def slowly(body: Any, builder: Any, data: bytes) -> None:
@@ -92,7 +92,7 @@ def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch
 
 def test_slow_uploads_hold_no_thread(start: Start) -> None:
     """More of them than there are threads, and others are served while they last."""
-    gateway = start(parse_threads=1, body_idle_seconds=10 * HANG)
+    gateway = start(parse_threads=1, body_idle_timeout_seconds=10 * HANG)
     clients = [dial(gateway) for _ in range(20)]
     try:
         for client in clients:
@@ -227,7 +227,7 @@ def counted_unpacking(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_bomb_stops_at_the_limit(start: Start, monkeypatch: pytest.MonkeyPatch, path: str, media_type: str, encoding: str, body: bytes) -> None:
     from tests.app.conftest import publish
 
-    gateway = start(max_unpacked_bytes=1_000_000, max_request_bytes=1_000_000)
+    gateway = start(max_decompressed_bytes=1_000_000, max_request_bytes=1_000_000)
     publish(gateway.store, "m")
     before = gateway.kept()
     assert len(body) < 200_000

@@ -38,7 +38,7 @@ def test_so_many_datasets_and_no_more(start: Start) -> None:
 
 
 def test_so_many_bytes_of_datasets_and_no_more(start: Start) -> None:
-    gateway = start(max_stored_bytes=4096)
+    gateway = start(max_total_dataset_bytes=4096)
     answer = gateway.client.post("/v1/datasets", content=LINE * 1000, headers={"Content-Type": NDJSON})
     problem_of(answer, 413)
     assert gateway.kept() == []
@@ -65,7 +65,7 @@ def test_files_that_datasets_share_are_counted_once(gateway: Gateway) -> None:
 
 
 def test_so_many_unfinished_jobs_by_everybody(start: Start) -> None:
-    gateway = start(max_jobs_per_key=2)
+    gateway = start(max_unfinished_jobs_per_key=2)
     dataset = gateway.upload(TWO_CLASSES)["id"]
     accepted = [gateway.job(dataset=dataset) for _ in range(2)]
     assert [answer.headers["ratelimit"] for answer in accepted] == ['"jobs";r=1', '"jobs";r=0']
@@ -78,7 +78,7 @@ def test_so_many_unfinished_jobs_by_everybody(start: Start) -> None:
 
 
 def test_a_job_that_is_asked_for_again_is_no_other_job(start: Start) -> None:
-    gateway = start(max_jobs_per_key=1)
+    gateway = start(max_unfinished_jobs_per_key=1)
     dataset = gateway.upload(TWO_CLASSES)["id"]
     body = {"model": "m", "algorithm": "svm", "dataset": dataset}
     answers = [gateway.client.post("/v1/jobs", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)]
@@ -87,7 +87,7 @@ def test_a_job_that_is_asked_for_again_is_no_other_job(start: Start) -> None:
 
 
 def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
-    gateway = start(access="keys", keys_seconds=0.05, max_jobs_per_key=1, max_jobs=2)
+    gateway = start(access="keys", key_refresh_seconds=0.05, max_unfinished_jobs_per_key=1, max_unfinished_jobs=2)
     keys = [ApiKeys(gateway.store).create(name, {Scope.TRAIN})[1] for name in ("a", "b", "c")]
     heads = [{"X-API-Key": key} for key in keys]
     until(lambda: gateway.client.get("/v1/jobs", headers=heads[2]).status_code == 200)
@@ -105,7 +105,7 @@ def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
 
 
 def test_who_is_refused_is_told_the_bound_that_was_reached(start: Start) -> None:
-    gateway = start(max_jobs=1, max_jobs_per_key=5)
+    gateway = start(max_unfinished_jobs=1, max_unfinished_jobs_per_key=5)
     dataset = gateway.upload(TWO_CLASSES)["id"]
     assert gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"jobs of everybody";q=1;qu="concurrent-requests"'
     refused = gateway.job(dataset=dataset)
@@ -146,7 +146,7 @@ def test_whose_jobs_they_are_is_looked_up_once(gateway: Gateway, monkeypatch: py
 
 
 def test_so_many_uploads_at_a_time(start: Start) -> None:
-    gateway = start(max_uploads=1)
+    gateway = start(max_concurrent_uploads=1)
     begun, go_on = threading.Event(), threading.Event()
 
     def slowly() -> Iterator[bytes]:
@@ -174,7 +174,7 @@ def test_so_many_uploads_at_a_time(start: Start) -> None:
 
 
 def test_so_many_bytes_of_bodies_in_memory_at_a_time(start: Start) -> None:
-    gateway = start(max_held_bytes=10_000)
+    gateway = start(max_buffered_bytes=10_000)
     large = {"labels": {f"d{n}": "x" for n in range(2000)}}
     refused = gateway.client.put("/v1/datasets/ds-x/labels", json=large)
     assert problem_of(refused, 429)["detail"].startswith("bodies in memory: no more than 10000")
@@ -182,7 +182,7 @@ def test_so_many_bytes_of_bodies_in_memory_at_a_time(start: Start) -> None:
 
 
 def test_what_a_body_unpacks_to_counts_too(start: Start) -> None:
-    gateway = start(max_held_bytes=100_000)
+    gateway = start(max_buffered_bytes=100_000)
     packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     labels = gzip.compress(json.dumps({"labels": {"d": "x" * 200_000}}).encode())
     documents = gzip.compress(b'{"documents": [' + b'{"indices":[0]},' * 10_000 + b'{"indices":[0]}]}')

@@ -98,7 +98,7 @@ def test_who_reads_slowly_gets_everything(start: Start, monkeypatch: pytest.Monk
 
 def test_unread_answers_count_as_memory_that_is_held(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 10 * HANG)
-    gateway = start(max_held_bytes=len(LINES) + (2 << 20))
+    gateway = start(max_buffered_bytes=len(LINES) + (2 << 20))
     publish(gateway.store)
     with deaf(gateway, prediction()) as client:
         until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES))
@@ -111,7 +111,7 @@ def test_unread_answers_count_as_memory_that_is_held(start: Start, monkeypatch: 
 
 def test_an_answer_that_nobody_may_hold_is_not_sent(start: Start) -> None:
     body = b'{"indices":[0]}\n' * 10_000
-    gateway = start(max_held_bytes=len(body) + 1000)
+    gateway = start(max_buffered_bytes=len(body) + 1000)
     publish(gateway.store)
     answer = gateway.client.post("/v1/models/news/predict", content=body, headers={"Content-Type": "application/x-ndjson"})
     problem_of(answer, 429)
@@ -121,7 +121,7 @@ def test_an_answer_that_nobody_may_hold_is_not_sent(start: Start) -> None:
 
 def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.3)
-    gateway = start(events_seconds=0.01)
+    gateway = start(event_poll_seconds=0.01)
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with deaf(gateway, events(job)) as client, connect(valkey.url, HANG) as redis:
         live, told, deadline = Live(redis), 0, time.monotonic() + HANG

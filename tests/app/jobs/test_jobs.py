@@ -212,7 +212,7 @@ def events(answer: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_events_follow_a_job_to_its_end(start: Start, live: Live) -> None:
-    gateway = start(events_seconds=0.02)
+    gateway = start(event_poll_seconds=0.02)
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     jobs = Jobs(gateway.store)
     with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
@@ -273,7 +273,7 @@ def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: S
 
     monkeypatch.setattr(AbstractConnection, "connect", counted)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        gateway = start(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_seconds=0.1)
+        gateway = start(redis_url=f"redis://127.0.0.1:{silent.getsockname()[1]}/0", redis_timeout_seconds=0.1)
         jobs, dataset = Jobs(gateway.store), gateway.upload(TWO_CLASSES)["id"]
         for _ in range(8):
             job, _ = jobs.submit(dataset=dataset, model="news", algorithm="svm", options={}, seed=0)
@@ -287,7 +287,7 @@ def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: S
 
 
 def test_a_lost_queue_is_filled_again(start: Start, valkey: Valkey, queue: Queue) -> None:
-    gateway = start(reconcile_seconds=0.05, lease_seconds=0.2)
+    gateway = start(reconcile_interval_seconds=0.05, lease_seconds=0.2)
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with connect(valkey.url, HANG) as redis:
         redis.flushall()

@@ -19,18 +19,18 @@ from workers.errors import Conflict, InvalidName, LimitExceeded, NotFound
 from workers.names import new_id
 from workers.repositories.datasets import Batch, Datasets
 from workers.repositories.jobs import Jobs
-from workers.settings import Limits
+from workers.settings import DatasetLimits
 from workers.store import Store, open_store
 
 
-def build(store: Store, batches: Sequence[Batch], limits: Limits | None = None) -> Dataset:
+def build(store: Store, batches: Sequence[Batch], limits: DatasetLimits | None = None) -> Dataset:
     with Datasets(store, limits).builder() as builder:
         for batch in batches:
             builder.add(batch)
         return builder.seal()
 
 
-def refusal(store: Store, *batches: Batch, limits: Limits | None = None) -> list[Fault]:
+def refusal(store: Store, *batches: Batch, limits: DatasetLimits | None = None) -> list[Fault]:
     """The faults for which a dataset is refused, of which then nothing is kept."""
     with pytest.raises(InvalidDocuments) as caught:
         build(store, batches, limits)
@@ -137,19 +137,19 @@ def test_ids_that_are_positions_are_not_stored(store: Store) -> None:
 @pytest.mark.parametrize(
     ("limits", "what"),
     [
-        (Limits(documents=1), "documents"),
-        (Limits(features=3), "features"),
-        (Limits(nonzeros=2), "nonzeros"),
-        (Limits(classes=1), "classes"),
-        (Limits(bytes=40), "bytes"),
+        (DatasetLimits(documents=1), "documents"),
+        (DatasetLimits(features=3), "features"),
+        (DatasetLimits(nonzeros=2), "nonzeros"),
+        (DatasetLimits(classes=1), "classes"),
+        (DatasetLimits(bytes=40), "bytes"),
     ],
 )
-def test_limits(store: Store, limits: Limits, what: str) -> None:
+def test_limits(store: Store, limits: DatasetLimits, what: str) -> None:
     batch = Batch(rows({0: 1.0}, {3: 1.0, 1: 2.0}), ["a", "b"])
     with pytest.raises(LimitExceeded, match=what):
         build(store, [batch], limits)
     assert store.children("datasets") == []
-    exact = Limits(documents=2, features=4, nonzeros=3, classes=2, bytes=48)
+    exact = DatasetLimits(documents=2, features=4, nonzeros=3, classes=2, bytes=48)
     assert build(store, [batch], exact).n_documents == 2
 
 

@@ -226,9 +226,9 @@ def test_what_is_beyond_any_bound_goes(keep: Keep, gone: list[str]) -> None:
 
 
 def test_a_policy_is_told_by_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert GatewaySettings().policy == Policy()
+    assert GatewaySettings().retention_policy == Policy()
     monkeypatch.setenv("HALFMOON_KEEP_JOBS", '{"count": 3, "seconds": 60}')
-    assert GatewaySettings().policy == Policy(jobs=Keep(count=3, seconds=60))
+    assert GatewaySettings().retention_policy == Policy(jobs=Keep(count=3, seconds=60))
     for wrong in ('{"cuont": 3}', '{"count": -1}', "3", '{"seconds": "NaN"}'):
         monkeypatch.setenv("HALFMOON_KEEP_JOBS", wrong)
         with pytest.raises(ValidationError, match="keep_jobs"):

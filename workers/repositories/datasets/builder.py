@@ -20,7 +20,7 @@ from workers.repositories.datasets.ids import IdWriter, id_fault
 from workers.repositories.datasets.labels import Classes
 from workers.repositories.datasets.manifest import class_warnings, content_digest
 from workers.repositories.datasets.row_files import Keeper, keeper_of
-from workers.settings import Limits
+from workers.settings import DatasetLimits
 from workers.store import Store, records
 from workers.store.trouble import disk
 
@@ -31,7 +31,7 @@ class DatasetBuilder:
     Values that are stored though they are zero are dropped, so that the same documents give the same bytes however they were sent.
     """
 
-    def __init__(self, store: Store, limits: Limits, name: str | None) -> None:
+    def __init__(self, store: Store, limits: DatasetLimits, name: str | None) -> None:
         self.n_documents = 0
         self._store = store
         self._limits = limits

@@ -18,11 +18,11 @@ from workers.repositories.datasets.documents import Documents
 from workers.repositories.datasets.ids import Ids
 from workers.repositories.datasets.labels import UNLABELED, label_detail
 from workers.repositories.datasets.manifest import class_warnings, content_digest
-from workers.settings import Limits
+from workers.settings import DatasetLimits
 from workers.store.digest import sha256_of
 
 
-def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | None], limits: Limits, folder: Path) -> tuple[Dataset, Path]:
+def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | None], limits: DatasetLimits, folder: Path) -> tuple[Dataset, Path]:
     """The manifest of the changed dataset, not yet stored, and the file of its labels, in ``folder``; nothing of ``base`` is touched.
 
     Raises InvalidDocuments, LimitExceeded.

@@ -19,7 +19,7 @@ from workers.repositories.datasets.quota import Quota
 from workers.repositories.datasets.relabel import relabeled
 from workers.repositories.deletions import Deletions
 from workers.repositories.jobs import Jobs
-from workers.settings import Limits
+from workers.settings import DatasetLimits
 from workers.store import KeyMissing, Store, records
 from workers.store.trouble import disk
 
@@ -27,11 +27,11 @@ from workers.store.trouble import disk
 class Datasets:
     """Datasets by id, newest first. Nothing of them changes once they are sealed."""
 
-    def __init__(self, store: Store, limits: Limits | None = None, quota: Quota | None = None, *, abandoned_seconds: float = 86_400.0) -> None:
+    def __init__(self, store: Store, limits: DatasetLimits | None = None, quota: Quota | None = None, *, abandoned_seconds: float = 86_400.0) -> None:
         self._store = store
         self._quota = quota
         self._abandoned_seconds = abandoned_seconds
-        self._limits = limits or Limits()
+        self._limits = limits or DatasetLimits()
         self._deletions = Deletions(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
@@ -92,7 +92,7 @@ class Datasets:
             shutil.rmtree(folder, ignore_errors=True)
         return dataset
 
-    def _room(self) -> Limits:
+    def _room(self) -> DatasetLimits:
         """What one more dataset may have; raises QuotaExceeded."""
         left = None if self._quota is None else self._quota.left()
         return self._limits if left is None else self._limits._replace(bytes=min(self._limits.bytes, left))

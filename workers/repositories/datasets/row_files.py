@@ -15,7 +15,7 @@ from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded
 from workers.repositories.datasets.arrays import ArrayFile
 from workers.repositories.datasets.manifest import document_warnings, text_warnings
-from workers.settings import Limits
+from workers.settings import DatasetLimits
 
 SEEN_FEATURES = 1 << 24
 """Features are told as never seen up to this many; beyond, they are hashes, of which most are never seen."""
@@ -64,7 +64,7 @@ class Keeper(Protocol):
         ...
 
 
-def keeper_of(kind: Kind, folder: Path, limits: Limits) -> Keeper:
+def keeper_of(kind: Kind, folder: Path, limits: DatasetLimits) -> Keeper:
     """What takes rows of this kind."""
     match kind:
         case "vectors":
@@ -94,7 +94,7 @@ class _Files:
 class _Vectors(_Files):
     kind: Kind = "vectors"
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, limits: DatasetLimits) -> None:
         super().__init__()
         self._limits = limits
         self._indptr = self._array(folder, "indptr", "<i8")
@@ -157,7 +157,7 @@ class _Named(_Vectors):
 
     kind: Kind = "features"
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, limits: DatasetLimits) -> None:
         super().__init__(folder, limits)
         self._columns: dict[str, int] = {}
         self._names: IO[bytes] = (folder / "names.ndjson").open("wb")
