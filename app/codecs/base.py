@@ -1,8 +1,8 @@
 """What every wire format offers, and the bounds that all of them keep."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from core import errors
 from workers import contract
@@ -48,3 +48,16 @@ class Decoder(Protocol):
     def finish(self) -> Iterator[Batch]:
         """The body has ended: the last batches, or the refusal of a body cut short."""
         ...
+
+
+class Format(NamedTuple):
+    """A wire format of documents. ``app.codecs.dispatch`` lists those that the gateway reads."""
+
+    media_type: str
+    """Content-Type without parameters, in lower case"""
+    decoder: Callable[[Bounds, Spool], Decoder]
+    """maker of a decoder for one body"""
+    openapi: Mapping[str, Any]
+    """the media type object of the contract: schema, examples"""
+    compressed: bool = False
+    """whether a body may be a thousand times as large as it was sent, whatever its Content-Encoding"""

@@ -1,26 +1,16 @@
-"""Which decoder a request's headers ask for."""
+"""The formats of documents by media type, and the decoder that a request's headers name."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from app.codecs import json_body, ndjson, npz, svmlight
 from app.codecs.base import BLOCK_BYTES, Bounds, Decoder, Spool
 from app.codecs.encoding import Gunzip, Held, Identity, Unpacker, free
-from app.codecs.json_body import JsonDecoder
-from app.codecs.mark import Unmarked
-from app.codecs.ndjson import NdjsonDecoder
-from app.codecs.npz import NpzDecoder
-from app.codecs.svmlight import SvmlightDecoder
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-_NPZ = "application/x-npz"
-_DECODERS: Mapping[str, Callable[[Bounds, Spool], Decoder]] = {
-    "application/json": lambda bounds, spool: Unmarked(JsonDecoder(bounds.document_bytes)),
-    "application/x-ndjson": lambda bounds, spool: Unmarked(NdjsonDecoder(bounds.document_bytes)),
-    "text/x-svmlight": lambda bounds, spool: Unmarked(SvmlightDecoder(bounds.document_bytes)),
-    _NPZ: lambda bounds, spool: NpzDecoder(spool, bounds),
-}
-MEDIA_TYPES = tuple(_DECODERS)
+FORMATS = {each.media_type: each for each in (json_body.FORMAT, ndjson.FORMAT, svmlight.FORMAT, npz.FORMAT)}
+"""What the gateway reads documents in, by media type."""
 
 
 class Body:
@@ -51,14 +41,13 @@ def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: N
     Raises UnsupportedMediaType, or LimitExceeded where the headers announce too much already.
     """
     media_type = media_type_of(headers)
-    decoder = _DECODERS.get(media_type)
-    if decoder is None:
-        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(MEDIA_TYPES)}")
+    if media_type not in FORMATS:
+        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(FORMATS)}")
     unpacker = unpacker_of(headers, bounds, held)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
-    return Body(unpacker, decoder(bounds, spool), bounds)
+    return Body(unpacker, FORMATS[media_type].decoder(bounds, spool), bounds)
 
 
 def media_type_of(headers: Mapping[str, str]) -> str:
@@ -68,7 +57,8 @@ def media_type_of(headers: Mapping[str, str]) -> str:
 
 def is_packed(headers: Mapping[str, str]) -> bool:
     """Whether the body may be a thousand times as large as it was sent."""
-    return "content-encoding" in headers or media_type_of(headers) == _NPZ
+    format = FORMATS.get(media_type_of(headers))
+    return "content-encoding" in headers or (format is not None and format.compressed)
 
 
 def check_size(size: int, bounds: Bounds) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from app.codecs.base import MAX_FAULTS
+from app.codecs.base import MAX_FAULTS, Format
 from app.codecs.documents import BatchMaker, Document, fault_of, refusal, too_long
+from app.codecs.mark import Unmarked
 from app.codecs.text import WrongJson, decoded
 from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
@@ -248,3 +249,18 @@ def _end_of_plain_document(text: Text, at: int) -> int:
     end = text.find(b"}", at) + 1
     plain = end and text.startswith(b"{", at) and text.find(b"{", at + 1, end) < 0 and text.find(b"\\", at, end) < 0
     return end if plain and text.count(b'"', at, end) % 2 == 0 else 0
+
+
+_EXAMPLES = {
+    "text": [{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}],
+    "named features": [{"id": "d1", "features": {"goalkeeper": 0.2, "penalty": 0.9}, "label": "sport"}],
+    "vectors": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}],
+}
+FORMAT = Format(
+    "application/json",
+    lambda bounds, spool: Unmarked(JsonDecoder(bounds.document_bytes)),
+    {
+        "schema": {"$ref": "#/components/schemas/Documents"},
+        "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},
+    },
+)

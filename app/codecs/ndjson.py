@@ -2,8 +2,10 @@
 
 import msgspec
 
+from app.codecs.base import Format
 from app.codecs.documents import BatchMaker, Document, fault_of
 from app.codecs.lines import LinesDecoder, WrongLine
+from app.codecs.mark import Unmarked
 from app.codecs.text import WrongJson, decoded
 from workers.repositories.datasets import Batch
 
@@ -33,3 +35,13 @@ class NdjsonDecoder(LinesDecoder):
             return decoded(self._decoder.decode, line)
         except WrongJson as error:
             raise WrongLine(fault_of(error, line)) from None
+
+
+FORMAT = Format(
+    "application/x-ndjson",
+    lambda bounds, spool: Unmarked(NdjsonDecoder(bounds.document_bytes)),
+    {
+        "schema": {"type": "string", "description": "A Document a line."},
+        "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", "text": "A late goal."}\n',
+    },
+)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.archive import Array, Blocks, Kind, check_directory, open_arrays, reading, refused
-from app.codecs.base import Bounds, Spool
+from app.codecs.base import Bounds, Format, Spool
 from app.codecs.numbers import narrowed, rows_of
 from core.documents.rows import MAX_FEATURES, SparseRows
 from workers.contract import Label
@@ -214,3 +214,19 @@ def _texts(array: Array, n_rows: int) -> list[str]:
     except (ValueError, UnicodeError) as error:
         raise refused(array.name, "has characters that are not Unicode") from error
     return texts
+
+
+FORMAT = Format(
+    "application/x-npz",
+    lambda bounds, spool: NpzDecoder(spool, bounds),
+    {
+        "schema": {
+            "type": "string",
+            "format": "binary",
+            "description": "Arrays as numpy.savez writes them: a CSR matrix as of scipy.sparse.save_npz (indptr, indices, data, shape), or "
+            "in its place a dense one, X of shape (documents, features), of which the zeros are dropped; optionally labels (strings, '' for "
+            "unlabeled, or integers beside a boolean array labeled) and ids (strings). Never unpickled.",
+        }
+    },
+    compressed=True,
+)

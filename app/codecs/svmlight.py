@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from app.codecs.base import Format
 from app.codecs.lines import LinesDecoder, WrongLine
+from app.codecs.mark import Unmarked
 from app.codecs.numbers import rows_of
 from core.documents.rows import MAX_FEATURES
 from core.errors import Fault
@@ -124,3 +126,13 @@ def _wrong(field: str, detail: str) -> WrongLine:
 
 def _shown(text: bytes) -> str:
     return repr(text[:40].decode("utf-8", "replace"))
+
+
+FORMAT = Format(
+    "text/x-svmlight",
+    lambda bounds, spool: Unmarked(SvmlightDecoder(bounds.document_bytes)),
+    {
+        "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
+        "example": "1 4:0.2 18:0.9\n0 5:1\n",
+    },
+)

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from app.codecs.base import MAX_TEXT
+from app.codecs.dispatch import FORMATS
 from app.errors import PROBLEM
 from core.documents.kinds import FIELDS, Kind
 
@@ -69,41 +70,11 @@ DOCUMENTS: dict[str, Any] = {
     "required": ["documents"],
     "properties": {"documents": {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Document"}}},
 }
-_EXAMPLES = {
-    "text": [{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}],
-    "named features": [{"id": "d1", "features": {"goalkeeper": 0.2, "penalty": 0.9}, "label": "sport"}],
-    "vectors": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}],
-}
 
 ENCODING: dict[str, Any] = {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}}
 DOCUMENT_BODY: dict[str, Any] = {
     "parameters": [ENCODING],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {"$ref": "#/components/schemas/Documents"},
-                "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},
-            },
-            "application/x-ndjson": {
-                "schema": {"type": "string", "description": "A Document a line."},
-                "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", "text": "A late goal."}\n',
-            },
-            "text/x-svmlight": {
-                "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
-                "example": "1 4:0.2 18:0.9\n0 5:1\n",
-            },
-            "application/x-npz": {
-                "schema": {
-                    "type": "string",
-                    "format": "binary",
-                    "description": "Arrays as numpy.savez writes them: a CSR matrix as of scipy.sparse.save_npz (indptr, indices, data, shape), or "
-                    "in its place a dense one, X of shape (documents, features), of which the zeros are dropped; optionally labels (strings, '' for "
-                    "unlabeled, or integers beside a boolean array labeled) and ids (strings). Never unpickled.",
-                }
-            },
-        },
-    },
+    "requestBody": {"required": True, "content": {media_type: format.openapi for media_type, format in FORMATS.items()}},
 }
 
 

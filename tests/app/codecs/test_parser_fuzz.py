@@ -16,7 +16,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from app.codecs.base import Bounds
-from app.codecs.dispatch import MEDIA_TYPES, body_of, unpacker_of
+from app.codecs.dispatch import FORMATS, body_of, unpacker_of
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest
 from app.http.bodies import _decoded
@@ -113,7 +113,7 @@ def mutated(draw: st.DrawFn, good: Sequence[bytes]) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("media_type", MEDIA_TYPES)
+@pytest.mark.parametrize("media_type", FORMATS)
 @given(data=st.data(), places=st.lists(st.integers(0, 10_000), max_size=6))
 @profile(max_examples=150)
 def test_bodies_that_were_damaged(media_type: str, data: st.DataObject, places: list[int]) -> None:
@@ -122,7 +122,7 @@ def test_bodies_that_were_damaged(media_type: str, data: st.DataObject, places: 
     assert outcome(lambda: parsed(media_type, cut(body, places))) == whole
 
 
-@pytest.mark.parametrize("media_type", MEDIA_TYPES)
+@pytest.mark.parametrize("media_type", FORMATS)
 def test_bodies_that_were_not_damaged(media_type: str) -> None:
     for body in GOOD[media_type]:
         assert outcome(lambda body=body: parsed(media_type, [body]))[0] == "documents"  # type: ignore[misc]
