@@ -15,7 +15,7 @@ HalfmoonError
     │   ├── StoreFull        there is no room for what was to be stored
     │   └── StoreDamaged     what was stored is not what is there
     ├── QueueUnavailable
-    └── LiveUnavailable
+    └── RedisStateUnavailable
 """
 
 from core.errors import HalfmoonError
@@ -122,7 +122,7 @@ class QueueUnavailable(Unavailable):
     """The queue does not answer."""
 
 
-class LiveUnavailable(Unavailable):
+class RedisStateUnavailable(Unavailable):
     """Progress, leases and cancel flags cannot be reached."""
 
 

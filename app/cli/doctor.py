@@ -19,7 +19,7 @@ from app.settings import GatewaySettings
 from workers.errors import CannotStart, StoreUnavailable, Unavailable
 from workers.names import new_id
 from workers.queue.connect import connect, why
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.api_keys import ApiKeys
 from workers.settings import renamed_variables, unknown_variables
 from workers.store import Store, open_store
@@ -96,7 +96,7 @@ def _redis(settings: GatewaySettings) -> Iterator[Finding]:
             redis.set(f"{settings.queue}:probe", b"", px=1000)
             yield _timed("redis", "a write", time.monotonic() - started, "jobs start late and progress is reported late")
             yield from _redis_settings(redis)
-            n_workers = len(Live(redis, settings.queue).workers())
+            n_workers = len(RedisState(redis, settings.queue).workers())
             advice = "" if n_workers else ": jobs wait until one is started with `halfmoon worker`"
             yield Finding("workers", n_workers > 0, f"{n_workers} are alive{advice}")
     except (RedisError, OSError, ValueError, Unavailable) as error:

@@ -22,7 +22,7 @@ from app.services import Has, Services, services_of
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from workers.contract import JobState
-from workers.errors import Conflict, LiveUnavailable
+from workers.errors import Conflict, RedisStateUnavailable
 from workers.repositories.job_watch import job_now
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=CheckedRoute)
@@ -118,17 +118,17 @@ def list_jobs(
     """Jobs, newest first. Where few of very many jobs are asked for, a page may be short though there is a `next_cursor`."""
     found, following = services.job_list.page(state, model, limit, cursor)
     # whoever does not answer for one is not asked for the others: each time would be waited out
-    with suppress(LiveUnavailable):
+    with suppress(RedisStateUnavailable):
         for job in found:
             if job.state in (JobState.RUNNING, JobState.CANCELLING):
-                job.progress = services.live.progress(job.request.id) or job.progress
+                job.progress = services.redis_state.progress(job.request.id) or job.progress
     return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following)
 
 
 @router.get("/{id}", responses=refusals(404, 422, 503))
 def show_job(services: Has, id: str) -> JobOut:
     """A job as it is now."""
-    return JobOut.of(job_now(services.jobs, services.live, id))
+    return JobOut.of(job_now(services.jobs, services.redis_state, id))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
@@ -142,8 +142,8 @@ def cancel_job(services: Has, id: str) -> JobOut:
     """Ask a job to stop; `cancelling` says that it was asked, `cancelled` that it has stopped."""
     job = services.jobs.cancel(id)
     # the worker also reads the wish from the store, only later
-    with suppress(LiveUnavailable):
-        services.live.request_cancel(id)
+    with suppress(RedisStateUnavailable):
+        services.redis_state.request_cancel(id)
     return JobOut.of(job)
 
 
@@ -165,8 +165,8 @@ def show_trace(services: Has, id: str) -> Trace:
     if stored is not None:
         points = msgspec.json.decode(stored.read_bytes())
     else:
-        with suppress(LiveUnavailable):
-            points = services.live.trace(id)
+        with suppress(RedisStateUnavailable):
+            points = services.redis_state.trace(id)
     return Trace(job=id, points=[Point.model_validate(point) for point in points])
 
 

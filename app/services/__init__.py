@@ -18,7 +18,7 @@ from app.services.periodic import PeriodicTask
 from app.settings import GatewaySettings
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.api_keys import ApiKeys
 from workers.repositories.datasets import Datasets
 from workers.repositories.datasets.quota import Quota
@@ -42,7 +42,7 @@ class Services:
     jobs: Jobs
     job_list: JobList
     models: LoadedModels
-    live: Live
+    redis_state: RedisState
     queue: Queue
     watch: Watch
     metrics: Metrics
@@ -69,7 +69,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
     with ExitStack() as stack:
         store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
         redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
-        jobs, live = Jobs(store), Live(redis, settings.queue)
+        jobs, redis_state = Jobs(store), RedisState(redis, settings.queue)
         queue = Queue(redis, settings.queue, settings.job_timeout_seconds)
         models = LoadedModels(Models(store), settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.version_cache_seconds)
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
@@ -79,7 +79,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         stack.enter_context(PeriodicTask("keys", [access.refresh], settings.key_refresh_seconds, first_delay=0.0))
         reconciler = Reconciler(
             jobs,
-            live,
+            redis_state,
             queue,
             lease_seconds=settings.lease_seconds,
             max_attempts=settings.max_attempts,
@@ -92,7 +92,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes)
         scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_concurrent_scorings)
         watching = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "watch"))
-        watch = Watch(partial(job_now, jobs, live), settings.event_poll_seconds, watching)
+        watch = Watch(partial(job_now, jobs, redis_state), settings.event_poll_seconds, watching)
         yield Services(
             settings=settings,
             store=store,
@@ -101,14 +101,14 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             jobs=jobs,
             job_list=JobList(jobs),
             models=models,
-            live=live,
+            redis_state=redis_state,
             queue=queue,
             watch=watch,
             backlog=Backlog(jobs, settings.max_unfinished_jobs, settings.max_unfinished_jobs_per_key),
             upload_limit=upload_limit,
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,
-            metrics=Metrics(Observed(store, queue, live, jobs, models, quota, upload_limit, buffer_limit, scoring_limit, watch)),
+            metrics=Metrics(Observed(store, queue, redis_state, jobs, models, quota, upload_limit, buffer_limit, scoring_limit, watch)),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
             scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),

@@ -14,7 +14,7 @@ from app.services.loaded_models import LoadedModels
 from workers.contract import JobState
 from workers.errors import Unavailable
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.datasets.quota import Quota
 from workers.repositories.job_watch import Watch
 from workers.repositories.jobs import Jobs
@@ -28,7 +28,7 @@ class Observed(NamedTuple):
 
     store: Store
     queue: Queue
-    live: Live
+    redis_state: RedisState
     jobs: Jobs
     models: LoadedModels
     quota: Quota
@@ -104,14 +104,14 @@ class _Installation(_Asked):
             yield GaugeMetricFamily(f"halfmoon_{name}_up", f"Whether {what}.", up)
 
     def _of_redis(self) -> Iterator[Metric]:
-        queue, live = self._observed.queue, self._observed.live
+        queue, redis_state = self._observed.queue, self._observed.redis_state
         yield GaugeMetricFamily("halfmoon_queue_depth", "Jobs that wait for a worker.", queue.depth())
         yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Since when the oldest of them was asked for.", queue.age())
         yield GaugeMetricFamily("halfmoon_workers", "Workers that have lately given a sign of life.", queue.workers())
         ended = HistogramMetricFamily(
             "halfmoon_training_seconds", "Seconds from a job's last start to its end, since Redis was last emptied.", labels=["algorithm", "state"]
         )
-        for (algorithm, state), told in live.endings().items():
+        for (algorithm, state), told in redis_state.endings().items():
             ended.add_metric([algorithm, state], [(bound, told.within[bound]) for bound in told.within], told.seconds)
         yield ended
 

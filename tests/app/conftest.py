@@ -31,7 +31,7 @@ from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
 from workers.contract import JobState, Outcome, Version
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store, open_store
@@ -159,9 +159,9 @@ QUEUE = GatewaySettings().queue
 
 
 @pytest.fixture
-def live(valkey: Valkey) -> Iterator[Live]:
+def redis_state(valkey: Valkey) -> Iterator[RedisState]:
     with connect(valkey.url, HANG) as redis:
-        yield Live(redis, QUEUE)
+        yield RedisState(redis, QUEUE)
 
 
 @pytest.fixture

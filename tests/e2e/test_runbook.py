@@ -165,12 +165,12 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
 def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, tmp_path: Path) -> None:
     from app.settings import GatewaySettings
     from workers.queue.connect import connect
-    from workers.queue.redis_state import Live
+    from workers.queue.redis_state import RedisState
 
     rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
     asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}
     with connect(valkey.url, HANG) as redis:
-        Live(redis).ended("svm", "failed", 1.0)
+        RedisState(redis).ended("svm", "failed", 1.0)
     settings = GatewaySettings(store_url=f"file://{tmp_path}/store", redis_url=valkey.url)
     with serving(settings) as port:
         url = f"http://127.0.0.1:{port}"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 from redis import Redis
 from redis.exceptions import RedisError
 
-from workers.errors import LiveUnavailable, QueueUnavailable
+from workers.errors import QueueUnavailable, RedisStateUnavailable
 from workers.names import seconds_since
 from workers.queue.connect import why
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 
 if TYPE_CHECKING:
     import rq
@@ -29,7 +29,7 @@ class Queue:
     def __init__(self, redis: Redis, name: str, job_seconds: float = 86_400.0) -> None:
         self._redis = redis
         self._name = name
-        self._live = Live(redis, name)
+        self._redis_state = RedisState(redis, name)
         self._timeout = int(job_seconds) + _MARGIN_SECONDS
 
     @cached_property
@@ -71,7 +71,7 @@ class Queue:
     def workers(self) -> int:
         """How many workers have given a sign of life within the last seconds."""
         with _answering():
-            return len(self._live.workers())
+            return len(self._redis_state.workers())
 
     def age(self) -> float:
         """Seconds since the oldest of the jobs that wait was asked for; 0 if none waits."""
@@ -87,5 +87,5 @@ class Queue:
 def _answering() -> Iterator[None]:
     try:
         yield
-    except (RedisError, OSError, LiveUnavailable) as error:
+    except (RedisError, OSError, RedisStateUnavailable) as error:
         raise QueueUnavailable(f"the queue does not answer: {why(error)}") from error

@@ -1,6 +1,6 @@
 """What may be lost, in Redis: progress, the trace so far, leases, cancel flags, which workers live.
 
-Everything has a time to live. When Redis does not answer, every method raises LiveUnavailable.
+Everything has a time to live. When Redis does not answer, every method raises RedisStateUnavailable.
 """
 
 import json
@@ -12,7 +12,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from workers.contract import Progress
-from workers.errors import LiveUnavailable
+from workers.errors import RedisStateUnavailable
 from workers.queue.connect import why
 
 _KEPT_SECONDS = 3600
@@ -35,7 +35,7 @@ class Endings(NamedTuple):
     """by each bound, how many took no longer"""
 
 
-class Live:
+class RedisState:
     """The running jobs as Redis knows them; ``namespace`` keeps installations that share a Redis apart."""
 
     def __init__(self, redis: Redis, namespace: str = "halfmoon") -> None:
@@ -163,4 +163,4 @@ def _answering() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError) as error:
-        raise LiveUnavailable(f"Redis does not answer: {why(error)}") from error
+        raise RedisStateUnavailable(f"Redis does not answer: {why(error)}") from error

@@ -7,17 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from workers.contract import Job
-from workers.errors import LiveUnavailable
-from workers.queue.redis_state import Live
+from workers.errors import RedisStateUnavailable
+from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 
 
-def job_now(jobs: Jobs, live: Live, id: str) -> Job:
+def job_now(jobs: Jobs, redis_state: RedisState, id: str) -> Job:
     """The job with its progress, if Redis knows any; raises NotFound."""
     job = jobs.get(id)
     if not job.state.final:
-        with suppress(LiveUnavailable):
-            job.progress = live.progress(id) or job.progress
+        with suppress(RedisStateUnavailable):
+            job.progress = redis_state.progress(id) or job.progress
     return job
 
 

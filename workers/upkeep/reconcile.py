@@ -10,11 +10,11 @@ from typing import NamedTuple
 import structlog
 
 from workers.contract import Death, Job, JobState, Outcome, Problem
-from workers.errors import LiveUnavailable
+from workers.errors import RedisStateUnavailable
 from workers.names import born_before, new_id
 from workers.problems import WORKER_DIED, problem
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -41,7 +41,7 @@ class Reconciler:
     def __init__(
         self,
         jobs: Jobs,
-        live: Live,
+        redis_state: RedisState,
         queue: Queue,
         *,
         lease_seconds: float,
@@ -50,7 +50,7 @@ class Reconciler:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._jobs = jobs
-        self._live = live
+        self._redis_state = redis_state
         self._queue = queue
         self._lease_seconds = lease_seconds
         self._max_attempts = max_attempts
@@ -67,7 +67,7 @@ class Reconciler:
         for id, job in reversed(list(self._jobs.opened(but=self._queue.waiting()))):
             if job is None or job.state.final:
                 self._close(id, job)
-            elif job.attempt and self._live.held(id, job.attempt):
+            elif job.attempt and self._redis_state.held(id, job.attempt):
                 continue
             elif job.outcome is not None:
                 self._jobs.publish(id)
@@ -89,7 +89,7 @@ class Reconciler:
 
     def next_chance(self, id: str, attempt: int) -> None:
         """Of an attempt that is known to be dead: help its job on at once instead of when the lease has run out."""
-        self._live.release(id, attempt)
+        self._redis_state.release(id, attempt)
         if not self._jobs.over(id):
             self.recover(self._jobs.get(id))
 
@@ -119,8 +119,8 @@ class Reconciler:
         """Record an outcome in the place of the worker, with what Redis still knows of the last attempt."""
         id, files = job.request.id, {}
         progress, points = None, []
-        with suppress(LiveUnavailable):
-            progress, points = self._live.progress(id), self._live.trace(id)
+        with suppress(RedisStateUnavailable):
+            progress, points = self._redis_state.progress(id), self._redis_state.trace(id)
         if points:
             files["trace"] = self._jobs.store_trace(f"jobs/{id}/attempts/{new_id('trace')}/trace.json", points)
         outcome = Outcome.model_validate(
@@ -128,8 +128,8 @@ class Reconciler:
         )
         if self._jobs.finish(id, outcome):
             seconds = (outcome.finished_at - job.started_at).total_seconds() if job.started_at else 0.0
-            with suppress(LiveUnavailable):
-                self._live.ended(job.request.algorithm, state.value, seconds)
+            with suppress(RedisStateUnavailable):
+                self._redis_state.ended(job.request.algorithm, state.value, seconds)
         if self._jobs.publish(id) is None:
             self._jobs.close(id)
 

@@ -18,10 +18,10 @@ from core.problem.result import Status
 from core.registry import algorithm as find_algorithm
 from core.watch import Stopped, Watch
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
-from workers.errors import JobTooLarge, LiveUnavailable, NotFound, QueueUnavailable, StoreDamaged, StoreFull, Unavailable
+from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.datasets import Datasets, Documents
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -43,7 +43,7 @@ class Parts(NamedTuple):
     """What a worker works with."""
 
     store: Store
-    live: Live
+    redis_state: RedisState
     queue: Queue
     worker: str
     """name of the worker, unique among all that live"""
@@ -81,7 +81,7 @@ class Attempts:
         _log.info("attempt begins", job=job_id, attempt=attempt.number)
         heart = Heart(
             self._jobs,
-            parts.live,
+            parts.redis_state,
             job_id,
             attempt.number,
             parts.worker,
@@ -102,8 +102,8 @@ class Attempts:
                 self._let_go(job_id, attempt, heart.reason)
         finally:
             self._heart = None
-            with suppress(LiveUnavailable):
-                parts.live.release(job_id, attempt.number)
+            with suppress(RedisStateUnavailable):
+                parts.redis_state.release(job_id, attempt.number)
 
     def hand_back(self) -> None:
         """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
@@ -113,7 +113,7 @@ class Attempts:
     def _bequeath(self, job_id: str, number: int) -> None:
         """The worker that watched over this process has died, and it ends too: another is to have the job at once."""
         parts = self._parts
-        reconciler = Reconciler(self._jobs, parts.live, parts.queue, lease_seconds=parts.lease_seconds, max_attempts=parts.max_attempts)
+        reconciler = Reconciler(self._jobs, parts.redis_state, parts.queue, lease_seconds=parts.lease_seconds, max_attempts=parts.max_attempts)
         reconciler.next_chance(job_id, number)
 
     def _claim(self, job_id: str) -> Attempt | None:
@@ -124,15 +124,15 @@ class Attempts:
         except NotFound:
             # it was over, and was deleted while this message waited
             return None
-        if self._jobs.over(job_id) or (last and parts.live.held(job_id, last)):
+        if self._jobs.over(job_id) or (last and parts.redis_state.held(job_id, last)):
             return None
-        if not parts.live.acquire(job_id, last + 1, parts.worker, parts.lease_seconds):
+        if not parts.redis_state.acquire(job_id, last + 1, parts.worker, parts.lease_seconds):
             return None
         attempt = self._jobs.begin(job_id, parts.worker, last + 1)
         if attempt is None:
-            parts.live.release(job_id, last + 1)
+            parts.redis_state.release(job_id, last + 1)
             return None
-        parts.live.restart(job_id)
+        parts.redis_state.restart(job_id)
         return attempt
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heart: Heart) -> Outcome | None:
@@ -235,8 +235,8 @@ class Attempts:
         if self._jobs.publish(job_id) is None:
             self._jobs.close(job_id)
         if won:
-            with suppress(LiveUnavailable):
-                self._parts.live.ended(request.algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds())
+            with suppress(RedisStateUnavailable):
+                self._parts.redis_state.ended(request.algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds())
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
     def _with_course(self, outcome: Outcome, job_id: str, heart: Heart) -> Outcome:
@@ -253,8 +253,8 @@ class Attempts:
             _log.warning("attempt was overtaken", job=job_id, attempt=attempt.number)
             return
         # without Redis, whoever reconciles finds the job unheld and does the rest
-        with suppress(LiveUnavailable, QueueUnavailable):
-            self._parts.live.release(job_id, attempt.number)
+        with suppress(RedisStateUnavailable, QueueUnavailable):
+            self._parts.redis_state.release(job_id, attempt.number)
             self._parts.queue.enqueue(job_id, first=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
 

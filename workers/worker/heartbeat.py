@@ -15,8 +15,8 @@ import structlog
 from core.errors import HalfmoonError
 from core.progress import TracePoint
 from workers.contract import Progress
-from workers.errors import LiveUnavailable
-from workers.queue.redis_state import TRACE_POINTS, Live, TraceRow
+from workers.errors import RedisStateUnavailable
+from workers.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
 from workers.repositories.jobs import Jobs
 
 _BEAT_SECONDS = 0.1
@@ -50,7 +50,7 @@ class Heart:
     def __init__(
         self,
         jobs: Jobs,
-        live: Live,
+        redis_state: RedisState,
         job_id: str,
         attempt: int,
         holder: str,
@@ -62,7 +62,7 @@ class Heart:
     ) -> None:
         self.reason: Reason | None = None
         self._jobs = jobs
-        self._live = live
+        self._redis_state = redis_state
         self._job_id = job_id
         self._attempt = attempt
         self._holder = holder
@@ -128,7 +128,7 @@ class Heart:
                 self._tell(now)
                 self._listen()
                 self._alone = False
-            except LiveUnavailable:
+            except RedisStateUnavailable:
                 self._alone = True
             try:
                 self._consult(now)
@@ -137,7 +137,7 @@ class Heart:
 
     def _renew(self, now: float) -> None:
         if now >= self._due["lease"]:
-            self._live.lease(self._job_id, self._attempt, self._lease_seconds, self._holder)
+            self._redis_state.lease(self._job_id, self._attempt, self._lease_seconds, self._holder)
             self._due["lease"] = now + self._lease_seconds / 4
 
     def _tell(self, now: float) -> None:
@@ -146,15 +146,15 @@ class Heart:
         if latest is None or (not points and now < self._due["progress"]):
             return
         try:
-            self._live.publish_progress(self._job_id, progress_of(latest), points)
-        except LiveUnavailable:
+            self._redis_state.publish_progress(self._job_id, progress_of(latest), points)
+        except RedisStateUnavailable:
             with self._guard:
                 self._points = (points + self._points)[-_MOST_POINTS:]
             raise
         self._due["progress"] = now + _REPEAT_SECONDS
 
     def _listen(self) -> None:
-        if self.reason is None and self._live.cancel_requested(self._job_id):
+        if self.reason is None and self._redis_state.cancel_requested(self._job_id):
             self.stop(Reason.CANCELLED)
 
     def _consult(self, now: float) -> None:

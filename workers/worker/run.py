@@ -11,11 +11,11 @@ import structlog
 
 from core.errors import HalfmoonError
 from workers.contract import Death
-from workers.errors import LiveUnavailable
+from workers.errors import RedisStateUnavailable
 from workers.logs import configure_logging
 from workers.queue.connect import connect, why
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.settings import Settings
 from workers.store import open_store
@@ -43,7 +43,7 @@ def run_worker(settings: Settings, *, warmed: bool = False, heir_of: int | None 
         _warm_up()
     working.set(parts)
     stop = threading.Event()
-    with _Pulse(parts.live, name, settings.lease_seconds):
+    with _Pulse(parts.redis_state, name, settings.lease_seconds):
         if heir_of is not None:
             _inherit(settings, parts, _name(heir_of, ""))
         _log.info("worker is ready", worker=name, queue=settings.queue)
@@ -111,14 +111,14 @@ def _recover(settings: Settings, parts: Parts, job_id: str, death: Death) -> Non
 
 
 def _reconciler(settings: Settings, parts: Parts) -> Reconciler:
-    return Reconciler(Jobs(parts.store), parts.live, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
+    return Reconciler(Jobs(parts.store), parts.redis_state, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
 
 
 def _parts(settings: Settings, name: str) -> Parts:
     redis = connect(settings.redis_url, settings.redis_timeout_seconds)
     return Parts(
         store=open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes),
-        live=Live(redis, settings.queue),
+        redis_state=RedisState(redis, settings.queue),
         queue=Queue(redis, settings.queue, settings.job_timeout_seconds),
         worker=name,
         threads=settings.training_threads,
@@ -142,8 +142,8 @@ def _warm_up() -> None:
 class _Pulse:
     """Tells Redis that this worker lives; a context manager."""
 
-    def __init__(self, live: Live, name: str, seconds: float) -> None:
-        self._live = live
+    def __init__(self, redis_state: RedisState, name: str, seconds: float) -> None:
+        self._redis_state = redis_state
         self._name = name
         self._seconds = seconds
         self._done = threading.Event()
@@ -155,11 +155,11 @@ class _Pulse:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
-        with suppress(LiveUnavailable):
-            self._live.worker_gone(self._name)
+        with suppress(RedisStateUnavailable):
+            self._redis_state.worker_gone(self._name)
 
     def _beat(self) -> None:
         while not self._done.is_set():
-            with suppress(LiveUnavailable):
-                self._live.worker_alive(self._name, self._seconds)
+            with suppress(RedisStateUnavailable):
+                self._redis_state.worker_alive(self._name, self._seconds)
             self._done.wait(self._seconds / 4)

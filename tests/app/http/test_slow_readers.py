@@ -14,7 +14,7 @@ from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey
 from workers.contract import Progress
 from workers.queue.connect import connect
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 
 LINES = b'{"indices":[0]}\n' * 100_000
 """documents whose prediction is more than the system itself holds for a client"""
@@ -124,11 +124,11 @@ def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monk
     gateway = start(event_poll_seconds=0.01)
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with deaf(gateway, events(job)) as client, connect(valkey.url, HANG) as redis:
-        live, told, deadline = Live(redis), 0, time.monotonic() + HANG
+        redis_state, told, deadline = RedisState(redis), 0, time.monotonic() + HANG
         until(lambda: measured(gateway, "halfmoon_listeners") == 1)
         while measured(gateway, "halfmoon_listeners"):
             assert time.monotonic() < deadline, "the listener is still served"
-            live.publish_progress(job, Progress(phase=f"{told} " + "x" * 300_000, iteration=told))
+            redis_state.publish_progress(job, Progress(phase=f"{told} " + "x" * 300_000, iteration=told))
             told += 1
             time.sleep(0.02)
         assert drained(client) < 2e6

@@ -20,7 +20,7 @@ from tests.workers.conftest import Valkey
 from workers.contract import File, JobState, Outcome, Progress
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.store.folder import FolderStore
 
@@ -132,14 +132,14 @@ def test_a_job_is_cancelled_once(gateway: Gateway, dataset: str) -> None:
     assert gateway.kept() == before
 
 
-def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, live: Live) -> None:
+def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, redis_state: RedisState) -> None:
     id = gateway.job(dataset=dataset).json()["id"]
     Jobs(gateway.store).begin(id, "worker")
-    live.lease(id, 1, HANG)
-    live.publish_progress(id, Progress(fraction=0.5, phase="mfn", iteration=3, objective=0.25))
+    redis_state.lease(id, 1, HANG)
+    redis_state.publish_progress(id, Progress(fraction=0.5, phase="mfn", iteration=3, objective=0.25))
     assert gateway.client.get(f"/v1/jobs/{id}").json()["progress"] == {"fraction": 0.5, "phase": "mfn", "iteration": 3, "objective": 0.25}
     assert gateway.client.post(f"/v1/jobs/{id}/cancel").json()["state"] == "cancelling"
-    assert live.cancel_requested(id)
+    assert redis_state.cancel_requested(id)
     problem_of(gateway.client.post(f"/v1/jobs/{id}/cancel"), 409)
 
 
@@ -161,12 +161,12 @@ def test_what_a_success_leaves(gateway: Gateway) -> None:
     assert [point["stage_objective"] for point in trace["points"]] == [0.5]
 
 
-def test_labels_and_trace_before_the_end(gateway: Gateway, dataset: str, live: Live) -> None:
+def test_labels_and_trace_before_the_end(gateway: Gateway, dataset: str, redis_state: RedisState) -> None:
     id = gateway.job(dataset=dataset).json()["id"]
     assert gateway.client.get(f"/v1/jobs/{id}/trace").json() == {"job": id, "points": []}
     problem_of(gateway.client.get(f"/v1/jobs/{id}/labels"), 409)
     point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 0.1, "seconds": 0.1}
-    live.publish_progress(id, Progress(), [point])
+    redis_state.publish_progress(id, Progress(), [point])
     assert gateway.client.get(f"/v1/jobs/{id}/trace").json()["points"] == [point]
 
 
@@ -211,7 +211,7 @@ def events(answer: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, json.loads(line.removeprefix("data: "))
 
 
-def test_events_follow_a_job_to_its_end(start: Start, live: Live) -> None:
+def test_events_follow_a_job_to_its_end(start: Start, redis_state: RedisState) -> None:
     gateway = start(event_poll_seconds=0.02)
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     jobs = Jobs(gateway.store)
@@ -221,11 +221,11 @@ def test_events_follow_a_job_to_its_end(start: Start, live: Live) -> None:
         assert next(stream) == ("progress", {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None})
         name, job = next(stream)
         assert (name, job["state"]) == ("state", "queued")
-        live.lease(id, 1, HANG)
+        redis_state.lease(id, 1, HANG)
         jobs.begin(id, "worker")
         name, job = next(stream)
         assert (name, job["state"], job["attempt"]) == ("state", "running", 1)
-        live.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=2, objective=0.3))
+        redis_state.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=2, objective=0.3))
         assert next(stream) == ("progress", {"fraction": 0.4, "phase": "mfn", "iteration": 2, "objective": 0.3})
         jobs.finish(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
         assert [job["state"] for name, job in stream if name == "state"] == ["cancelled"]

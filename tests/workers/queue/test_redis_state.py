@@ -15,73 +15,73 @@ from rq.serializers import JSONSerializer
 from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey
 from workers.contract import Progress
-from workers.errors import LiveUnavailable, QueueUnavailable
+from workers.errors import QueueUnavailable, RedisStateUnavailable
 from workers.names import new_id
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 
 
 def test_progress_and_trace(redis: Redis) -> None:
-    live = Live(redis)
-    assert live.progress("j") is None
-    assert live.trace("j") == []
+    redis_state = RedisState(redis)
+    assert redis_state.progress("j") is None
+    assert redis_state.trace("j") == []
     progress = Progress(fraction=0.5, phase="anneal=2/mfn", iteration=3, objective=0.25)
-    live.publish_progress("j", progress, [{"iteration": 1, "objective": None}, {"iteration": 2, "objective": 0.5}])
-    live.publish_progress("j", progress, [{"iteration": 3, "objective": 0.25}])
-    assert live.progress("j") == progress
-    assert [point["iteration"] for point in live.trace("j")] == [1, 2, 3]
-    assert live.progress("other") is None
-    live.restart("j")
-    assert (live.progress("j"), live.trace("j")) == (None, [])
+    redis_state.publish_progress("j", progress, [{"iteration": 1, "objective": None}, {"iteration": 2, "objective": 0.5}])
+    redis_state.publish_progress("j", progress, [{"iteration": 3, "objective": 0.25}])
+    assert redis_state.progress("j") == progress
+    assert [point["iteration"] for point in redis_state.trace("j")] == [1, 2, 3]
+    assert redis_state.progress("other") is None
+    redis_state.restart("j")
+    assert (redis_state.progress("j"), redis_state.trace("j")) == (None, [])
 
 
 def test_everything_expires(redis: Redis) -> None:
-    live = Live(redis)
-    live.publish_progress("j", Progress(), [{"iteration": 1}])
-    live.request_cancel("j")
-    live.lease("j", 1, HANG)
+    redis_state = RedisState(redis)
+    redis_state.publish_progress("j", Progress(), [{"iteration": 1}])
+    redis_state.request_cancel("j")
+    redis_state.lease("j", 1, HANG)
     for key in redis.keys("*"):
         assert redis.ttl(key) > 0, key
 
 
 def test_a_lease_is_taken_once_and_runs_out(redis: Redis) -> None:
-    live = Live(redis)
-    assert live.acquire("j", 1, "a", HANG)
-    assert not live.acquire("j", 1, "b", HANG)
-    assert live.acquire("j", 2, "b", HANG)
-    live.lease("j", 1, 10 * HANG, "a")
-    live.lease("j", 2, 0.05, "b")
-    until(lambda: not live.held("j", 2))
-    assert live.held("j", 1)
+    redis_state = RedisState(redis)
+    assert redis_state.acquire("j", 1, "a", HANG)
+    assert not redis_state.acquire("j", 1, "b", HANG)
+    assert redis_state.acquire("j", 2, "b", HANG)
+    redis_state.lease("j", 1, 10 * HANG, "a")
+    redis_state.lease("j", 2, 0.05, "b")
+    until(lambda: not redis_state.held("j", 2))
+    assert redis_state.held("j", 1)
     (key,) = redis.keys("*")
     assert redis.ttl(key) > HANG, "it was renewed for as long as was said last"
-    live.release("j", 1)
-    assert not live.held("j", 1)
+    redis_state.release("j", 1)
+    assert not redis_state.held("j", 1)
 
 
 def test_cancels(redis: Redis) -> None:
-    live = Live(redis)
-    assert not live.cancel_requested("j")
-    live.request_cancel("j")
-    assert live.cancel_requested("j")
-    assert not live.cancel_requested("k")
+    redis_state = RedisState(redis)
+    assert not redis_state.cancel_requested("j")
+    redis_state.request_cancel("j")
+    assert redis_state.cancel_requested("j")
+    assert not redis_state.cancel_requested("k")
 
 
 def test_namespaces_are_apart(redis: Redis) -> None:
-    Live(redis, "one").request_cancel("j")
-    assert not Live(redis, "two").cancel_requested("j")
+    RedisState(redis, "one").request_cancel("j")
+    assert not RedisState(redis, "two").cancel_requested("j")
 
 
 def test_dead_workers_are_not_counted_for_long(redis: Redis) -> None:
-    live = Live(redis, "q")
-    live.worker_alive("a", 2 * HANG)
-    live.worker_alive("b", HANG)
-    assert live.workers() == ["b", "a"]
+    redis_state = RedisState(redis, "q")
+    redis_state.worker_alive("a", 2 * HANG)
+    redis_state.worker_alive("b", HANG)
+    assert redis_state.workers() == ["b", "a"]
     assert Queue(redis, "q").workers() == 2
-    live.worker_alive("b", 0.05)
-    until(lambda: live.workers() == ["a"])
-    live.worker_gone("a")
+    redis_state.worker_alive("b", 0.05)
+    until(lambda: redis_state.workers() == ["a"])
+    redis_state.worker_gone("a")
     assert Queue(redis, "q").workers() == 0
 
 
@@ -100,16 +100,16 @@ def test_the_queue_carries_ids_as_json(redis: Redis) -> None:
     assert queue.waiting() == {"job-2"}
 
 
-LIVE: dict[str, Callable[[Live], Any]] = {
-    "progress": lambda live: live.progress("j"),
-    "publish_progress": lambda live: live.publish_progress("j", Progress()),
-    "trace": lambda live: live.trace("j"),
-    "request_cancel": lambda live: live.request_cancel("j"),
-    "cancel_requested": lambda live: live.cancel_requested("j"),
-    "acquire": lambda live: live.acquire("j", 1, "w", 1),
-    "lease": lambda live: live.lease("j", 1, 1),
-    "held": lambda live: live.held("j", 1),
-    "workers": lambda live: live.workers(),
+CALLS_OF_STATE: dict[str, Callable[[RedisState], Any]] = {
+    "progress": lambda redis_state: redis_state.progress("j"),
+    "publish_progress": lambda redis_state: redis_state.publish_progress("j", Progress()),
+    "trace": lambda redis_state: redis_state.trace("j"),
+    "request_cancel": lambda redis_state: redis_state.request_cancel("j"),
+    "cancel_requested": lambda redis_state: redis_state.cancel_requested("j"),
+    "acquire": lambda redis_state: redis_state.acquire("j", 1, "w", 1),
+    "lease": lambda redis_state: redis_state.lease("j", 1, 1),
+    "held": lambda redis_state: redis_state.held("j", 1),
+    "workers": lambda redis_state: redis_state.workers(),
 }
 QUEUE: dict[str, Callable[[Queue], Any]] = {
     "enqueue": lambda queue: queue.enqueue("j"),
@@ -120,10 +120,10 @@ QUEUE: dict[str, Callable[[Queue], Any]] = {
 }
 
 
-@pytest.mark.parametrize("call", LIVE)
+@pytest.mark.parametrize("call", CALLS_OF_STATE)
 def test_live_without_redis(no_redis: Redis, call: str) -> None:
-    with pytest.raises(LiveUnavailable):
-        LIVE[call](Live(no_redis))
+    with pytest.raises(RedisStateUnavailable):
+        CALLS_OF_STATE[call](RedisState(no_redis))
 
 
 @pytest.mark.parametrize("call", QUEUE)
@@ -133,11 +133,11 @@ def test_queue_without_redis(no_redis: Redis, call: str) -> None:
 
 
 def test_endings_are_counted_by_algorithm_state_and_time(redis: Redis) -> None:
-    live = Live(redis)
-    assert live.endings() == {}
+    redis_state = RedisState(redis)
+    assert redis_state.endings() == {}
     for algorithm, state, seconds in (("svm", "succeeded", 0.5), ("svm", "succeeded", 20.0), ("svm", "failed", 1e6), ("da", "cancelled", 5.0)):
-        live.ended(algorithm, state, seconds)
-    told = live.endings()
+        redis_state.ended(algorithm, state, seconds)
+    told = redis_state.endings()
     assert set(told) == {("svm", "succeeded"), ("svm", "failed"), ("da", "cancelled")}
     assert told["svm", "succeeded"].seconds == pytest.approx(20.5)
     assert list(told["svm", "succeeded"].within.values()) == [1, 1, 1, 2, 2, 2, 2, 2, 2]
@@ -174,8 +174,8 @@ def test_a_password_that_is_missing_or_wrong_is_told(url: str, tmp_path: Path) -
             client.config_set("requirepass", "right")
         with (
             connect(url.format(server.socket), HANG) as client,
-            pytest.raises(LiveUnavailable, match="wants another user or password"),
+            pytest.raises(RedisStateUnavailable, match="wants another user or password"),
         ):
-            Live(client, "q").workers()
+            RedisState(client, "q").workers()
     finally:
         server.kill()

@@ -11,7 +11,7 @@ from tests.waiting import HANG
 from tests.workers.conftest import submit, success
 from workers.contract import Job, JobState, Progress
 from workers.errors import NotFound
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.job_watch import Watch, job_now
 from workers.repositories.jobs import Jobs
 from workers.store import Store
@@ -100,8 +100,8 @@ def test_a_final_job_is_told_once(store: Store) -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_progress_belongs_to_a_running_job(store: Store, redis: Redis, no_redis: Redis, known: bool) -> None:
-    id, live = submit(store), Live(redis)
+    id, redis_state = submit(store), RedisState(redis)
     Jobs(store).begin(id, "w")
-    live.publish_progress(id, Progress(fraction=0.5))
-    told = job_now(Jobs(store), live if known else Live(no_redis), id)
+    redis_state.publish_progress(id, Progress(fraction=0.5))
+    told = job_now(Jobs(store), redis_state if known else RedisState(no_redis), id)
     assert told.progress.fraction == (0.5 if known else 0.0)

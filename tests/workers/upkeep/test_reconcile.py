@@ -12,7 +12,7 @@ from workers.contract import JobState, Outcome, Progress
 from workers.errors import Unavailable
 from workers.names import new_id
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
@@ -33,8 +33,8 @@ class World:
     """A store, a queue and a reconciler whose clock stands still until told."""
 
     def __init__(self, store: Store, redis: Redis) -> None:
-        self.jobs, self.live, self.queue, self.clock = Jobs(store), Live(redis, "q"), Queue(redis, "q"), Clock()
-        self.reconciler = Reconciler(self.jobs, self.live, self.queue, lease_seconds=LEASE, clock=self.clock)
+        self.jobs, self.redis_state, self.queue, self.clock = Jobs(store), RedisState(redis, "q"), Queue(redis, "q"), Clock()
+        self.reconciler = Reconciler(self.jobs, self.redis_state, self.queue, lease_seconds=LEASE, clock=self.clock)
 
     def later(self, seconds: float = LEASE + 0.1) -> Repairs:
         self.clock.now += seconds
@@ -81,17 +81,17 @@ def test_what_runs_is_left_alone(store: Store, world: World) -> None:
     id = submit(store)
     world.jobs.begin(id, "w")
     for _ in range(3):
-        world.live.lease(id, 1, 60)
+        world.redis_state.lease(id, 1, 60)
         assert world.later() == NOTHING
 
 
 def test_a_lease_that_comes_back_after_a_flush_counts(store: Store, world: World, redis: Redis) -> None:
     id = submit(store)
     world.jobs.begin(id, "w")
-    world.live.lease(id, 1, 60)
+    world.redis_state.lease(id, 1, 60)
     redis.flushall()
     assert world.later() == NOTHING
-    world.live.lease(id, 1, 60)
+    world.redis_state.lease(id, 1, 60)
     assert world.later() == NOTHING
     redis.flushall()
     assert world.later() == NOTHING, "the time without a lease begins anew"
@@ -101,7 +101,7 @@ def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(store
     id = submit(store)
     world.jobs.begin(id, "w1")
     world.jobs.begin(id, "w2")
-    world.live.lease(id, 1, 60)
+    world.redis_state.lease(id, 1, 60)
     world.later()
     assert world.later().enqueued == [id]
 
@@ -144,9 +144,9 @@ def test_a_success_that_was_not_published_is_published(store: Store, world: Worl
     id = submit(store)
     world.jobs.begin(id, "w")
     world.jobs.finish(id, success(store))
-    world.live.lease(id, 1, 60)
+    world.redis_state.lease(id, 1, 60)
     assert world.later() == NOTHING, "who has trained it lives and publishes it"
-    world.live.release(id, 1)
+    world.redis_state.release(id, 1)
     assert world.later() == Repairs([], [id], [])
     assert world.jobs.get(id).state is JobState.SUCCEEDED
     assert world.later() == NOTHING
@@ -211,7 +211,7 @@ def test_what_was_told_of_a_job_that_is_given_up_is_kept(store: Store, world: Wo
     if cancelled:
         world.jobs.cancel(id)
     row = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 0.4, "seconds": 0.1}
-    world.live.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=1), [row])
+    world.redis_state.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=1), [row])
     world.later()
     assert world.later(5 * LEASE + 0.1).ended == [id]
     redis.flushall()

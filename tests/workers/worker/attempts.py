@@ -16,7 +16,7 @@ from core.progress import Observer, TracePoint
 from core.train import Training
 from tests.waiting import HANG
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.store import Store
 from workers.worker.attempt import Parts
 
@@ -26,7 +26,7 @@ Faked = Callable[[Observer], Training]
 def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 10 * HANG) -> Parts:
     return Parts(
         store,
-        Live(redis, "q"),
+        RedisState(redis, "q"),
         Queue(redis, "q"),
         worker,
         threads=1,

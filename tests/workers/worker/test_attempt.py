@@ -48,7 +48,7 @@ def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, a
     assert all(line["probability"] is None for line in labels)
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert {"phase", "iteration", "objective", "stage_objective", "fraction", "seconds"} == set(trace[0])
-    assert not parts.live.held(id, 1)
+    assert not parts.redis_state.held(id, 1)
 
 
 def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, parts: Parts) -> None:
@@ -83,12 +83,12 @@ def test_progress_is_told_while_it_runs(store: Store, parts: Parts, fake: list[F
     id, told = submit(store), threading.Event()
     fake.append(work_until(told.is_set))
     thread = in_thread(lambda: Attempts(parts).run(id))
-    progress = until(lambda: parts.live.progress(id))
+    progress = until(lambda: parts.redis_state.progress(id))
     assert (progress.phase, progress.fraction, progress.objective) == ("mfn", 0.3, 0.5)
-    until(lambda: len(parts.live.trace(id)) > 5)
+    until(lambda: len(parts.redis_state.trace(id)) > 5)
     told.set()
     thread.join()
-    iterations = [point["iteration"] for point in parts.live.trace(id)]
+    iterations = [point["iteration"] for point in parts.redis_state.trace(id)]
     assert iterations == sorted(set(iterations))
 
 
@@ -98,10 +98,10 @@ def test_a_cancel_is_heard(store: Store, parts: Parts, fake: list[Faked], monkey
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.live.progress(id))
+    until(lambda: parts.redis_state.progress(id))
     if told_by == "redis":
         monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: False)
-        parts.live.request_cancel(id)
+        parts.redis_state.request_cancel(id)
     Jobs(store).cancel(id)
     thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.CANCELLED
@@ -112,7 +112,7 @@ def test_a_cancel_is_heard_without_redis(store: Store, parts: Parts, fake: list[
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.live.progress(id))
+    until(lambda: parts.redis_state.progress(id))
     cut_off: list[int] = []
     consulted: list[int] = []
     over = Jobs.over
@@ -245,7 +245,7 @@ def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, part
     with pytest.raises(StoreUnavailable):
         Attempts(parts).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
-    assert not parts.live.held(id, 1)
+    assert not parts.redis_state.held(id, 1)
     fake.append(lambda _: trained())
     Attempts(parts).run(id)
     job = Jobs(store).get(id)
@@ -266,7 +266,7 @@ def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, parts
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: len(parts.live.trace(id)) > 3)
+    until(lambda: len(parts.redis_state.trace(id)) > 3)
     Jobs(store).cancel(id)
     thread.join(HANG)
     redis.flushall()

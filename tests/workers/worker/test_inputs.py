@@ -262,8 +262,8 @@ def test_a_cancel_during_the_reading_ends_the_job(store: Store, parts: Parts, fa
     monkeypatch.setattr(Heart, "observe", held)
     id = submit(store, dataset=text_dataset(store).id)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: (found := parts.live.progress(id)) is not None and found.phase == "terms")
+    until(lambda: (found := parts.redis_state.progress(id)) is not None and found.phase == "terms")
     Jobs(store).cancel(id)
-    parts.live.request_cancel(id)
+    parts.redis_state.request_cancel(id)
     thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.CANCELLED

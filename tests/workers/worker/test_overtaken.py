@@ -16,7 +16,7 @@ from tests.workers.worker.attempts import Faked, in_thread, make_parts, trained,
 from workers.contract import JobState, Outcome
 from workers.names import new_id
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
@@ -29,13 +29,13 @@ def test_an_attempt_is_handed_back(store: Store, parts: Parts, fake: list[Faked]
     attempts = Attempts(parts)
     attempts.hand_back()
     thread = in_thread(lambda: attempts.run(id))
-    until(lambda: parts.live.progress(id))
+    until(lambda: parts.redis_state.progress(id))
     attempts.hand_back()
     thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.RUNNING
     assert Jobs(store).deaths(id) == 0
     assert parts.queue.waiting() == {id}
-    assert not parts.live.held(id, 1)
+    assert not parts.redis_state.held(id, 1)
     fake.append(lambda _: trained())
     Attempts(parts).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
@@ -67,13 +67,13 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
     first = in_thread(lambda: Attempts(make_parts(store, redis, "w1")).run(id))
     until(lambda: Jobs(store).get(id).attempt == 1)
     # the first worker is stopped past its lease: another takes the job, then both go on
-    original = Live.held
+    original = RedisState.held
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Live, "held", lambda *_: False)
+        patch.setattr(RedisState, "held", lambda *_: False)
         second = in_thread(lambda: Attempts(make_parts(store, redis, "w2")).run(id))
         first.join(HANG)
         second.join(HANG)
-    assert Live.held is original
+    assert RedisState.held is original
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
     assert [version.number for version in Models(store).versions("news")] == [1]
@@ -87,7 +87,7 @@ def test_an_overtaken_attempt_stops(store: Store, parts: Parts, fake: list[Faked
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.live.progress(id))
+    until(lambda: parts.redis_state.progress(id))
     Jobs(store).finish(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
     thread.join(HANG)
     assert not thread.is_alive()
@@ -98,7 +98,7 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
     fake.append(work_until_stopped)
     id, jobs = submit(store), Jobs(store)
     thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.live.progress(id))
+    until(lambda: parts.redis_state.progress(id))
     # its machine stood still for longer than the lease: another worker has begun
     assert jobs.begin(id, "other", 2)
     thread.join(HANG)
@@ -112,9 +112,9 @@ def test_a_lease_that_ran_out_is_taken_again(store: Store, parts: Parts, fake: l
     id, again = submit(store), threading.Event()
     fake.append(work_until(again.is_set))
     thread = in_thread(lambda: Attempts(parts._replace(lease_seconds=1.0)).run(id))
-    until(lambda: parts.live.progress(id))
-    parts.live.release(id, 1)
-    until(lambda: parts.live.held(id, 1))
+    until(lambda: parts.redis_state.progress(id))
+    parts.redis_state.release(id, 1)
+    until(lambda: parts.redis_state.held(id, 1))
     again.set()
     thread.join()
     job = Jobs(store).get(id)
@@ -133,7 +133,7 @@ def test_the_heart_has_stopped_when_a_job_is_handed_back(store: Store, parts: Pa
 
     monkeypatch.setattr(Jobs, "hand_back", noted)
     thread = in_thread(lambda: attempts.run(id))
-    until(lambda: parts.live.progress(id))
+    until(lambda: parts.redis_state.progress(id))
     attempts.hand_back()
     thread.join(HANG)
     assert beating == [False], "else it might renew the lease that was just given back"
@@ -182,6 +182,6 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
 def test_a_child_whose_worker_lives_stays(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: pytest.fail("it has left"))
     id = submit(store)
-    fake.append(work_until(lambda: len(parts.live.trace(id)) > 5))
+    fake.append(work_until(lambda: len(parts.redis_state.trace(id)) > 5))
     Attempts(parts._replace(guardian=os.getppid())).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED

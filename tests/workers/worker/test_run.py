@@ -25,7 +25,7 @@ from workers.contract import Job, JobState
 from workers.errors import Unavailable
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
-from workers.queue.redis_state import Live
+from workers.queue.redis_state import RedisState
 from workers.repositories.datasets import Batch
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -45,7 +45,7 @@ class Service:
         self.store: Store = open_store(self.url)
         self.valkey = valkey
         self.redis: Redis = connect(valkey.url, HANG)
-        self.jobs, self.live, self.queue = Jobs(self.store), Live(self.redis, "q"), Queue(self.redis, "q")
+        self.jobs, self.redis_state, self.queue = Jobs(self.store), RedisState(self.redis, "q"), Queue(self.redis, "q")
         self.workers: list[ForkServerProcess] = []
         self.long = long_dataset(self.store)
         self._folder = folder
@@ -88,7 +88,7 @@ class Service:
         return self.running(self.post(self.long, "svm", **{"lambda": 3e-6}))
 
     def running(self, id: str) -> str:
-        until(lambda: self.live.progress(id))
+        until(lambda: self.redis_state.progress(id))
         return id
 
     def until(self, id: str, *states: JobState) -> Job:
@@ -119,7 +119,7 @@ class Service:
             return 0
 
     def _reconcile(self) -> None:
-        reconciler = Reconciler(self.jobs, self.live, self.queue, lease_seconds=LEASE, clock=lambda: self._now)
+        reconciler = Reconciler(self.jobs, self.redis_state, self.queue, lease_seconds=LEASE, clock=lambda: self._now)
         while not self._done.wait(0.05):
             with suppress(Unavailable):
                 reconciler.round()
@@ -175,7 +175,7 @@ def test_a_cancel_ends_a_running_job(service: Service) -> None:
     service.start_worker()
     id = service.post_long()
     service.jobs.cancel(id)
-    service.live.request_cancel(id)
+    service.redis_state.request_cancel(id)
     service.until(id, JobState.CANCELLED)
     after = service.post()
     assert service.until(after, JobState.SUCCEEDED).version == 1
@@ -199,7 +199,7 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
     for attempt in (1, 2, 3):
 
         def runs(attempt: int = attempt) -> bool:
-            return service.jobs.get(id).attempt == attempt and service.live.progress(id) is not None
+            return service.jobs.get(id).attempt == attempt and service.redis_state.progress(id) is not None
 
         until(runs)
         for child in children(worker):
@@ -214,7 +214,7 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
     assert 50 < int(found[1]) < 5000
     algorithm = service.jobs.get(id).request.algorithm
     # it is counted after it is recorded
-    assert until(lambda: service.live.endings().get((algorithm, "failed"))).within["+Inf"] == 1
+    assert until(lambda: service.redis_state.endings().get((algorithm, "failed"))).within["+Inf"] == 1
 
 
 def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service: Service) -> None:
@@ -226,7 +226,7 @@ def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service:
     until(lambda: service.queue.workers() == 0)
     until(lambda: not child.is_running())
     service.start_worker()
-    until(lambda: not service.live.held(id, 1))
+    until(lambda: not service.redis_state.held(id, 1))
     service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
     assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
@@ -240,7 +240,7 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
     (child,) = children(worker)
     child.suspend()
     service.start_worker()
-    until(lambda: not service.live.held(id, 1))
+    until(lambda: not service.redis_state.held(id, 1))
     service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
     assert service.jobs.deaths(id) == 2
@@ -248,9 +248,9 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
     until(lambda: not child.is_running())
     job = service.jobs.get(id)
     assert (job.state, job.attempt, service.jobs.deaths(id)) == (JobState.RUNNING, 2, 1)
-    assert service.live.held(id, 2)
+    assert service.redis_state.held(id, 2)
     service.jobs.cancel(id)
-    service.live.request_cancel(id)
+    service.redis_state.request_cancel(id)
     service.until(id, JobState.CANCELLED)
     assert Models(service.store).names() == ([], None)
 
@@ -260,7 +260,7 @@ def test_an_emptied_redis_loses_no_job_and_disturbs_none(service: Service) -> No
     running = service.post_long()
     waiting = [service.post() for _ in range(3)]
     service.redis.flushall()
-    until(lambda: service.live.held(running, 1))
+    until(lambda: service.redis_state.held(running, 1))
     service.later()
     until(lambda: set(waiting) <= service.queue.waiting())
     service.later()
