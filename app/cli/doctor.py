@@ -18,7 +18,7 @@ from app.http.listener import check_exposure
 from app.settings import GatewaySettings
 from workers.errors import CannotStart, StoreUnavailable, Unavailable
 from workers.names import new_id
-from workers.queue.connect import connect, why
+from workers.queue.connect import connect, redis_error_text
 from workers.queue.redis_state import RedisState
 from workers.repositories.api_keys import ApiKeys
 from workers.settings import renamed_variables, unknown_variables
@@ -103,7 +103,7 @@ def _redis(settings: GatewaySettings) -> Iterator[Finding]:
         yield Finding(
             "redis",
             False,
-            f"{settings.redis_url.rpartition('@')[2]}: {why(error)}; does it run, is HALFMOON_REDIS_URL right, does it accept writes?",
+            f"{settings.redis_url.rpartition('@')[2]}: {redis_error_text(error)}; does it run, is HALFMOON_REDIS_URL right, does it accept writes?",
         )
 
 

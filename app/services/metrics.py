@@ -111,7 +111,7 @@ class _Installation(_Asked):
         ended = HistogramMetricFamily(
             "halfmoon_training_seconds", "Seconds from a job's last start to its end, since Redis was last emptied.", labels=["algorithm", "state"]
         )
-        for (algorithm, state), told in redis_state.endings().items():
+        for (algorithm, state), told in redis_state.outcome_times().items():
             ended.add_metric([algorithm, state], [(bound, told.within[bound]) for bound in told.within], told.seconds)
         yield ended
 

@@ -286,7 +286,7 @@ def test_metrics(start: Start) -> None:
 
 def test_what_an_operator_is_told_of_trainings(gateway: Gateway, valkey: Valkey) -> None:
     with connect(valkey.url, HANG) as redis:
-        RedisState(redis).ended("tsvm", "succeeded", 7.0)
+        RedisState(redis).count_outcome("tsvm", "succeeded", 7.0)
     gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"])
     lines = gateway.client.get("/metrics").text.splitlines()
     assert 'halfmoon_training_seconds_bucket{algorithm="tsvm",le="15",state="succeeded"} 1.0' in lines

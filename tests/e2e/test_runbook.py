@@ -170,7 +170,7 @@ def test_the_alerts_ask_for_what_is_measured(repository: Path, valkey: Valkey, t
     rules = yaml.safe_load((repository / "docs/alerts.yml").read_text())["groups"][0]["rules"]
     asked = {name for rule in rules for name in re.findall(r"\b(?:halfmoon|process)_\w+", rule["expr"])}
     with connect(valkey.url, HANG) as redis:
-        RedisState(redis).ended("svm", "failed", 1.0)
+        RedisState(redis).count_outcome("svm", "failed", 1.0)
     settings = GatewaySettings(store_url=f"file://{tmp_path}/store", redis_url=valkey.url)
     with serving(settings) as port:
         url = f"http://127.0.0.1:{port}"

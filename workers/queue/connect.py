@@ -1,9 +1,14 @@
-"""Connections to Redis, and what it says."""
+"""Connections to Redis, and its errors in words of the domain."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from redis import Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, ConnectionError
+from redis.exceptions import AuthenticationError, ConnectionError, RedisError
 from redis.retry import Retry
+
+from workers.errors import RedisStateUnavailable
 
 
 def connect(url: str, seconds: float) -> Redis:
@@ -13,8 +18,17 @@ def connect(url: str, seconds: float) -> Redis:
     return Redis.from_url(url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=retry, health_check_interval=15)
 
 
-def why(error: Exception) -> str:
-    """What an error of Redis means; it tells of a password that is missing or wrong in words of its protocol."""
+def redis_error_text(error: Exception) -> str:
+    """What an error of Redis means; of a password that is missing or wrong Redis itself speaks in words of its protocol."""
     if isinstance(error, AuthenticationError):
         return f"it wants another user or password than HALFMOON_REDIS_URL has, redis://user:password@host ({error})"
     return str(error)
+
+
+@contextmanager
+def redis_errors() -> Iterator[None]:
+    """Any failure of Redis inside the block becomes RedisStateUnavailable."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise RedisStateUnavailable(f"Redis does not answer: {redis_error_text(error)}") from error

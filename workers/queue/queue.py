@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 
 from workers.errors import QueueUnavailable, RedisStateUnavailable
 from workers.names import seconds_since
-from workers.queue.connect import why
+from workers.queue.connect import redis_error_text
 from workers.queue.redis_state import RedisState
 
 if TYPE_CHECKING:
@@ -88,4 +88,4 @@ def _answering() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError, RedisStateUnavailable) as error:
-        raise QueueUnavailable(f"the queue does not answer: {why(error)}") from error
+        raise QueueUnavailable(f"the queue does not answer: {redis_error_text(error)}") from error

@@ -1,145 +1,124 @@
-"""What may be lost, in Redis: progress, the trace so far, leases, cancel flags, which workers live.
+"""What is known of running jobs and workers in Redis, and may be lost: progress, the trace so far, leases, cancel flags, heartbeats of workers.
 
-Everything has a time to live. When Redis does not answer, every method raises RedisStateUnavailable.
+Every key but the counts of outcomes has a time to live. When Redis does not answer, every method raises RedisStateUnavailable.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from redis import Redis
-from redis.exceptions import RedisError
 
 from workers.contract import Progress
-from workers.errors import RedisStateUnavailable
-from workers.queue.connect import why
+from workers.queue.connect import redis_errors
+from workers.queue.leases import Leases
 
-_KEPT_SECONDS = 3600
+_TTL_SECONDS = 3600
 TRACE_POINTS = 10_000
-"""How many points of a running job's trace are kept, the newest."""
+"""Number of points of a running job's trace that Redis holds, the newest."""
 
 TraceRow = dict[str, Any]
 """A point of a trace as JSON: ``phase``, ``iteration``, ``stage_objective``, ``objective``, ``fraction``, ``seconds``."""
 
-ENDING_SECONDS = ("1", "5", "15", "60", "300", "900", "3600", "14400", "+Inf")
-"""Bounds by which the times of jobs are counted, as Prometheus writes them."""
+TIME_BOUNDS = ("1", "5", "15", "60", "300", "900", "3600", "14400", "+Inf")
+"""Bounds of the histogram of the times of jobs, in seconds, as Prometheus writes them."""
 
 
-class Endings(NamedTuple):
-    """Jobs of one algorithm that ended in one state."""
+class OutcomeTimes(NamedTuple):
+    """Times of the jobs of one algorithm that ended in one state."""
 
     seconds: float
-    """in all"""
+    """sum over the jobs"""
     within: dict[str, float]
-    """by each bound, how many took no longer"""
+    """number of jobs that took no longer than each bound"""
 
 
 class RedisState:
-    """The running jobs as Redis knows them; ``namespace`` keeps installations that share a Redis apart."""
+    """State of running jobs and workers in Redis; ``namespace`` separates installations that share a Redis."""
 
     def __init__(self, redis: Redis, namespace: str = "halfmoon") -> None:
         self._redis = redis
         self._namespace = namespace
+        self.leases = Leases(redis, namespace)
 
     def publish_progress(self, job_id: str, progress: Progress, points: Sequence[TraceRow] = ()) -> None:
-        """Tell where a job is, and the points that its trace has gained; tell whoever watches."""
-        with _answering(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.set(self._key("progress", job_id), progress.model_dump_json(), ex=_KEPT_SECONDS)
+        """Replace the progress of a job, and append the points that its trace has gained."""
+        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.set(self._key("progress", job_id), progress.model_dump_json(), ex=_TTL_SECONDS)
             if points:
                 trace = self._key("trace", job_id)
                 pipe.rpush(trace, *(json.dumps(point) for point in points))
                 pipe.ltrim(trace, -TRACE_POINTS, -1)
-                pipe.expire(trace, _KEPT_SECONDS)
+                pipe.expire(trace, _TTL_SECONDS)
             pipe.execute()
 
     def progress(self, job_id: str) -> Progress | None:
-        """Where a job is, if anything is known."""
-        with _answering():
+        """The progress of a job, None if nothing is known."""
+        with redis_errors():
             found = self._redis.get(self._key("progress", job_id))
         return None if found is None else Progress.model_validate_json(found)
 
     def trace(self, job_id: str) -> list[TraceRow]:
         """The newest points of a running job's trace, oldest first."""
-        with _answering():
+        with redis_errors():
             return [json.loads(point) for point in self._redis.lrange(self._key("trace", job_id), 0, -1)]
 
-    def restart(self, job_id: str) -> None:
+    def clear_progress(self, job_id: str) -> None:
         """Forget the progress and trace of an earlier attempt."""
-        with _answering():
+        with redis_errors():
             self._redis.delete(self._key("progress", job_id), self._key("trace", job_id))
 
     def request_cancel(self, job_id: str) -> None:
-        """Ask whoever runs the job to stop; the record in the store is what counts, this makes it quick."""
-        with _answering():
-            self._redis.set(self._key("cancel", job_id), "1", ex=_KEPT_SECONDS)
+        """Set the cancel flag of a job. The record in the store decides; the flag makes it quick."""
+        with redis_errors():
+            self._redis.set(self._key("cancel", job_id), "1", ex=_TTL_SECONDS)
 
     def cancel_requested(self, job_id: str) -> bool:
-        """Whether the job was asked to stop."""
-        with _answering():
+        """Whether the cancel flag of the job is set."""
+        with redis_errors():
             return bool(self._redis.exists(self._key("cancel", job_id)))
 
-    def acquire(self, job_id: str, attempt: int, holder: str, seconds: float) -> bool:
-        """Take the lease of an attempt that nobody holds; false if somebody does."""
-        with _answering():
-            return bool(self._redis.set(self._lease(job_id, attempt), holder, nx=True, px=_milliseconds(seconds)))
-
-    def lease(self, job_id: str, attempt: int, seconds: float, holder: str = "") -> None:
-        """Renew an attempt's lease, or take it again after Redis has lost it."""
-        with _answering():
-            self._redis.set(self._lease(job_id, attempt), holder, px=_milliseconds(seconds))
-
-    def release(self, job_id: str, attempt: int) -> None:
-        """Give an attempt's lease back before its time."""
-        with _answering():
-            self._redis.delete(self._lease(job_id, attempt))
-
-    def held(self, job_id: str, attempt: int) -> bool:
-        """Whether somebody lives who runs this attempt."""
-        with _answering():
-            return bool(self._redis.exists(self._lease(job_id, attempt)))
-
-    def ended(self, algorithm: str, state: str, seconds: float) -> None:
+    def count_outcome(self, algorithm: str, state: str, seconds: float) -> None:
         """Count a job that has ended, so many seconds after its last start."""
         key = self._key("ended")
-        with _answering(), self._redis.pipeline(transaction=False) as pipe:
+        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hincrbyfloat(key, f"{algorithm} {state} seconds", seconds)
-            for bound in ENDING_SECONDS:
+            for bound in TIME_BOUNDS:
                 pipe.hincrby(key, f"{algorithm} {state} {bound}", int(seconds <= float(bound)))
             pipe.execute()
 
-    def endings(self) -> dict[tuple[str, str], "Endings"]:
-        """What was counted of each algorithm and state."""
-        with _answering():
+    def outcome_times(self) -> dict[tuple[str, str], OutcomeTimes]:
+        """What was counted, by algorithm and state."""
+        with redis_errors():
             found = cast("dict[bytes, bytes]", self._redis.hgetall(self._key("ended")))
         counted = {name.decode(): float(value) for name, value in found.items()}
         kinds = sorted({tuple(name.split()[:2]) for name in counted})
         return {
-            (algorithm, state): Endings(
+            (algorithm, state): OutcomeTimes(
                 counted.get(f"{algorithm} {state} seconds", 0.0),
-                {bound: counted.get(f"{algorithm} {state} {bound}", 0.0) for bound in ENDING_SECONDS},
+                {bound: counted.get(f"{algorithm} {state} {bound}", 0.0) for bound in TIME_BOUNDS},
             )
             for algorithm, state in kinds
         }
 
-    def worker_alive(self, name: str, seconds: float) -> None:
-        """A worker's sign of life, good for so many seconds by the clock of Redis."""
-        with _answering():
+    def record_heartbeat(self, worker: str, seconds: float) -> None:
+        """Count a worker as alive for so many seconds, by the clock of Redis."""
+        with redis_errors():
             now = self._now()
             workers = self._key("workers")
             with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(workers, {name: now + seconds})
+                pipe.zadd(workers, {worker: now + seconds})
                 pipe.zremrangebyscore(workers, "-inf", now)
                 pipe.execute()
 
-    def worker_gone(self, name: str) -> None:
-        """A worker says good-bye."""
-        with _answering():
-            self._redis.zrem(self._key("workers"), name)
+    def remove_worker(self, worker: str) -> None:
+        """Count a worker as alive no more."""
+        with redis_errors():
+            self._redis.zrem(self._key("workers"), worker)
 
     def workers(self) -> list[str]:
-        """Names of the workers that have given a sign of life lately."""
-        with _answering():
+        """Names of the workers that are alive: whose last heartbeat still counts."""
+        with redis_errors():
             names = cast("list[bytes]", self._redis.zrangebyscore(self._key("workers"), f"({self._now()}", "+inf"))
             return [name.decode() for name in names]
 
@@ -149,18 +128,3 @@ class RedisState:
 
     def _key(self, *parts: str) -> str:
         return ":".join((self._namespace, *parts))
-
-    def _lease(self, job_id: str, attempt: int) -> str:
-        return self._key("lease", job_id, str(attempt))
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(1, round(seconds * 1000))
-
-
-@contextmanager
-def _answering() -> Iterator[None]:
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        raise RedisStateUnavailable(f"Redis does not answer: {why(error)}") from error

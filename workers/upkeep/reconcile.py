@@ -67,7 +67,7 @@ class Reconciler:
         for id, job in reversed(list(self._jobs.opened(but=self._queue.waiting()))):
             if job is None or job.state.final:
                 self._close(id, job)
-            elif job.attempt and self._redis_state.held(id, job.attempt):
+            elif job.attempt and self._redis_state.leases.held(id, job.attempt):
                 continue
             elif job.outcome is not None:
                 self._jobs.publish(id)
@@ -89,7 +89,7 @@ class Reconciler:
 
     def next_chance(self, id: str, attempt: int) -> None:
         """Of an attempt that is known to be dead: help its job on at once instead of when the lease has run out."""
-        self._redis_state.release(id, attempt)
+        self._redis_state.leases.release(id, attempt)
         if not self._jobs.over(id):
             self.recover(self._jobs.get(id))
 
@@ -129,7 +129,7 @@ class Reconciler:
         if self._jobs.finish(id, outcome):
             seconds = (outcome.finished_at - job.started_at).total_seconds() if job.started_at else 0.0
             with suppress(RedisStateUnavailable):
-                self._redis_state.ended(job.request.algorithm, state.value, seconds)
+                self._redis_state.count_outcome(job.request.algorithm, state.value, seconds)
         if self._jobs.publish(id) is None:
             self._jobs.close(id)
 

@@ -103,7 +103,7 @@ class Attempts:
         finally:
             self._heart = None
             with suppress(RedisStateUnavailable):
-                parts.redis_state.release(job_id, attempt.number)
+                parts.redis_state.leases.release(job_id, attempt.number)
 
     def hand_back(self) -> None:
         """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
@@ -124,15 +124,15 @@ class Attempts:
         except NotFound:
             # it was over, and was deleted while this message waited
             return None
-        if self._jobs.over(job_id) or (last and parts.redis_state.held(job_id, last)):
+        if self._jobs.over(job_id) or (last and parts.redis_state.leases.held(job_id, last)):
             return None
-        if not parts.redis_state.acquire(job_id, last + 1, parts.worker, parts.lease_seconds):
+        if not parts.redis_state.leases.acquire(job_id, last + 1, parts.worker, parts.lease_seconds):
             return None
         attempt = self._jobs.begin(job_id, parts.worker, last + 1)
         if attempt is None:
-            parts.redis_state.release(job_id, last + 1)
+            parts.redis_state.leases.release(job_id, last + 1)
             return None
-        parts.redis_state.restart(job_id)
+        parts.redis_state.clear_progress(job_id)
         return attempt
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heart: Heart) -> Outcome | None:
@@ -236,7 +236,9 @@ class Attempts:
             self._jobs.close(job_id)
         if won:
             with suppress(RedisStateUnavailable):
-                self._parts.redis_state.ended(request.algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds())
+                self._parts.redis_state.count_outcome(
+                    request.algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds()
+                )
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
     def _with_course(self, outcome: Outcome, job_id: str, heart: Heart) -> Outcome:
@@ -254,7 +256,7 @@ class Attempts:
             return
         # without Redis, whoever reconciles finds the job unheld and does the rest
         with suppress(RedisStateUnavailable, QueueUnavailable):
-            self._parts.redis_state.release(job_id, attempt.number)
+            self._parts.redis_state.leases.release(job_id, attempt.number)
             self._parts.queue.enqueue(job_id, first=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
 

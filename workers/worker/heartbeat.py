@@ -137,7 +137,7 @@ class Heart:
 
     def _renew(self, now: float) -> None:
         if now >= self._due["lease"]:
-            self._redis_state.lease(self._job_id, self._attempt, self._lease_seconds, self._holder)
+            self._redis_state.leases.renew(self._job_id, self._attempt, self._holder, self._lease_seconds)
             self._due["lease"] = now + self._lease_seconds / 4
 
     def _tell(self, now: float) -> None:

@@ -13,7 +13,7 @@ from core.errors import HalfmoonError
 from workers.contract import Death
 from workers.errors import RedisStateUnavailable
 from workers.logs import configure_logging
-from workers.queue.connect import connect, why
+from workers.queue.connect import connect, redis_error_text
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
@@ -66,7 +66,7 @@ def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
                 settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(settings, parts, id, death)
             )
         except Exception as error:
-            _log.warning("Redis does not answer", error=why(error), again_in=wait)
+            _log.warning("Redis does not answer", error=redis_error_text(error), again_in=wait)
         else:
             if courier.run():
                 return
@@ -156,10 +156,10 @@ class _Pulse:
         self._done.set()
         self._thread.join()
         with suppress(RedisStateUnavailable):
-            self._redis_state.worker_gone(self._name)
+            self._redis_state.remove_worker(self._name)
 
     def _beat(self) -> None:
         while not self._done.is_set():
             with suppress(RedisStateUnavailable):
-                self._redis_state.worker_alive(self._name, self._seconds)
+                self._redis_state.record_heartbeat(self._name, self._seconds)
             self._done.wait(self._seconds / 4)

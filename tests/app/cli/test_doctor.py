@@ -33,7 +33,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, valkey: Valkey) ->
     monkeypatch.setenv("HALFMOON_REDIS_URL", valkey.url)
     with connect(valkey.url, HANG) as redis:
         redis.config_set("maxmemory-policy", "noeviction")
-        RedisState(redis).worker_alive("worker", 60)
+        RedisState(redis).record_heartbeat("worker", 60)
     # machines that test may be slow
     monkeypatch.setattr(doctor, "_SLOW_SECONDS", HANG)
     # a second each time, and one test does it
@@ -82,7 +82,7 @@ def test_an_open_address_and_missing_keys(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_redis_away_or_forgetful(monkeypatch: pytest.MonkeyPatch, valkey: Valkey) -> None:
     with connect(valkey.url, HANG) as redis:
         redis.config_set("maxmemory-policy", "allkeys-lru")
-        RedisState(redis).worker_gone("worker")
+        RedisState(redis).remove_worker("worker")
     assert "set noeviction" in to_fix()["redis"]
     assert to_fix()["workers"].startswith("0 are alive: jobs wait")
     monkeypatch.setenv("HALFMOON_REDIS_URL", "redis://user:secret@127.0.0.1:1/0")

@@ -135,7 +135,7 @@ def test_a_job_is_cancelled_once(gateway: Gateway, dataset: str) -> None:
 def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, redis_state: RedisState) -> None:
     id = gateway.job(dataset=dataset).json()["id"]
     Jobs(gateway.store).begin(id, "worker")
-    redis_state.lease(id, 1, HANG)
+    redis_state.leases.renew(id, 1, "w", HANG)
     redis_state.publish_progress(id, Progress(fraction=0.5, phase="mfn", iteration=3, objective=0.25))
     assert gateway.client.get(f"/v1/jobs/{id}").json()["progress"] == {"fraction": 0.5, "phase": "mfn", "iteration": 3, "objective": 0.25}
     assert gateway.client.post(f"/v1/jobs/{id}/cancel").json()["state"] == "cancelling"
@@ -221,7 +221,7 @@ def test_events_follow_a_job_to_its_end(start: Start, redis_state: RedisState) -
         assert next(stream) == ("progress", {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None})
         name, job = next(stream)
         assert (name, job["state"]) == ("state", "queued")
-        redis_state.lease(id, 1, HANG)
+        redis_state.leases.renew(id, 1, "w", HANG)
         jobs.begin(id, "worker")
         name, job = next(stream)
         assert (name, job["state"], job["attempt"]) == ("state", "running", 1)

@@ -32,7 +32,7 @@ def test_progress_and_trace(redis: Redis) -> None:
     assert redis_state.progress("j") == progress
     assert [point["iteration"] for point in redis_state.trace("j")] == [1, 2, 3]
     assert redis_state.progress("other") is None
-    redis_state.restart("j")
+    redis_state.clear_progress("j")
     assert (redis_state.progress("j"), redis_state.trace("j")) == (None, [])
 
 
@@ -40,24 +40,24 @@ def test_everything_expires(redis: Redis) -> None:
     redis_state = RedisState(redis)
     redis_state.publish_progress("j", Progress(), [{"iteration": 1}])
     redis_state.request_cancel("j")
-    redis_state.lease("j", 1, HANG)
+    redis_state.leases.renew("j", 1, "w", HANG)
     for key in redis.keys("*"):
         assert redis.ttl(key) > 0, key
 
 
 def test_a_lease_is_taken_once_and_runs_out(redis: Redis) -> None:
     redis_state = RedisState(redis)
-    assert redis_state.acquire("j", 1, "a", HANG)
-    assert not redis_state.acquire("j", 1, "b", HANG)
-    assert redis_state.acquire("j", 2, "b", HANG)
-    redis_state.lease("j", 1, 10 * HANG, "a")
-    redis_state.lease("j", 2, 0.05, "b")
-    until(lambda: not redis_state.held("j", 2))
-    assert redis_state.held("j", 1)
+    assert redis_state.leases.acquire("j", 1, "a", HANG)
+    assert not redis_state.leases.acquire("j", 1, "b", HANG)
+    assert redis_state.leases.acquire("j", 2, "b", HANG)
+    redis_state.leases.renew("j", 1, "a", 10 * HANG)
+    redis_state.leases.renew("j", 2, "b", 0.05)
+    until(lambda: not redis_state.leases.held("j", 2))
+    assert redis_state.leases.held("j", 1)
     (key,) = redis.keys("*")
     assert redis.ttl(key) > HANG, "it was renewed for as long as was said last"
-    redis_state.release("j", 1)
-    assert not redis_state.held("j", 1)
+    redis_state.leases.release("j", 1)
+    assert not redis_state.leases.held("j", 1)
 
 
 def test_cancels(redis: Redis) -> None:
@@ -75,13 +75,13 @@ def test_namespaces_are_apart(redis: Redis) -> None:
 
 def test_dead_workers_are_not_counted_for_long(redis: Redis) -> None:
     redis_state = RedisState(redis, "q")
-    redis_state.worker_alive("a", 2 * HANG)
-    redis_state.worker_alive("b", HANG)
+    redis_state.record_heartbeat("a", 2 * HANG)
+    redis_state.record_heartbeat("b", HANG)
     assert redis_state.workers() == ["b", "a"]
     assert Queue(redis, "q").workers() == 2
-    redis_state.worker_alive("b", 0.05)
+    redis_state.record_heartbeat("b", 0.05)
     until(lambda: redis_state.workers() == ["a"])
-    redis_state.worker_gone("a")
+    redis_state.remove_worker("a")
     assert Queue(redis, "q").workers() == 0
 
 
@@ -106,9 +106,9 @@ CALLS_OF_STATE: dict[str, Callable[[RedisState], Any]] = {
     "trace": lambda redis_state: redis_state.trace("j"),
     "request_cancel": lambda redis_state: redis_state.request_cancel("j"),
     "cancel_requested": lambda redis_state: redis_state.cancel_requested("j"),
-    "acquire": lambda redis_state: redis_state.acquire("j", 1, "w", 1),
-    "lease": lambda redis_state: redis_state.lease("j", 1, 1),
-    "held": lambda redis_state: redis_state.held("j", 1),
+    "acquire": lambda redis_state: redis_state.leases.acquire("j", 1, "w", 1),
+    "renew": lambda redis_state: redis_state.leases.renew("j", 1, "w", 1),
+    "held": lambda redis_state: redis_state.leases.held("j", 1),
     "workers": lambda redis_state: redis_state.workers(),
 }
 QUEUE: dict[str, Callable[[Queue], Any]] = {
@@ -134,10 +134,10 @@ def test_queue_without_redis(no_redis: Redis, call: str) -> None:
 
 def test_endings_are_counted_by_algorithm_state_and_time(redis: Redis) -> None:
     redis_state = RedisState(redis)
-    assert redis_state.endings() == {}
+    assert redis_state.outcome_times() == {}
     for algorithm, state, seconds in (("svm", "succeeded", 0.5), ("svm", "succeeded", 20.0), ("svm", "failed", 1e6), ("da", "cancelled", 5.0)):
-        redis_state.ended(algorithm, state, seconds)
-    told = redis_state.endings()
+        redis_state.count_outcome(algorithm, state, seconds)
+    told = redis_state.outcome_times()
     assert set(told) == {("svm", "succeeded"), ("svm", "failed"), ("da", "cancelled")}
     assert told["svm", "succeeded"].seconds == pytest.approx(20.5)
     assert list(told["svm", "succeeded"].within.values()) == [1, 1, 1, 2, 2, 2, 2, 2, 2]

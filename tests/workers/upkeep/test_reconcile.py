@@ -81,17 +81,17 @@ def test_what_runs_is_left_alone(store: Store, world: World) -> None:
     id = submit(store)
     world.jobs.begin(id, "w")
     for _ in range(3):
-        world.redis_state.lease(id, 1, 60)
+        world.redis_state.leases.renew(id, 1, "w", 60)
         assert world.later() == NOTHING
 
 
 def test_a_lease_that_comes_back_after_a_flush_counts(store: Store, world: World, redis: Redis) -> None:
     id = submit(store)
     world.jobs.begin(id, "w")
-    world.redis_state.lease(id, 1, 60)
+    world.redis_state.leases.renew(id, 1, "w", 60)
     redis.flushall()
     assert world.later() == NOTHING
-    world.redis_state.lease(id, 1, 60)
+    world.redis_state.leases.renew(id, 1, "w", 60)
     assert world.later() == NOTHING
     redis.flushall()
     assert world.later() == NOTHING, "the time without a lease begins anew"
@@ -101,7 +101,7 @@ def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(store
     id = submit(store)
     world.jobs.begin(id, "w1")
     world.jobs.begin(id, "w2")
-    world.redis_state.lease(id, 1, 60)
+    world.redis_state.leases.renew(id, 1, "w", 60)
     world.later()
     assert world.later().enqueued == [id]
 
@@ -144,9 +144,9 @@ def test_a_success_that_was_not_published_is_published(store: Store, world: Worl
     id = submit(store)
     world.jobs.begin(id, "w")
     world.jobs.finish(id, success(store))
-    world.redis_state.lease(id, 1, 60)
+    world.redis_state.leases.renew(id, 1, "w", 60)
     assert world.later() == NOTHING, "who has trained it lives and publishes it"
-    world.redis_state.release(id, 1)
+    world.redis_state.leases.release(id, 1)
     assert world.later() == Repairs([], [id], [])
     assert world.jobs.get(id).state is JobState.SUCCEEDED
     assert world.later() == NOTHING

@@ -48,7 +48,7 @@ def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, a
     assert all(line["probability"] is None for line in labels)
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert {"phase", "iteration", "objective", "stage_objective", "fraction", "seconds"} == set(trace[0])
-    assert not parts.redis_state.held(id, 1)
+    assert not parts.redis_state.leases.held(id, 1)
 
 
 def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, parts: Parts) -> None:
@@ -245,7 +245,7 @@ def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, part
     with pytest.raises(StoreUnavailable):
         Attempts(parts).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
-    assert not parts.redis_state.held(id, 1)
+    assert not parts.redis_state.leases.held(id, 1)
     fake.append(lambda _: trained())
     Attempts(parts).run(id)
     job = Jobs(store).get(id)

@@ -69,7 +69,7 @@ def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, parts: Part
         thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
         disk.refuses()
         assert Jobs(store).get(id).state is JobState.RUNNING
-        assert parts.redis_state.held(id, 1)
+        assert parts.redis_state.leases.held(id, 1)
     thread.join(HANG)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
@@ -97,7 +97,7 @@ def test_where_not_even_that_can_be_said_the_job_is_tried_again(store: Store, pa
         with pytest.raises(StoreUnavailable):
             Attempts(parts._replace(store_seconds=0.3)).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
-    assert not parts.redis_state.held(id, 1)
+    assert not parts.redis_state.leases.held(id, 1)
     fake.append(lambda _: trained())
     Attempts(parts).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED

@@ -15,8 +15,8 @@ from tests.workers.conftest import submit
 from tests.workers.worker.attempts import Faked, in_thread, make_parts, trained, work_until, work_until_stopped
 from workers.contract import JobState, Outcome
 from workers.names import new_id
+from workers.queue.leases import Leases
 from workers.queue.queue import Queue
-from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
@@ -35,7 +35,7 @@ def test_an_attempt_is_handed_back(store: Store, parts: Parts, fake: list[Faked]
     assert Jobs(store).get(id).state is JobState.RUNNING
     assert Jobs(store).deaths(id) == 0
     assert parts.queue.waiting() == {id}
-    assert not parts.redis_state.held(id, 1)
+    assert not parts.redis_state.leases.held(id, 1)
     fake.append(lambda _: trained())
     Attempts(parts).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
@@ -67,13 +67,13 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
     first = in_thread(lambda: Attempts(make_parts(store, redis, "w1")).run(id))
     until(lambda: Jobs(store).get(id).attempt == 1)
     # the first worker is stopped past its lease: another takes the job, then both go on
-    original = RedisState.held
+    original = Leases.held
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RedisState, "held", lambda *_: False)
+        patch.setattr(Leases, "held", lambda *_: False)
         second = in_thread(lambda: Attempts(make_parts(store, redis, "w2")).run(id))
         first.join(HANG)
         second.join(HANG)
-    assert RedisState.held is original
+    assert Leases.held is original
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
     assert [version.number for version in Models(store).versions("news")] == [1]
@@ -113,8 +113,8 @@ def test_a_lease_that_ran_out_is_taken_again(store: Store, parts: Parts, fake: l
     fake.append(work_until(again.is_set))
     thread = in_thread(lambda: Attempts(parts._replace(lease_seconds=1.0)).run(id))
     until(lambda: parts.redis_state.progress(id))
-    parts.redis_state.release(id, 1)
-    until(lambda: parts.redis_state.held(id, 1))
+    parts.redis_state.leases.release(id, 1)
+    until(lambda: parts.redis_state.leases.held(id, 1))
     again.set()
     thread.join()
     job = Jobs(store).get(id)

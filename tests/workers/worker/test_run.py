@@ -214,7 +214,7 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
     assert 50 < int(found[1]) < 5000
     algorithm = service.jobs.get(id).request.algorithm
     # it is counted after it is recorded
-    assert until(lambda: service.redis_state.endings().get((algorithm, "failed"))).within["+Inf"] == 1
+    assert until(lambda: service.redis_state.outcome_times().get((algorithm, "failed"))).within["+Inf"] == 1
 
 
 def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service: Service) -> None:
@@ -226,7 +226,7 @@ def test_a_killed_worker_takes_its_child_along_and_another_runs_the_job(service:
     until(lambda: service.queue.workers() == 0)
     until(lambda: not child.is_running())
     service.start_worker()
-    until(lambda: not service.redis_state.held(id, 1))
+    until(lambda: not service.redis_state.leases.held(id, 1))
     service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
     assert service.until(id, JobState.SUCCEEDED, JobState.FAILED).state is JobState.SUCCEEDED
@@ -240,7 +240,7 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
     (child,) = children(worker)
     child.suspend()
     service.start_worker()
-    until(lambda: not service.redis_state.held(id, 1))
+    until(lambda: not service.redis_state.leases.held(id, 1))
     service.later()
     until(lambda: service.jobs.get(id).attempt == 2)
     assert service.jobs.deaths(id) == 2
@@ -248,7 +248,7 @@ def test_a_child_stopped_past_its_lease_is_overtaken_and_is_no_death(service: Se
     until(lambda: not child.is_running())
     job = service.jobs.get(id)
     assert (job.state, job.attempt, service.jobs.deaths(id)) == (JobState.RUNNING, 2, 1)
-    assert service.redis_state.held(id, 2)
+    assert service.redis_state.leases.held(id, 2)
     service.jobs.cancel(id)
     service.redis_state.request_cancel(id)
     service.until(id, JobState.CANCELLED)
@@ -260,7 +260,7 @@ def test_an_emptied_redis_loses_no_job_and_disturbs_none(service: Service) -> No
     running = service.post_long()
     waiting = [service.post() for _ in range(3)]
     service.redis.flushall()
-    until(lambda: service.redis_state.held(running, 1))
+    until(lambda: service.redis_state.leases.held(running, 1))
     service.later()
     until(lambda: set(waiting) <= service.queue.waiting())
     service.later()
