@@ -27,7 +27,7 @@ from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
 from workers.upkeep.reconcile import Reconciler
-from workers.worker.heartbeat import LEAVING, Heart, Reason
+from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
 from workers.worker.inputs import reading, size_of, text_remedy
 from workers.worker.results import store_results, usable
 from workers.worker.store_retry import Patience
@@ -56,7 +56,7 @@ class Parts(NamedTuple):
     max_attempts: int
     max_model_bytes: int
     max_job_bytes: int
-    guardian: int
+    worker_pid: int
     """process that watches over the attempts: the one that runs them or its parent"""
 
 
@@ -66,7 +66,7 @@ class Attempts:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._jobs = Jobs(parts.store)
-        self._heart: Heart | None = None
+        self._heartbeat: Heartbeat | None = None
         self._patience = Patience(parts.store_seconds)
 
     def run(self, job_id: str) -> None:
@@ -79,36 +79,36 @@ class Attempts:
             return
         parts = self._parts
         _log.info("attempt begins", job=job_id, attempt=attempt.number)
-        heart = Heart(
+        heartbeat = Heartbeat(
             self._jobs,
             parts.redis_state,
             job_id,
             attempt.number,
             parts.worker,
             lease_seconds=parts.lease_seconds,
-            job_seconds=parts.job_seconds,
-            guardian=parts.guardian,
-            orphaned=partial(self._bequeath, job_id, attempt.number),
+            job_timeout_seconds=parts.job_seconds,
+            worker_pid=parts.worker_pid,
+            on_orphaned=partial(self._bequeath, job_id, attempt.number),
         )
-        self._heart, self._patience = heart, Patience(parts.store_seconds)
+        self._heartbeat, self._patience = heartbeat, Patience(parts.store_seconds)
         try:
-            with heart:
+            with heartbeat:
                 request = self._jobs.get(job_id).request
-                outcome = self._outcome(request, attempt, heart)
+                outcome = self._outcome(request, attempt, heartbeat)
                 if outcome is not None:
-                    self._end(request, attempt, outcome, heart)
+                    self._end(request, attempt, outcome, heartbeat)
             # not before the heart has stopped renewing the lease
             if outcome is None:
-                self._let_go(job_id, attempt, heart.reason)
+                self._let_go(job_id, attempt, heartbeat.reason)
         finally:
-            self._heart = None
+            self._heartbeat = None
             with suppress(RedisStateUnavailable):
                 parts.redis_state.leases.release(job_id, attempt.number)
 
     def hand_back(self) -> None:
         """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
-        if self._heart is not None:
-            self._heart.stop(Reason.HANDED_BACK)
+        if self._heartbeat is not None:
+            self._heartbeat.stop(StopReason.HANDED_BACK)
 
     def _bequeath(self, job_id: str, number: int) -> None:
         """The worker that watched over this process has died, and it ends too: another is to have the job at once."""
@@ -135,33 +135,33 @@ class Attempts:
         parts.redis_state.clear_progress(job_id)
         return attempt
 
-    def _outcome(self, request: JobRequest, attempt: Attempt, heart: Heart) -> Outcome | None:
+    def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
         """How the attempt ends; None if it was handed back or overtaken."""
 
         def stopped() -> bool:
-            return heart.reason is not None
+            return heartbeat.reason is not None
 
         if self._jobs.cancel_requested(request.id):
             return _ended(attempt, JobState.CANCELLED)
         try:
             documents = self._patience.insist(lambda: Datasets(self._parts.store).open(request.dataset), stopped)
-            training = self._train(request, documents, heart)
+            training = self._train(request, documents, heartbeat)
             if training.status is Status.CANCELLED:
-                return _stopped(attempt, heart.reason, self._parts.job_seconds)
+                return _stopped(attempt, heartbeat.reason, self._parts.job_seconds)
             if not usable(training):
                 return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE))
             prefix = _files_of(request.id, attempt.number)
             files = self._patience.insist(lambda: store_results(self._parts.store, training, documents, prefix), stopped)
         except StoreFull as error:
             # whoever waited in vain may be wanted elsewhere by now
-            stop = _stopped(attempt, heart.reason, self._parts.job_seconds)
+            stop = _stopped(attempt, heartbeat.reason, self._parts.job_seconds)
             return stop if stopped() else _ended(attempt, JobState.FAILED, error=problem_of(error))
         except StoreDamaged as error:
             return _ended(attempt, JobState.FAILED, error=problem_of(error))
         except Unavailable:
             raise
         except Stopped:
-            return _stopped(attempt, heart.reason, self._parts.job_seconds)
+            return _stopped(attempt, heartbeat.reason, self._parts.job_seconds)
         except Exception as error:
             if not isinstance(error, HalfmoonError):
                 _log.error("training failed", job=request.id, attempt=attempt.number, traceback=traceback.format_exc())
@@ -176,16 +176,16 @@ class Attempts:
             }
         )
 
-    def _train(self, request: JobRequest, documents: Documents, heart: Heart) -> "Training":
+    def _train(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat) -> "Training":
         # imported late: Numba takes a second to load, and only who trains needs it
         from core.train import train
 
         parts, class_indices, began = self._parts, documents.class_indices, time.monotonic()
         with ExitStack() as stack:
-            begun = partial(reading, parts.store, documents.rows, request.text, Watch(heart.observe, began=began), parts.max_job_bytes)
+            begun = partial(reading, parts.store, documents.rows, request.text, Watch(heartbeat.observe, began=began), parts.max_job_bytes)
             check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
             check(size_of(documents.rows, request.text))
-            read = self._patience.insist(lambda: stack.enter_context(begun()), lambda: heart.reason is not None)
+            read = self._patience.insist(lambda: stack.enter_context(begun()), lambda: heartbeat.reason is not None)
             check(size_of(read.rows, None))
             start = None
             if request.start is not None:
@@ -199,7 +199,7 @@ class Attempts:
                 request.options,
                 seed=request.seed,
                 start=start,
-                observer=heart.observe,
+                observer=heartbeat.observe,
                 part=read.rest,
                 began=began,
                 threads=parts.threads or None,
@@ -217,13 +217,13 @@ class Attempts:
         if needed > most:
             raise JobTooLarge(needed, most, remedy(options, size.n_rows, n_labeled))
 
-    def _end(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heart: Heart) -> None:
+    def _end(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heartbeat: Heartbeat) -> None:
         """Record how the attempt ends, when the store lets it."""
 
         def leaving() -> bool:
-            return heart.reason in LEAVING
+            return heartbeat.reason in WITHOUT_OUTCOME
 
-        told = self._patience.insist(lambda: self._with_course(outcome, request.id, heart), leaving)
+        told = self._patience.insist(lambda: self._with_course(outcome, request.id, heartbeat), leaving)
         self._patience.insist(lambda: self._conclude(request, attempt, told), leaving)
 
     def _conclude(self, request: JobRequest, attempt: Attempt, outcome: Outcome) -> None:
@@ -241,17 +241,17 @@ class Attempts:
                 )
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
-    def _with_course(self, outcome: Outcome, job_id: str, heart: Heart) -> Outcome:
+    def _with_course(self, outcome: Outcome, job_id: str, heartbeat: Heartbeat) -> Outcome:
         """The outcome with the progress and trace that were told on the way, which Redis forgets."""
         files = dict(outcome.files)
-        if "trace" not in files and heart.trace:
-            files["trace"] = self._jobs.store_trace(f"{_files_of(job_id, outcome.attempt)}/trace.json", heart.trace)
-        return outcome.model_copy(update={"progress": heart.progress, "files": files})
+        if "trace" not in files and heartbeat.trace:
+            files["trace"] = self._jobs.store_trace(f"{_files_of(job_id, outcome.attempt)}/trace.json", heartbeat.trace)
+        return outcome.model_copy(update={"progress": heartbeat.progress, "files": files})
 
-    def _let_go(self, job_id: str, attempt: Attempt, reason: Reason | None) -> None:
+    def _let_go(self, job_id: str, attempt: Attempt, reason: StopReason | None) -> None:
         """Record that this attempt was no death; unless another has taken over, give the job to the next worker."""
         self._jobs.hand_back(job_id, attempt.number)
-        if reason is Reason.SUPERSEDED:
+        if reason is StopReason.SUPERSEDED:
             _log.warning("attempt was overtaken", job=job_id, attempt=attempt.number)
             return
         # without Redis, whoever reconciles finds the job unheld and does the rest
@@ -261,11 +261,11 @@ class Attempts:
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
 
 
-def _stopped(attempt: Attempt, reason: Reason | None, job_seconds: float) -> Outcome | None:
+def _stopped(attempt: Attempt, reason: StopReason | None, job_seconds: float) -> Outcome | None:
     """The end of an attempt whose solver was asked to stop."""
-    if reason in LEAVING:
+    if reason in WITHOUT_OUTCOME:
         return None
-    if reason is Reason.TIMED_OUT:
+    if reason is StopReason.TIMED_OUT:
         detail = f"the job ran for more than the {job_seconds:g} seconds that a job may take here"
         return _ended(attempt, JobState.FAILED, error=problem(TIMED_OUT, detail))
     return _ended(attempt, JobState.CANCELLED)

@@ -1,4 +1,16 @@
-"""What beats beside a running attempt: renews its lease, tells its progress, listens for reasons to stop."""
+"""The heartbeat of a running attempt: a thread that renews its lease, publishes its progress and listens for reasons to stop.
+
+| what it does                          | how often                                             |
+| ------------------------------------- | ----------------------------------------------------- |
+| renews the lease in Redis             | four times within the time that a lease lasts         |
+| publishes progress and trace in Redis | when the trace has new points, else every 0.4 s       |
+| reads the cancel flag in Redis        | every 0.1 s                                           |
+| reads outcome, newest attempt and     | every second; every 0.2 s while Redis does not answer |
+| cancel in the store                   |                                                       |
+| looks whether its worker lives        | every 0.1 s                                           |
+
+The store decides. An attempt whose number is not the newest any more was overtaken and stops: the number is the fencing token of the job.
+"""
 
 import math
 import os
@@ -19,15 +31,15 @@ from workers.errors import RedisStateUnavailable
 from workers.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
 from workers.repositories.jobs import Jobs
 
-_BEAT_SECONDS = 0.1
-_REPEAT_SECONDS = 0.4
+_INTERVAL_SECONDS = 0.1
+_PROGRESS_SECONDS = 0.4
 _STORE_SECONDS = 1.0
-_STORE_SECONDS_ALONE = 0.2
-_MOST_POINTS = 2_000
+_STORE_SECONDS_WITHOUT_REDIS = 0.2
+_MAX_UNPUBLISHED_POINTS = 2_000
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Reason(StrEnum):
+class StopReason(StrEnum):
     """Why a running attempt was asked to stop."""
 
     CANCELLED = "cancelled"
@@ -36,15 +48,15 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded"
 
 
-LEAVING = (Reason.HANDED_BACK, Reason.SUPERSEDED)
-"""Reasons for which the job goes to another worker, or has gone."""
+WITHOUT_OUTCOME = (StopReason.HANDED_BACK, StopReason.SUPERSEDED)
+"""Reasons that end an attempt without an outcome: another worker gets the job, or has it."""
 
 
-class Heart:
-    """A context manager around the training of one attempt; ``observe`` is its observer.
+class Heartbeat:
+    """Context manager around the training of one attempt; ``observe`` is the observer of the training.
 
-    The solver never waits for Redis or the store: it leaves points here and reads a flag, a thread does the rest. With Redis away, progress is
-    not told and cancels are read from the store.
+    The solver never waits for Redis or the store: it leaves points here and reads a flag, and a thread does the rest. While Redis does not answer,
+    progress is not published and cancels are read from the store.
     """
 
     def __init__(
@@ -56,28 +68,28 @@ class Heart:
         holder: str,
         *,
         lease_seconds: float,
-        job_seconds: float,
-        guardian: int,
-        orphaned: Callable[[], None],
+        job_timeout_seconds: float,
+        worker_pid: int,
+        on_orphaned: Callable[[], None],
     ) -> None:
-        self.reason: Reason | None = None
+        self.reason: StopReason | None = None
         self._jobs = jobs
         self._redis_state = redis_state
         self._job_id = job_id
         self._attempt = attempt
         self._holder = holder
         self._lease_seconds = lease_seconds
-        self._deadline = time.monotonic() + job_seconds
-        self._guardian = guardian
-        self._orphaned = orphaned
+        self._deadline = time.monotonic() + job_timeout_seconds
+        self._worker_pid = worker_pid
+        self._on_orphaned = on_orphaned
         self._latest: TracePoint | None = None
         self._points: list[TraceRow] = []
         self._trace: deque[TraceRow] = deque(maxlen=TRACE_POINTS)
         self._guard = threading.Lock()
         self._done = threading.Event()
         self._due = dict.fromkeys(("lease", "progress", "store"), 0.0)
-        self._alone = False
-        self._thread = threading.Thread(target=self._beat, name=f"heart of {job_id}", daemon=True)
+        self._without_redis = False
+        self._thread = threading.Thread(target=self._run, name=f"heartbeat of {job_id}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -88,21 +100,21 @@ class Heart:
         self._thread.join()
 
     def observe(self, point: TracePoint, /) -> bool:
-        """Take note of where the solver is; true asks it to stop."""
+        """Note the point that the solver has reached; true asks it to stop."""
         with self._guard:
             before = self._latest
             self._latest = point
             if before is None or (before.phase, before.iteration) != (point.phase, point.iteration):
                 row = trace_row(point)
                 self._trace.append(row)
-                self._points = [*self._points[-_MOST_POINTS:], row]
+                self._points = [*self._points[-_MAX_UNPUBLISHED_POINTS:], row]
         if self.reason is None and time.monotonic() > self._deadline:
-            self.stop(Reason.TIMED_OUT)
+            self.stop(StopReason.TIMED_OUT)
         return self.reason is not None
 
     @property
     def progress(self) -> Progress | None:
-        """Where the solver was when it last told."""
+        """Progress at the last point that the solver reported; None before the first."""
         with self._guard:
             return None if self._latest is None else progress_of(self._latest)
 
@@ -112,35 +124,35 @@ class Heart:
         with self._guard:
             return list(self._trace)
 
-    def stop(self, reason: Reason) -> None:
+    def stop(self, reason: StopReason) -> None:
         """Ask the solver to stop; the first reason counts."""
         if self.reason is None:
             self.reason = reason
 
-    def _beat(self) -> None:
-        while not self._done.wait(_BEAT_SECONDS):
+    def _run(self) -> None:
+        while not self._done.wait(_INTERVAL_SECONDS):
             now = time.monotonic()
-            # told before the fork: who asks for the parent only here may be told of the one that has taken over
-            if self._guardian not in (os.getpid(), os.getppid()):
-                self._abandon()
+            # known before the fork: a process whose parent has died already would here get the one that has taken over
+            if self._worker_pid not in (os.getpid(), os.getppid()):
+                self._exit_as_orphan()
             try:
-                self._renew(now)
-                self._tell(now)
-                self._listen()
-                self._alone = False
+                self._renew_lease(now)
+                self._publish_progress(now)
+                self._check_cancel_flag()
+                self._without_redis = False
             except RedisStateUnavailable:
-                self._alone = True
+                self._without_redis = True
             try:
-                self._consult(now)
+                self._check_store(now)
             except HalfmoonError as error:
                 _log.warning("the store does not answer a running job", job=self._job_id, error=str(error))
 
-    def _renew(self, now: float) -> None:
+    def _renew_lease(self, now: float) -> None:
         if now >= self._due["lease"]:
             self._redis_state.leases.renew(self._job_id, self._attempt, self._holder, self._lease_seconds)
             self._due["lease"] = now + self._lease_seconds / 4
 
-    def _tell(self, now: float) -> None:
+    def _publish_progress(self, now: float) -> None:
         with self._guard:
             latest, points, self._points = self._latest, self._points, []
         if latest is None or (not points and now < self._due["progress"]):
@@ -149,43 +161,43 @@ class Heart:
             self._redis_state.publish_progress(self._job_id, progress_of(latest), points)
         except RedisStateUnavailable:
             with self._guard:
-                self._points = (points + self._points)[-_MOST_POINTS:]
+                self._points = (points + self._points)[-_MAX_UNPUBLISHED_POINTS:]
             raise
-        self._due["progress"] = now + _REPEAT_SECONDS
+        self._due["progress"] = now + _PROGRESS_SECONDS
 
-    def _listen(self) -> None:
+    def _check_cancel_flag(self) -> None:
         if self.reason is None and self._redis_state.cancel_requested(self._job_id):
-            self.stop(Reason.CANCELLED)
+            self.stop(StopReason.CANCELLED)
 
-    def _consult(self, now: float) -> None:
-        """Ask the store, which knows for certain, more often when it is the only one that answers."""
+    def _check_store(self, now: float) -> None:
+        """Read from the store, which decides, whether to stop; more often while Redis does not answer."""
         if self.reason is not None or now < self._due["store"]:
             return
-        self._due["store"] = now + (_STORE_SECONDS_ALONE if self._alone else _STORE_SECONDS)
+        self._due["store"] = now + (_STORE_SECONDS_WITHOUT_REDIS if self._without_redis else _STORE_SECONDS)
         if self._jobs.over(self._job_id) or self._jobs.last_attempt(self._job_id) != self._attempt:
-            self.stop(Reason.SUPERSEDED)
+            self.stop(StopReason.SUPERSEDED)
         elif self._jobs.cancel_requested(self._job_id):
-            self.stop(Reason.CANCELLED)
+            self.stop(StopReason.CANCELLED)
 
-    def _abandon(self) -> None:
-        """The worker that watched over this process is gone: so that no stray process computes, leave the job to another worker."""
-        _log.error("the worker has died; leaving the job to another", job=self._job_id, attempt=self._attempt)
+    def _exit_as_orphan(self) -> None:
+        """End this process, whose worker has died, so that no stray process computes; another worker gets the job."""
+        _log.error("the worker has died; another gets the job", job=self._job_id, attempt=self._attempt)
         try:
-            self._orphaned()
+            self._on_orphaned()
         except HalfmoonError as error:
-            _log.warning("a gateway will find the job when its lease has run out", job=self._job_id, attempt=self._attempt, error=str(error))
+            _log.warning("a gateway enqueues the job again when its lease has run out", job=self._job_id, attempt=self._attempt, error=str(error))
         os._exit(1)
 
 
 def progress_of(point: TracePoint) -> Progress:
-    """Where a solver is, for those who watch the job."""
+    """The progress of a job whose solver has reached a point."""
     return Progress(
         fraction=min(max(_finite(point.fraction) or 0.0, 0.0), 1.0), phase=point.phase, iteration=point.iteration, objective=_finite(point.objective)
     )
 
 
 def trace_row(point: TracePoint) -> TraceRow:
-    """A point of a trace as JSON, which has no NaN."""
+    """A point of a trace as JSON; NaN and infinity, which JSON has not, become null."""
     row: dict[str, Any] = point._asdict()
     return {name: _finite(value) if isinstance(value, float) else value for name, value in row.items()}
 

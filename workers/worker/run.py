@@ -43,7 +43,7 @@ def run_worker(settings: Settings, *, warmed: bool = False, heir_of: int | None 
         _warm_up()
     working.set(parts)
     stop = threading.Event()
-    with _Pulse(parts.redis_state, name, settings.lease_seconds):
+    with _WorkerHeartbeat(parts.redis_state, name, settings.lease_seconds):
         if heir_of is not None:
             _inherit(settings, parts, _name(heir_of, ""))
         _log.info("worker is ready", worker=name, queue=settings.queue)
@@ -128,7 +128,7 @@ def _parts(settings: Settings, name: str) -> Parts:
         max_attempts=settings.max_attempts,
         max_model_bytes=settings.max_model_bytes,
         max_job_bytes=settings.max_job_memory_bytes or usable_memory(),
-        guardian=os.getpid(),
+        worker_pid=os.getpid(),
     )
 
 
@@ -139,7 +139,7 @@ def _warm_up() -> None:
     warm_up()
 
 
-class _Pulse:
+class _WorkerHeartbeat:
     """Tells Redis that this worker lives; a context manager."""
 
     def __init__(self, redis_state: RedisState, name: str, seconds: float) -> None:
@@ -147,7 +147,7 @@ class _Pulse:
         self._name = name
         self._seconds = seconds
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="worker heartbeat", daemon=True)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -158,7 +158,7 @@ class _Pulse:
         with suppress(RedisStateUnavailable):
             self._redis_state.remove_worker(self._name)
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         while not self._done.is_set():
             with suppress(RedisStateUnavailable):
                 self._redis_state.record_heartbeat(self._name, self._seconds)

@@ -36,7 +36,7 @@ def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float
         max_attempts=3,
         max_model_bytes=2**29,
         max_job_bytes=2**34,
-        guardian=os.getpid(),
+        worker_pid=os.getpid(),
     )
 
 

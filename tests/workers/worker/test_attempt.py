@@ -94,7 +94,7 @@ def test_progress_is_told_while_it_runs(store: Store, parts: Parts, fake: list[F
 
 @pytest.mark.parametrize("told_by", ["redis", "store"])
 def test_a_cancel_is_heard(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
-    """From either alone: Redis, which is asked with every beat of the heart, or the store, which is asked less often."""
+    """From either alone: Redis, which is asked with every heartbeat, or the store, which is asked less often."""
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(parts).run(id))

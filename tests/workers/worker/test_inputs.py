@@ -25,7 +25,7 @@ from workers.repositories.models import Models
 from workers.store import Store
 from workers.worker import inputs as module
 from workers.worker.attempt import Attempts, Parts
-from workers.worker.heartbeat import Heart
+from workers.worker.heartbeat import Heartbeat
 from workers.worker.inputs import reading, size_of
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
@@ -230,13 +230,13 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
 def test_one_clock_from_the_reading_to_the_end(store: Store, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     points: list[TracePoint] = []
-    observe = Heart.observe
+    observe = Heartbeat.observe
 
-    def told(heart: Heart, point: TracePoint, /) -> bool:
+    def told(heartbeat: Heartbeat, point: TracePoint, /) -> bool:
         points.append(point)
-        return observe(heart, point)
+        return observe(heartbeat, point)
 
-    monkeypatch.setattr(Heart, "observe", told)
+    monkeypatch.setattr(Heartbeat, "observe", told)
     job = finished(store, parts, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
     assert points[0].phase == "terms"
     for course in ([point.seconds for point in points], [point.fraction for point in points]):
@@ -252,14 +252,14 @@ def test_a_cancel_during_the_reading_ends_the_job(store: Store, parts: Parts, fa
     """The reading goes on when the cancel was heard; fails when it then comes to its end, and the training to one."""
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     fake.append(lambda observer: trained(Status.CONVERGED))
-    observe = Heart.observe
+    observe = Heartbeat.observe
 
-    def held(heart: Heart, point: TracePoint, /) -> bool:
-        observe(heart, point)
-        until(lambda: heart.reason)
-        return observe(heart, point)
+    def held(heartbeat: Heartbeat, point: TracePoint, /) -> bool:
+        observe(heartbeat, point)
+        until(lambda: heartbeat.reason)
+        return observe(heartbeat, point)
 
-    monkeypatch.setattr(Heart, "observe", held)
+    monkeypatch.setattr(Heartbeat, "observe", held)
     id = submit(store, dataset=text_dataset(store).id)
     thread = in_thread(lambda: Attempts(parts).run(id))
     until(lambda: (found := parts.redis_state.progress(id)) is not None and found.phase == "terms")

@@ -128,7 +128,7 @@ def test_the_heart_has_stopped_when_a_job_is_handed_back(store: Store, parts: Pa
     hand_back = Jobs.hand_back
 
     def noted(self: Jobs, id: str, number: int) -> None:
-        beating.append(any(thread.name == f"heart of {id}" for thread in threading.enumerate()))
+        beating.append(any(thread.name == f"heartbeat of {id}" for thread in threading.enumerate()))
         hand_back(self, id, number)
 
     monkeypatch.setattr(Jobs, "hand_back", noted)
@@ -156,7 +156,7 @@ def test_a_child_whose_worker_died_before_it_began_leaves(store: Store, parts: P
         waiting.append((id, first))
 
     monkeypatch.setattr(Queue, "enqueue", noted)
-    Attempts(parts._replace(guardian=dead.pid)).run(id)
+    Attempts(parts._replace(worker_pid=dead.pid)).run(id)
     assert left.is_set()
     assert waiting[0] == (id, True), "another worker is to have the job at once"
 
@@ -171,7 +171,7 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
     dead = subprocess.Popen(["true"])
     dead.wait()
     fake.append(work_until(left.is_set))
-    Attempts(parts._replace(guardian=dead.pid)).run(id)
+    Attempts(parts._replace(worker_pid=dead.pid)).run(id)
     assert left.is_set()
     job = Jobs(store).get(id)
     assert job.outcome is not None
@@ -183,5 +183,5 @@ def test_a_child_whose_worker_lives_stays(store: Store, parts: Parts, fake: list
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: pytest.fail("it has left"))
     id = submit(store)
     fake.append(work_until(lambda: len(parts.redis_state.trace(id)) > 5))
-    Attempts(parts._replace(guardian=os.getppid())).run(id)
+    Attempts(parts._replace(worker_pid=os.getppid())).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
