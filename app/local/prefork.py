@@ -34,4 +34,4 @@ def workers(count: int, settings: Mapping[str, str], private: Sequence[int]) -> 
 def _work(settings: Settings, private: Sequence[int], before: int | None) -> int:
     for descriptor in private:
         os.close(descriptor)
-    return run_worker(settings, warmed=True, heir_of=before)
+    return run_worker(settings, warmed=True, replaces=before)

@@ -85,7 +85,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             max_attempts=settings.max_attempts,
             abandoned_seconds=settings.abandoned_after_seconds,
         )
-        stack.enter_context(PeriodicTask("reconcile", [datasets.settle, reconciler.round], settings.reconcile_interval_seconds))
+        stack.enter_context(PeriodicTask("reconcile", [datasets.settle, reconciler.reconcile], settings.reconcile_interval_seconds))
         retention = Retention(store, datasets, jobs, models.registry, settings.retention_policy)
         stack.enter_context(PeriodicTask("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_interval_seconds))
         upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads)

@@ -63,5 +63,5 @@ def test_the_check_can_fail(source: str) -> None:
     assert len(list(findings(source))) == 1
 
 
-def test_the_courier_hands_the_json_serializer_on(repository: Path) -> None:
+def test_the_worker_of_rq_gets_the_json_serializer(repository: Path) -> None:
     assert "serializer=JSONSerializer" in (repository / "workers/worker/rq_worker.py").read_text()

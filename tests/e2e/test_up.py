@@ -15,7 +15,7 @@ from app import serve
 from app.local import up as embedded
 from tests.e2e.service import Service
 from tests.waiting import HANG, until
-from workers.worker.rq_worker import STUBBORN_SECONDS
+from workers.worker.rq_worker import KILL_AFTER_SECONDS
 
 
 def refused(*arguments: str, **settings: str) -> str:
@@ -71,7 +71,7 @@ def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) ->
 
 def test_who_waits_for_another_waits_for_longer() -> None:
     """Were they equal, a worker would be killed at the moment in which it ends its stubborn child."""
-    assert max(serve.PATIENCE, STUBBORN_SECONDS) + 5 <= embedded.PATIENCE
+    assert max(serve.PATIENCE, KILL_AFTER_SECONDS) + 5 <= embedded.PATIENCE
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")

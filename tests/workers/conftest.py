@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from core.progress import Observer
     from core.train import Training
     from tests.workers.worker.attempts import Faked
-    from workers.worker.attempt import Parts
+    from workers.worker.context import WorkerContext
 
 
 def valkey_binary() -> str:
@@ -213,11 +213,11 @@ def no_file_beyond(size: int) -> Iterator[None]:
 
 
 @pytest.fixture
-def parts(store: Store, redis: Redis) -> "Parts":
+def context(store: Store, redis: Redis) -> "WorkerContext":
     """What a worker works with."""
-    from tests.workers.worker.attempts import make_parts
+    from tests.workers.worker.attempts import make_context
 
-    return make_parts(store, redis)
+    return make_context(store, redis)
 
 
 @pytest.fixture

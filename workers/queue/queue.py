@@ -1,4 +1,8 @@
-"""Jobs on their way to a worker: RQ as a courier of ids. The state of a job is read from the store, never from here."""
+"""The queue of jobs, which RQ carries as messages that hold an id and nothing else.
+
+Delivery is at-least-once: the reconciler enqueues a lost job again, and a message may come twice. ``workers.worker.attempt`` makes the result unique.
+The state of a job is read from the store, never from here.
+"""
 
 import secrets
 from collections.abc import Iterator
@@ -24,7 +28,7 @@ _PROBE_MILLISECONDS = 1000
 
 
 class Queue:
-    """A named queue in Redis. Every method raises QueueUnavailable when Redis does not answer."""
+    """A queue in Redis, by its name. Every method raises QueueUnavailable when Redis does not answer."""
 
     def __init__(self, redis: Redis, name: str, job_seconds: float = 86_400.0) -> None:
         self._redis = redis
@@ -34,19 +38,19 @@ class Queue:
 
     @cached_property
     def _queue(self) -> "rq.Queue":
-        # loaded by the first look for lost jobs, a second after a gateway has started, so that its readiness does not wait for it
+        # RQ is loaded by the first reconciliation, a second after a gateway has started, so that its readiness does not wait for it
         import rq
         from rq.serializers import JSONSerializer
 
         return rq.Queue(self._name, connection=self._redis, serializer=JSONSerializer)
 
-    def enqueue(self, job_id: str, *, first: bool = False) -> None:
-        """Hand a job to the next free worker. Sent twice, it is run once: a worker drops what is done or being done.
+    def enqueue(self, job_id: str, *, at_front: bool = False) -> None:
+        """Hand a job to the next free worker. A job that is enqueued twice is run once: a worker drops what is over or is being run.
 
-        ``first`` is for a job that had its turn and lost it: it goes before those that wait. One that kills its workers delays the others by
-        no more than the deaths it is allowed.
+        ``at_front`` puts it before the jobs that wait: it had its turn and lost it. A job that kills its workers delays the others by no more than
+        the deaths that it may cost.
         """
-        with _answering():
+        with _queue_errors():
             self._queue.enqueue_call(
                 TASK,
                 args=(job_id,),
@@ -54,37 +58,37 @@ class Queue:
                 timeout=self._timeout,
                 result_ttl=_RESULT_SECONDS,
                 failure_ttl=_RESULT_SECONDS,
-                at_front=first,
+                at_front=at_front,
             )
 
     def waiting(self) -> set[str]:
-        """Ids of the jobs that no worker has taken yet."""
-        with _answering():
+        """Ids of the jobs that wait in the queue."""
+        with _queue_errors():
             entries = cast("list[bytes]", self._redis.lrange(self._queue.key, 0, -1))
             return {entry.decode().rpartition("_")[0] for entry in entries}
 
     def depth(self) -> int:
-        """How many jobs wait for a worker."""
-        with _answering():
+        """Number of jobs that wait for a worker."""
+        with _queue_errors():
             return int(self._redis.llen(self._queue.key))
 
     def workers(self) -> int:
-        """How many workers have given a sign of life within the last seconds."""
-        with _answering():
+        """Number of workers that are alive: whose last heartbeat still counts."""
+        with _queue_errors():
             return len(self._redis_state.workers())
 
     def age(self) -> float:
-        """Seconds since the oldest of the jobs that wait was asked for; 0 if none waits."""
+        """Seconds since the oldest of the waiting jobs was requested; 0 if none waits."""
         return max((seconds_since(id) for id in self.waiting()), default=0.0)
 
     def ping(self) -> None:
-        """Raise QueueUnavailable unless Redis takes what is written: a full or a read-only one answers, too."""
-        with _answering():
+        """Raise QueueUnavailable unless Redis can be written; a full or read-only one answers reads."""
+        with _queue_errors():
             self._redis.set(f"{self._name}:probe", b"", px=_PROBE_MILLISECONDS)
 
 
 @contextmanager
-def _answering() -> Iterator[None]:
+def _queue_errors() -> Iterator[None]:
     try:
         yield
     except (RedisError, OSError, RedisStateUnavailable) as error:

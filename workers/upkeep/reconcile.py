@@ -1,4 +1,18 @@
-"""Repairs what a crash or a lost Redis has left: jobs that nobody runs, successes that were not published."""
+"""Reconciliation of the unfinished jobs with the queue and the leases, after a crash or the loss of Redis.
+
+A round looks at every unfinished job that does not wait in the queue. The first rule that fits decides:
+
+1. The job is over: it is taken off the list of the unfinished. So is, after a day, one whose request was never stored.
+2. Its newest attempt holds a lease: nothing is done, a worker runs it.
+3. It has an outcome that was not published: the outcome is published.
+4. It has been seen without a lease and outside the queue for no longer than a lease lasts: nothing is done yet. After Redis was emptied, a running
+   attempt has taken its lease again by then. Where rule 6 would fail the job, five times as long is waited: an outcome cannot be taken back.
+5. A cancel was requested: the job is cancelled.
+6. Workers have died of it as often as a job survives (``max_attempts``): the job fails.
+7. Otherwise it is enqueued again, before the jobs that wait; of several the oldest comes first.
+
+Any number of reconcilers may run, in any processes. What two of them enqueue twice is run once.
+"""
 
 import signal
 import time
@@ -18,25 +32,21 @@ from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-_PATIENCE = 5
-"""How many times longer than else a job is given before it fails for a lost lease, since an outcome cannot be taken back."""
+_GRACE_BEFORE_FAILURE = 5
+"""Factor of the time that a job is given without a lease where it fails after it."""
 
 
 class Repairs(NamedTuple):
-    """Ids of the jobs that one round has helped on."""
+    """Ids of the jobs that one round has repaired, by what was done."""
 
     enqueued: list[str]
     published: list[str]
     ended: list[str]
-    """cancelled or failed, because no worker can be expected to do so"""
+    """cancelled or failed in the place of a worker"""
 
 
 class Reconciler:
-    """Looks at all unfinished jobs again and again; any number may run, in any processes.
-
-    A job counts as abandoned when it has been seen without a lease and outside the queue for longer than a lease lasts, Redis answering all the
-    while: after Redis was emptied, a running attempt has its lease back by then.
-    """
+    """Applies the rules above; remembers between rounds since when a job has been without a lease."""
 
     def __init__(
         self,
@@ -58,12 +68,12 @@ class Reconciler:
         self._clock = clock
         self._missing: dict[str, tuple[int, float]] = {}
 
-    def round(self) -> Repairs:
-        """Look at every unfinished job once. Raises QueueUnavailable, LiveUnavailable or StoreUnavailable; then nothing was wrongly done."""
+    def reconcile(self) -> Repairs:
+        """One round. Raises QueueUnavailable, RedisStateUnavailable or StoreUnavailable; what was done until then is right."""
         repairs = Repairs([], [], [])
         before, self._missing = self._missing, {}
         missing: dict[str, tuple[int, float]] = {}
-        # the newest first: what was lost goes before what waits, and of several the oldest ends up in front
+        # the newest first: each is put in front of the queue, so that the oldest ends up first
         for id, job in reversed(list(self._jobs.opened(but=self._queue.waiting()))):
             if job is None or job.state.final:
                 self._close(id, job)
@@ -76,10 +86,10 @@ class Reconciler:
                 attempt, since = before.get(id, (job.attempt, self._clock()))
                 if attempt != job.attempt:
                     since = self._clock()
-                if self._clock() - since <= self._lease_seconds * (_PATIENCE if self._hopeless(id) else 1):
+                if self._clock() - since <= self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(id) else 1):
                     missing[id] = (job.attempt, since)
                 else:
-                    (repairs.enqueued if self.recover(job) else repairs.ended).append(id)
+                    (repairs.enqueued if self._retry_or_end(job) else repairs.ended).append(id)
         self._missing = missing
         for ids in repairs:
             ids.reverse()
@@ -87,36 +97,36 @@ class Reconciler:
             _log.warning("jobs repaired", **repairs._asdict())
         return repairs
 
-    def next_chance(self, id: str, attempt: int) -> None:
-        """Of an attempt that is known to be dead: help its job on at once instead of when the lease has run out."""
+    def retry_now(self, id: str, attempt: int) -> None:
+        """Apply rules 5 to 7 to the job of an attempt that is known to be dead, instead of waiting until its lease has run out."""
         self._redis_state.leases.release(id, attempt)
         if not self._jobs.over(id):
-            self.recover(self._jobs.get(id))
+            self._retry_or_end(self._jobs.get(id))
 
-    def recover(self, job: Job) -> bool:
-        """Give an abandoned job another chance, and true; or end it: as cancelled if that was asked for, as failed after too many deaths."""
+    def _retry_or_end(self, job: Job) -> bool:
+        """Rules 5 to 7; whether the job was enqueued."""
         id = job.request.id
         if self._jobs.cancel_requested(id):
             self._end(job, JobState.CANCELLED)
             return False
-        if self._hopeless(id):
+        if self._attempts_used_up(id):
             deaths = self._jobs.deaths(id)
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
-            self._end(job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{told(self._jobs.death(id, job.attempt))}"))
+            self._end(job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{death_detail(self._jobs.death(id, job.attempt))}"))
             return False
-        self._queue.enqueue(id, first=True)
+        self._queue.enqueue(id, at_front=True)
         return True
 
-    def _hopeless(self, id: str) -> bool:
+    def _attempts_used_up(self, id: str) -> bool:
         return self._jobs.deaths(id) >= self._max_attempts
 
     def _close(self, id: str, job: Job | None) -> None:
-        """Take a job off the list of the unfinished that is over, or whose maker died before it stored the request, so that it was never accepted."""
+        """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""
         if job is not None or born_before(id, self._abandoned_seconds):
             self._jobs.close(id)
 
     def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:
-        """Record an outcome in the place of the worker, with what Redis still knows of the last attempt."""
+        """Record an outcome in the place of a worker, with the progress and the trace of the last attempt that Redis still knows."""
         id, files = job.request.id, {}
         progress, points = None, []
         with suppress(RedisStateUnavailable):
@@ -134,8 +144,8 @@ class Reconciler:
             self._jobs.close(id)
 
 
-def told(death: Death | None) -> str:
-    """What the owner of a job is told of how its last attempt died."""
+def death_detail(death: Death | None) -> str:
+    """How the last attempt died, as the end of a sentence for the owner of the job; empty if nobody saw it."""
     if death is None:
         return ""
     if death.signal is None:

@@ -1,4 +1,4 @@
-"""RQ's worker, made to outlast its Redis and to hand its job back when it is told to stop."""
+"""The worker of RQ, changed so that it outlasts its Redis, and hands its job back when it is told to stop."""
 
 import logging
 import os
@@ -25,16 +25,17 @@ _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
 _MAINTENANCE_SECONDS = 60
 _LONGEST_WAIT_SECONDS = 2.0
-STUBBORN_SECONDS = 10.0
-"""that a job which was asked to come back has to do so, before it is killed"""
+KILL_AFTER_SECONDS = 10.0
+"""Seconds between SIGTERM, which asks a job to be handed back, and SIGKILL."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Courier(rq.Worker):
-    """Takes messages and runs each in a forked child; ``work`` returns when it was told to stop or has lost Redis, and ``stopping`` tells which."""
+class RQWorker(rq.Worker):
+    """Takes messages and runs each in a forked child, which RQ calls the work horse."""
 
     max_connection_wait_time = _LONGEST_WAIT_SECONDS
     stopping = False
+    """whether the worker was told to stop"""
 
     def __init__(self, queue: str, name: str, redis: Redis, *, drain_seconds: float, killed: Callable[[str, Death], None]) -> None:
         super().__init__(
@@ -51,7 +52,7 @@ class Courier(rq.Worker):
         self._own_pid = os.getpid()
 
     def run(self) -> bool:
-        """Work until told to stop, then true; false if Redis was lost, and a new courier is needed."""
+        """Work until told to stop, then true; false if Redis was lost. Then this worker cannot be used again, and a new one is needed."""
         try:
             self.work(logging_level=logging.getLevelName(logging.getLogger("rq.worker").level))
         except (RedisError, OSError, ValueError) as error:
@@ -59,46 +60,46 @@ class Courier(rq.Worker):
         return self.stopping
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
-        """The life of the child: it ends with this worker, so that no stray process computes."""
+        """Run a job, in the child. The child dies with this worker, so that no stray process computes."""
         die_with_parent(self._own_pid)
         be_named("halfmoon-job")
         super().main_work_horse(job, queue)
 
     def request_stop(self, signum: Any, frame: Any) -> None:
-        """Told to stop: idle at once; with a job, when it has ended or, after a while, when it has been handed back."""
+        """Stop at once while idle; else when the running job has ended or, after the drain time, was handed back."""
         self.stopping = True
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def handle_warm_shutdown_request(self) -> None:
-        """Begin to count the time that the running job is given."""
+        """Give the running job its drain time, then ask it to be handed back, then kill it."""
         _log.info("told to stop", worker=self.name, drain_seconds=self._drain_seconds)
-        for seconds, what in ((self._drain_seconds, signal.SIGTERM), (self._drain_seconds + STUBBORN_SECONDS, signal.SIGKILL)):
-            timer = threading.Timer(seconds, self._signal_horse, (what,))
+        for seconds, what in ((self._drain_seconds, signal.SIGTERM), (self._drain_seconds + KILL_AFTER_SECONDS, signal.SIGKILL)):
+            timer = threading.Timer(seconds, self._signal_child, (what,))
             timer.daemon = True
             timer.start()
 
     def set_shutdown_requested_date(self) -> None:
-        """Not kept: called in a signal handler, it must not fail for want of Redis."""
+        """Do nothing: RQ would write to Redis here, in a signal handler, which must not fail when Redis does not answer."""
 
     def maintain_heartbeats(self, job: Job) -> None:
-        """RQ's own records of a running job are of no consequence: without Redis, go on."""
+        """Renew the records of RQ about a running job; nothing depends on them, so without Redis go on."""
         try:
             super().maintain_heartbeats(job)
         except Exception as error:
             _log.warning("Redis does not answer", error=str(error))
 
     def set_current_job_working_time(self, current_job_working_time: float, pipeline: Any = None) -> None:
-        """As ``maintain_heartbeats``."""
+        """Record for RQ how long a job has run; without Redis go on."""
         with suppress(RedisError, OSError):
             super().set_current_job_working_time(current_job_working_time, pipeline)
 
-    def _signal_horse(self, what: signal.Signals) -> None:
+    def _signal_child(self, what: signal.Signals) -> None:
         if self.horse_pid:
-            _log.info("the running job is asked to come back", worker=self.name, signal=what.name)
+            _log.info("the running job is asked to be handed back", worker=self.name, signal=what.name)
             self.kill_horse(what)
 
 
 def _death(status: int, usage: resource.struct_rusage | None) -> Death:
-    """How a child ended, from what the system tells of it; Linux counts memory in KiB, macOS in bytes."""
+    """How a child ended, by its exit status and resource usage; Linux counts memory in KiB, macOS in bytes."""
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) if usage else 0
     return Death(signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None, peak_bytes=peak)

@@ -19,41 +19,40 @@ from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.settings import Settings
 from workers.store import open_store
-from workers.upkeep.reconcile import Reconciler
-from workers.worker.attempt import Parts
+from workers.worker.context import WorkerContext
 from workers.worker.memory import usable_memory
-from workers.worker.rq_worker import Courier
-from workers.worker.tasks import working
+from workers.worker.rq_worker import RQWorker
+from workers.worker.tasks import worker_context
 
 _FIRST_WAIT_SECONDS = 0.2
 _LONGEST_WAIT_SECONDS = 5.0
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def run_worker(settings: Settings, *, warmed: bool = False, heir_of: int | None = None) -> int:
+def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None = None) -> int:
     """Work until SIGTERM or SIGINT; the exit code. Redis may come late, go and return meanwhile.
 
-    ``warmed``: the kernels are loaded. ``heir_of``: the process id of a worker of this machine that has died, whose job is to have its next chance.
+    ``warmed``: the kernels are loaded. ``replaces``: process id of a worker of this machine that has died, whose job is enqueued again.
     """
     configure_logging(settings.log_format, settings.log_level)
     name = _name(os.getpid(), secrets.token_hex(4))
-    parts = _parts(settings, name)
-    parts.store.sweep()
+    context = _context(settings, name)
+    context.store.sweep()
     if not warmed:
         _warm_up()
-    working.set(parts)
+    worker_context.set(context)
     stop = threading.Event()
-    with _WorkerHeartbeat(parts.redis_state, name, settings.lease_seconds):
-        if heir_of is not None:
-            _inherit(settings, parts, _name(heir_of, ""))
+    with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds):
+        if replaces is not None:
+            _requeue_jobs_of(context, _name(replaces, ""))
         _log.info("worker is ready", worker=name, queue=settings.queue)
-        _work(settings, parts, stop)
+        _work(settings, context, stop)
     _log.info("worker has stopped", worker=name)
     return 0
 
 
-def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
-    """Use one courier after the other: one that has lost Redis cannot be used again."""
+def _work(settings: Settings, context: WorkerContext, stop: threading.Event) -> None:
+    """Run one worker of RQ after the other: one that has lost Redis cannot be used again. The delay between two doubles (back-off)."""
     wait = _FIRST_WAIT_SECONDS
     while not stop.is_set():
         _stop_on_signals(stop)
@@ -61,14 +60,14 @@ def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
             # RQ waits for messages in blocking calls, so its connection is its own, with its own time-outs
             redis = connect(settings.redis_url, settings.redis_timeout_seconds)
             # RQ refuses a name whose last bearer it has not seen dying
-            name = f"{parts.worker}.{secrets.token_hex(2)}"
-            courier = Courier(
-                settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(settings, parts, id, death)
+            name = f"{context.worker}.{secrets.token_hex(2)}"
+            rq_worker = RQWorker(
+                settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(context, id, death)
             )
         except Exception as error:
             _log.warning("Redis does not answer", error=redis_error_text(error), again_in=wait)
         else:
-            if courier.run():
+            if rq_worker.run():
                 return
             wait = _FIRST_WAIT_SECONDS
         _stop_on_signals(stop)
@@ -77,7 +76,7 @@ def _work(settings: Settings, parts: Parts, stop: threading.Event) -> None:
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
-    """While no courier works, a signal ends the waiting."""
+    """Between two workers of RQ, a signal ends the waiting."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
 
@@ -86,45 +85,41 @@ def _name(process: int, mark: str) -> str:
     return f"{socket.gethostname()}.{process}.{mark}"
 
 
-def _inherit(settings: Settings, parts: Parts, dead: str) -> None:
-    """A worker whose name begins with ``dead`` was killed, and its child with it: as ``_recover``, of the job that it ran."""
-    jobs = Jobs(parts.store)
+def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
+    """Enqueue the jobs again that a dead worker ran, whose name begins with ``dead``: its children died with it."""
+    jobs = Jobs(context.store)
     try:
         for job_id, attempt in jobs.run_by(dead):
-            _log.info("the job of a dead worker gets its next chance", job=job_id, attempt=attempt)
-            _reconciler(settings, parts).next_chance(job_id, attempt)
+            _log.info("the job of a dead worker is enqueued again", job=job_id, attempt=attempt)
+            context.reconciler().retry_now(job_id, attempt)
     except HalfmoonError as error:
         _log.warning("a dead worker's job waits for a gateway to enqueue it again", worker=dead, error=str(error))
 
 
-def _recover(settings: Settings, parts: Parts, job_id: str, death: Death) -> None:
-    """The child that ran a job was killed: give the job its next chance at once instead of when its lease has run out."""
-    jobs, reconciler = Jobs(parts.store), _reconciler(settings, parts)
+def _recover(context: WorkerContext, job_id: str, death: Death) -> None:
+    """Enqueue a job again whose child was killed, at once instead of when its lease has run out."""
+    jobs, reconciler = Jobs(context.store), context.reconciler()
     try:
         job = jobs.get(job_id)
         if job.attempt:
             jobs.note_death(job_id, job.attempt, death)
-        reconciler.next_chance(job_id, job.attempt)
-        parts.store.sweep()
+        reconciler.retry_now(job_id, job.attempt)
+        context.store.sweep()
     except HalfmoonError as error:
         _log.warning("a killed job waits for a gateway to enqueue it again", job=job_id, error=str(error))
 
 
-def _reconciler(settings: Settings, parts: Parts) -> Reconciler:
-    return Reconciler(Jobs(parts.store), parts.redis_state, parts.queue, lease_seconds=settings.lease_seconds, max_attempts=settings.max_attempts)
-
-
-def _parts(settings: Settings, name: str) -> Parts:
+def _context(settings: Settings, name: str) -> WorkerContext:
     redis = connect(settings.redis_url, settings.redis_timeout_seconds)
-    return Parts(
+    return WorkerContext(
         store=open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes),
         redis_state=RedisState(redis, settings.queue),
         queue=Queue(redis, settings.queue, settings.job_timeout_seconds),
         worker=name,
         threads=settings.training_threads,
         lease_seconds=settings.lease_seconds,
-        job_seconds=settings.job_timeout_seconds,
-        store_seconds=settings.store_retry_seconds,
+        job_timeout_seconds=settings.job_timeout_seconds,
+        store_retry_seconds=settings.store_retry_seconds,
         max_attempts=settings.max_attempts,
         max_model_bytes=settings.max_model_bytes,
         max_job_bytes=settings.max_job_memory_bytes or usable_memory(),
@@ -133,14 +128,14 @@ def _parts(settings: Settings, name: str) -> Parts:
 
 
 def _warm_up() -> None:
-    """Load and compile once what every child will inherit."""
+    """Load and compile the kernels once; the children, which are forked, share them."""
     from core.train import warm_up
 
     warm_up()
 
 
 class _WorkerHeartbeat:
-    """Tells Redis that this worker lives; a context manager."""
+    """Heartbeat of this worker in Redis; a context manager."""
 
     def __init__(self, redis_state: RedisState, name: str, seconds: float) -> None:
         self._redis_state = redis_state

@@ -1,4 +1,4 @@
-"""Waiting for a store that is full or away, so that no job fails or is computed again for it."""
+"""Retry with back-off for a store that is full or does not answer, so that no job fails or is computed again for it."""
 
 import time
 from collections.abc import Callable
@@ -9,23 +9,23 @@ import structlog
 from workers.errors import StoreDamaged, StoreUnavailable
 
 T = TypeVar("T")
-_FIRST_SECONDS = 0.1
-_LONGEST_SECONDS = 1.0
+_FIRST_DELAY_SECONDS = 0.1
+_LONGEST_DELAY_SECONDS = 1.0
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Patience:
-    """Repeats what a store refuses, for ``seconds`` in all."""
+class StoreRetry:
+    """Budget of ``seconds`` for the retries of one attempt at a job, all its calls of the store together."""
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
 
-    def insist(self, act: Callable[[], T], stop: Callable[[], bool]) -> T:
-        """What ``act`` returns once the store allows it; its StoreUnavailable when ``stop`` says so or patience has run out.
+    def call(self, act: Callable[[], T], stop: Callable[[], bool]) -> T:
+        """What ``act`` returns once the store allows it. The delay between two calls doubles from 0.1 s to 1 s.
 
-        What is damaged stays so: StoreDamaged is raised at once.
+        Raises StoreUnavailable when the budget is used up or ``stop`` returns true, StoreDamaged at once: what is damaged stays so.
         """
-        pause = _FIRST_SECONDS
+        delay = _FIRST_DELAY_SECONDS
         while True:
             try:
                 return act()
@@ -34,8 +34,8 @@ class Patience:
             except StoreUnavailable as error:
                 if self._left <= 0 or stop():
                     raise
-                if pause == _FIRST_SECONDS:
+                if delay == _FIRST_DELAY_SECONDS:
                     _log.warning("waiting for the store", error=str(error), seconds=round(self._left))
-            time.sleep(min(pause, self._left))
-            self._left -= pause
-            pause = min(2 * pause, _LONGEST_SECONDS)
+            time.sleep(min(delay, self._left))
+            self._left -= delay
+            delay = min(2 * delay, _LONGEST_DELAY_SECONDS)

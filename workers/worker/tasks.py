@@ -1,18 +1,19 @@
-"""What a queue may name. A task gets an id and returns it: everything else is in the store."""
+"""The tasks that a message of the queue may name. A task takes the id of a job and returns it; everything else is in the store."""
 
 import signal
 import threading
 from contextvars import ContextVar
 
-from workers.worker.attempt import Attempts, Parts
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
 
-working: ContextVar[Parts] = ContextVar("working")
-"""What this process works with, set by ``workers.worker.run`` before the first job: RQ calls tasks by name and can hand them ids only."""
+worker_context: ContextVar[WorkerContext] = ContextVar("working")
+"""Context of this process, set by ``workers.worker.run`` before the first job: RQ calls tasks by name, and passes ids only."""
 
 
 def train(job_id: str) -> str:
     """Run a training job; see ``workers.worker.attempt``. SIGTERM hands it back."""
-    attempts = Attempts(working.get())
+    attempts = Attempts(worker_context.get())
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: attempts.hand_back())
     attempts.run(job_id)

@@ -38,7 +38,7 @@ class World:
 
     def later(self, seconds: float = LEASE + 0.1) -> Repairs:
         self.clock.now += seconds
-        return self.reconciler.round()
+        return self.reconciler.reconcile()
 
 
 @pytest.fixture

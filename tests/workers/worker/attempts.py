@@ -18,21 +18,21 @@ from tests.waiting import HANG
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.store import Store
-from workers.worker.attempt import Parts
+from workers.worker.context import WorkerContext
 
 Faked = Callable[[Observer], Training]
 
 
-def make_parts(store: Store, redis: Redis, worker: str = "w", job_seconds: float = 10 * HANG) -> Parts:
-    return Parts(
+def make_context(store: Store, redis: Redis, worker: str = "w", job_timeout_seconds: float = 10 * HANG) -> WorkerContext:
+    return WorkerContext(
         store,
         RedisState(redis, "q"),
         Queue(redis, "q"),
         worker,
         threads=1,
         lease_seconds=HANG,
-        job_seconds=job_seconds,
-        store_seconds=0.0,
+        job_timeout_seconds=job_timeout_seconds,
+        store_retry_seconds=0.0,
         max_attempts=3,
         max_model_bytes=2**29,
         max_job_bytes=2**34,

@@ -18,20 +18,21 @@ from core.progress import Observer, TracePoint
 from core.train import Training
 from tests.waiting import HANG, until
 from tests.workers.conftest import make_dataset, rows, sparse, submit, two_clouds
-from tests.workers.worker.attempts import Faked, in_thread, make_parts, trained, work_until, work_until_stopped
+from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.contract import JobState, Publication
 from workers.errors import StoreUnavailable
 from workers.repositories.datasets import Batch, Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
-from workers.worker.attempt import Attempts, Parts
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
 
 
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "da", "cuts3vm"])
-def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, algorithm: str) -> None:
+def test_a_model_is_trained_published_and_predicts(store: Store, context: WorkerContext, algorithm: str) -> None:
     id = submit(store, algorithm=algorithm)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     job = Jobs(store).get(id)
     assert job.state is JobState.SUCCEEDED
     assert job.outcome is not None
@@ -48,12 +49,12 @@ def test_a_model_is_trained_published_and_predicts(store: Store, parts: Parts, a
     assert all(line["probability"] is None for line in labels)
     trace = json.loads(store.read(job.outcome.files["trace"].key))
     assert {"phase", "iteration", "objective", "stage_objective", "fraction", "seconds"} == set(trace[0])
-    assert not parts.redis_state.leases.held(id, 1)
+    assert not context.redis_state.leases.held(id, 1)
 
 
-def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, parts: Parts) -> None:
+def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store, context: WorkerContext) -> None:
     id = submit(store, algorithm="auto")
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.report is not None
@@ -67,11 +68,11 @@ def test_what_nothing_was_said_of_is_chosen_reported_and_calibrated(store: Store
     assert np.allclose(found.sum(axis=1), 1)
 
 
-def test_more_classes_and_integers(store: Store, parts: Parts) -> None:
+def test_more_classes_and_integers(store: Store, context: WorkerContext) -> None:
     documents = rows(*[{place % 3: 1.0} for place in range(12)])
     dataset = make_dataset(store, [Batch(documents, [(30, 10, 20)[place % 3] if place < 6 else None for place in range(12)])])
     id = submit(store, dataset=dataset.id)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     lines = [json.loads(line) for line in store.read(outcome.files["labels"].key).splitlines()]
@@ -79,40 +80,40 @@ def test_more_classes_and_integers(store: Store, parts: Parts) -> None:
     assert all(line["score"] > 0 for line in lines)
 
 
-def test_progress_is_told_while_it_runs(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_progress_is_told_while_it_runs(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id, told = submit(store), threading.Event()
     fake.append(work_until(told.is_set))
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    progress = until(lambda: parts.redis_state.progress(id))
+    thread = in_thread(lambda: Attempts(context).run(id))
+    progress = until(lambda: context.redis_state.progress(id))
     assert (progress.phase, progress.fraction, progress.objective) == ("mfn", 0.3, 0.5)
-    until(lambda: len(parts.redis_state.trace(id)) > 5)
+    until(lambda: len(context.redis_state.trace(id)) > 5)
     told.set()
     thread.join()
-    iterations = [point["iteration"] for point in parts.redis_state.trace(id)]
+    iterations = [point["iteration"] for point in context.redis_state.trace(id)]
     assert iterations == sorted(set(iterations))
 
 
 @pytest.mark.parametrize("told_by", ["redis", "store"])
-def test_a_cancel_is_heard(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
+def test_a_cancel_is_heard(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
     """From either alone: Redis, which is asked with every heartbeat, or the store, which is asked less often."""
     fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.redis_state.progress(id))
+    thread = in_thread(lambda: Attempts(context).run(id))
+    until(lambda: context.redis_state.progress(id))
     if told_by == "redis":
         monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: False)
-        parts.redis_state.request_cancel(id)
+        context.redis_state.request_cancel(id)
     Jobs(store).cancel(id)
     thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.CANCELLED
     assert Models(store).names() == ([], None)
 
 
-def test_a_cancel_is_heard_without_redis(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_is_heard_without_redis(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.redis_state.progress(id))
+    thread = in_thread(lambda: Attempts(context).run(id))
+    until(lambda: context.redis_state.progress(id))
     cut_off: list[int] = []
     consulted: list[int] = []
     over = Jobs.over
@@ -137,7 +138,7 @@ def test_a_cancel_is_heard_without_redis(store: Store, parts: Parts, fake: list[
     assert max(np.diff(consulted[1:])) <= 4, "the store is asked at every second beat or third, not at every tenth as while Redis answers"
 
 
-def test_what_ends_before_it_hears_the_cancel_has_succeeded(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_what_ends_before_it_hears_the_cancel_has_succeeded(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id = submit(store)
 
     def train(observer: Observer) -> Training:
@@ -145,22 +146,24 @@ def test_what_ends_before_it_hears_the_cancel_has_succeeded(store: Store, parts:
         return trained()
 
     fake.append(train)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
 
 
-def test_a_job_that_was_cancelled_in_between_is_not_trained(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_was_cancelled_in_between_is_not_trained(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
     id = submit(store)
     monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: True)
     fake.append(lambda _: pytest.fail("trained"))
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.CANCELLED
 
 
 def test_a_job_that_takes_too_long_fails_and_says_so(store: Store, redis: Redis, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    Attempts(make_parts(store, redis, job_seconds=0.2)).run(id)
+    Attempts(make_context(store, redis, job_timeout_seconds=0.2)).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
@@ -176,11 +179,11 @@ def test_a_job_that_takes_too_long_fails_and_says_so(store: Store, redis: Redis,
     ],
 )
 def test_input_that_cannot_be_trained_on(
-    store: Store, parts: Parts, algorithm: str, options: dict[str, Any], labels: Sequence[str], kind: str
+    store: Store, context: WorkerContext, algorithm: str, options: dict[str, Any], labels: Sequence[str], kind: str
 ) -> None:
     dataset = make_dataset(store, [Batch(rows({0: 1.0}, {1: 1.0}), labels)])
     id = submit(store, dataset=dataset.id, algorithm=algorithm, options=options)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     job = Jobs(store).get(id)
     assert job.state is JobState.FAILED
     assert job.outcome is not None
@@ -197,13 +200,13 @@ def test_input_that_cannot_be_trained_on(
         (InvalidDocuments("bad"), "invalid-documents", "bad"),
     ],
 )
-def test_what_training_raises(store: Store, parts: Parts, fake: list[Faked], error: Exception, kind: str, detail: str) -> None:
+def test_what_training_raises(store: Store, context: WorkerContext, fake: list[Faked], error: Exception, kind: str, detail: str) -> None:
     def train(observer: Observer) -> Training:
         raise error
 
     fake.append(train)
     id = submit(store)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
@@ -224,10 +227,10 @@ OUT_OF_RANGE: dict[str, Callable[[Training], Training]] = {
 
 
 @pytest.mark.parametrize("what", OUT_OF_RANGE)
-def test_numbers_that_ran_out_of_range_are_never_published(store: Store, parts: Parts, fake: list[Faked], what: str) -> None:
+def test_numbers_that_ran_out_of_range_are_never_published(store: Store, context: WorkerContext, fake: list[Faked], what: str) -> None:
     fake.append(lambda _: OUT_OF_RANGE[what](trained()))
     id = submit(store)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
@@ -236,37 +239,37 @@ def test_numbers_that_ran_out_of_range_are_never_published(store: Store, parts: 
     assert Models(store).names() == ([], None)
 
 
-def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_a_store_that_fails_leaves_the_job_to_another_attempt(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     def train(observer: Observer) -> Training:
         raise StoreUnavailable("the disk is full")
 
     fake.append(train)
     id = submit(store)
     with pytest.raises(StoreUnavailable):
-        Attempts(parts).run(id)
+        Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
-    assert not parts.redis_state.leases.held(id, 1)
+    assert not context.redis_state.leases.held(id, 1)
     fake.append(lambda _: trained())
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
 
 
-def test_a_deleted_dataset_fails_the_job(store: Store, parts: Parts) -> None:
+def test_a_deleted_dataset_fails_the_job(store: Store, context: WorkerContext) -> None:
     id = submit(store)
     store.delete("datasets")
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
     assert outcome.error.type == "/problems/not-found"
 
 
-def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
+def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: len(parts.redis_state.trace(id)) > 3)
+    thread = in_thread(lambda: Attempts(context).run(id))
+    until(lambda: len(context.redis_state.trace(id)) > 3)
     Jobs(store).cancel(id)
     thread.join(HANG)
     redis.flushall()
@@ -277,14 +280,14 @@ def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, parts
     assert [point["iteration"] for point in points] == list(range(1, job.progress.iteration + 1))
 
 
-def test_progress_and_trace_of_a_failed_job_outlast_redis(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
+def test_progress_and_trace_of_a_failed_job_outlast_redis(store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]) -> None:
     def train(observer: Observer) -> Training:
         observer(TracePoint("mfn", 7, 0.5, 0.5, 0.3, 0.1))
         raise MemoryError
 
     fake.append(train)
     id = submit(store)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     redis.flushall()
     job = Jobs(store).get(id)
     assert job.outcome is not None
@@ -292,24 +295,24 @@ def test_progress_and_trace_of_a_failed_job_outlast_redis(store: Store, parts: P
     assert [point["iteration"] for point in json.loads(store.local(job.outcome.files["trace"]).read_bytes())] == [7]
 
 
-def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_the_phase_of_a_job_that_has_succeeded_is_kept(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     fake.append(work_until(lambda: True))
     id = submit(store)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     progress = Jobs(store).get(id).progress
     assert (progress.phase, progress.fraction) == ("mfn", 1.0)
 
 
-def test_nothing_is_left_in_the_staging_area(store: Store, parts: Parts) -> None:
-    Attempts(parts).run(submit(store, dataset=make_dataset(store, [two_clouds()]).id))
+def test_nothing_is_left_in_the_staging_area(store: Store, context: WorkerContext) -> None:
+    Attempts(context).run(submit(store, dataset=make_dataset(store, [two_clouds()]).id))
     assert list(store.staging().parent.glob("*/*")) == []
 
 
-def test_training_starts_from_the_model_it_was_told(store: Store, parts: Parts) -> None:
-    Attempts(parts).run(submit(store, algorithm="tsvm"))
+def test_training_starts_from_the_model_it_was_told(store: Store, context: WorkerContext) -> None:
+    Attempts(context).run(submit(store, algorithm="tsvm"))
     first = Models(store).resolve("news")
     again = submit(store, algorithm="tsvm", start=Publication(name="news", version=first.number))
-    Attempts(parts).run(again)
+    Attempts(context).run(again)
     outcome = Jobs(store).get(again).outcome
     assert outcome is not None
     phases = {point["phase"] for point in json.loads(store.read(outcome.files["trace"].key))}
@@ -317,9 +320,9 @@ def test_training_starts_from_the_model_it_was_told(store: Store, parts: Parts) 
     assert outcome.objective == pytest.approx(first.objective, rel=1e-2)
 
 
-def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, parts: Parts) -> None:
+def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, context: WorkerContext) -> None:
     id = submit(store, algorithm="svm", start=Publication(name="gone", version=3))
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None

@@ -22,8 +22,9 @@ from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store, open_store
-from workers.worker import store_retry as patience
-from workers.worker.attempt import Attempts, Parts
+from workers.worker import store_retry
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
 
 
 class Disk:
@@ -46,7 +47,7 @@ class Disk:
         # what is logged would go to a file that may not grow either
         self._full.enter_context(structlog.testing.capture_logs())
         patch = self._full.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(patience, "time", SimpleNamespace(sleep=self._wait))
+        patch.setattr(store_retry, "time", SimpleNamespace(sleep=self._wait))
         return self
 
     def _wait(self, seconds: float) -> None:
@@ -62,14 +63,14 @@ def submit_many(store: Store) -> str:
 
 
 @pytest.mark.parametrize("room", [0, 250, 1500, 3000])
-def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, parts: Parts, fake: list[Faked], room: int) -> None:
+def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, context: WorkerContext, fake: list[Faked], room: int) -> None:
     id = submit_many(store)
     with Disk(room) as disk:
         fake.append(disk.train)
-        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        thread = in_thread(lambda: Attempts(context._replace(store_retry_seconds=HANG)).run(id))
         disk.refuses()
         assert Jobs(store).get(id).state is JobState.RUNNING
-        assert parts.redis_state.leases.held(id, 1)
+        assert context.redis_state.leases.held(id, 1)
     thread.join(HANG)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
@@ -77,11 +78,11 @@ def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, parts: Part
 
 
 @pytest.mark.parametrize("room", [1500, 3000])
-def test_a_job_that_finds_no_room_for_long_fails_and_says_so(store: Store, parts: Parts, fake: list[Faked], room: int) -> None:
+def test_a_job_that_finds_no_room_for_long_fails_and_says_so(store: Store, context: WorkerContext, fake: list[Faked], room: int) -> None:
     id = submit_many(store)
     with Disk(room) as disk:
         fake.append(disk.train)
-        Attempts(parts._replace(store_seconds=0.3)).run(id)
+        Attempts(context._replace(store_retry_seconds=0.3)).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
@@ -90,36 +91,36 @@ def test_a_job_that_finds_no_room_for_long_fails_and_says_so(store: Store, parts
     assert list(store.staging().parent.glob("*/*")) == []
 
 
-def test_where_not_even_that_can_be_said_the_job_is_tried_again(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_where_not_even_that_can_be_said_the_job_is_tried_again(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id = submit_many(store)
     with Disk(0) as disk:
         fake.append(disk.train)
         with pytest.raises(StoreUnavailable):
-            Attempts(parts._replace(store_seconds=0.3)).run(id)
+            Attempts(context._replace(store_retry_seconds=0.3)).run(id)
     assert Jobs(store).get(id).state is JobState.RUNNING
-    assert not parts.redis_state.leases.held(id, 1)
+    assert not context.redis_state.leases.held(id, 1)
     fake.append(lambda _: trained())
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
 
 
-def test_a_cancel_is_heard_while_a_job_waits_for_room(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_a_cancel_is_heard_while_a_job_waits_for_room(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id = submit_many(store)
     with Disk(1500) as disk:
         fake.append(disk.train)
-        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        thread = in_thread(lambda: Attempts(context._replace(store_retry_seconds=HANG)).run(id))
         disk.refuses()
         Jobs(store).cancel(id)
-        parts.redis_state.request_cancel(id)
+        context.redis_state.request_cancel(id)
         thread.join(HANG)
         assert Jobs(store).get(id).state is JobState.CANCELLED
 
 
-def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id = submit_many(store)
     with Disk(3000) as disk:
         fake.append(disk.train)
-        thread = in_thread(lambda: Attempts(parts._replace(store_seconds=HANG)).run(id))
+        thread = in_thread(lambda: Attempts(context._replace(store_retry_seconds=HANG)).run(id))
         disk.refuses()
         Jobs(store).begin(id, "another")
         thread.join(HANG)
@@ -128,12 +129,12 @@ def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: S
     assert Models(store).names() == ([], None)
 
 
-def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(store: Store, tmp_path: Path, parts: Parts) -> None:
+def test_a_damaged_dataset_fails_its_job_at_once_and_is_named(store: Store, tmp_path: Path, context: WorkerContext) -> None:
     id = submit(store)
     key = Datasets(store).get(Jobs(store).get(id).request.dataset).files["values"].key
     path = tmp_path / "store" / key
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    Attempts(parts._replace(store=open_store(f"file://{tmp_path}/store"), store_seconds=HANG)).run(id)
+    Attempts(context._replace(store=open_store(f"file://{tmp_path}/store"), store_retry_seconds=HANG)).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None

@@ -24,7 +24,8 @@ from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
 from workers.worker import inputs as module
-from workers.worker.attempt import Attempts, Parts
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
 from workers.worker.inputs import reading, size_of
 
@@ -51,8 +52,8 @@ def named(documents: list[str]) -> NamedRows:
     return NamedRows(rows(*bags, n_features=len(names)), names)
 
 
-def finished(store: Store, parts: Parts, id: str) -> Job:
-    Attempts(parts).run(id)
+def finished(store: Store, context: WorkerContext, id: str) -> Job:
+    Attempts(context).run(id)
     job = Jobs(store).get(id)
     assert job.state is JobState.SUCCEEDED, job.outcome
     return job
@@ -64,9 +65,9 @@ def labels_of(store: Store, job: Job) -> list[str]:
 
 
 @pytest.mark.parametrize("algorithm", ["svm", "tsvm", "kernel_svm", "auto"])
-def test_a_model_of_text_reads_text(store: Store, parts: Parts, algorithm: str) -> None:
+def test_a_model_of_text_reads_text(store: Store, context: WorkerContext, algorithm: str) -> None:
     dataset = text_dataset(store)
-    job = finished(store, parts, submit(store, dataset=dataset.id, algorithm=algorithm))
+    job = finished(store, context, submit(store, dataset=dataset.id, algorithm=algorithm))
     assert labels_of(store, job) == [("sport", "politics")[place % 2] for place in range(6, 80)]
     version = Models(store).resolve("news")
     model = Models(store).load(version)
@@ -79,10 +80,10 @@ def test_a_model_of_text_reads_text(store: Store, parts: Parts, algorithm: str) 
     assert list(store.staging().parent.glob("*/*")) == []
 
 
-def test_a_model_of_named_features_reads_them(store: Store, parts: Parts) -> None:
+def test_a_model_of_named_features_reads_them(store: Store, context: WorkerContext) -> None:
     given = named(texts())
     dataset = make_dataset(store, [Batch(given, [("sport", "politics")[place % 2] if place < 6 else None for place in range(80)])])
-    job = finished(store, parts, submit(store, dataset=dataset.id, algorithm="tsvm"))
+    job = finished(store, context, submit(store, dataset=dataset.id, algorithm="tsvm"))
     assert labels_of(store, job) == [("sport", "politics")[place % 2] for place in range(6, 80)]
     version = Models(store).resolve("news")
     model = Models(store).load(version)
@@ -94,11 +95,11 @@ def test_a_model_of_named_features_reads_them(store: Store, parts: Parts) -> Non
     assert [version.classes[place] for place in model.labels_of(model.scores(read.rows))] == ["sport"]
 
 
-def test_labels_change_and_terms_stay(store: Store, parts: Parts) -> None:
+def test_labels_change_and_terms_stay(store: Store, context: WorkerContext) -> None:
     dataset = text_dataset(store)
-    finished(store, parts, submit(store, dataset=dataset.id))
+    finished(store, context, submit(store, dataset=dataset.id))
     changed = Datasets(store).relabel(dataset.id, {"10": "sport"})
-    finished(store, parts, submit(store, dataset=changed.id, start=Publication(name="news", version=1)))
+    finished(store, context, submit(store, dataset=changed.id, start=Publication(name="news", version=1)))
     one, two = (Models(store).load(version).vocabulary.to_arrays() for version in Models(store).versions("news"))
     assert one[1] == two[1]
     np.testing.assert_array_equal(one[0]["term_keys"], two[0]["term_keys"])
@@ -107,7 +108,7 @@ def test_labels_change_and_terms_stay(store: Store, parts: Parts) -> None:
 
 @pytest.mark.parametrize("algorithm", ["svm", "ramp_svm"])
 @pytest.mark.parametrize("kind", ["text", "features"])
-def test_a_start_is_told_by_its_terms(store: Store, parts: Parts, kind: str, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_is_told_by_its_terms(store: Store, context: WorkerContext, kind: str, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The new documents have terms that the old ones had not, before theirs in the alphabet, and lack some: coefficients go by name."""
     import core.train
 
@@ -124,7 +125,7 @@ def test_a_start_is_told_by_its_terms(store: Store, parts: Parts, kind: str, alg
         content = TextRows.of(texts(extra=extra)) if kind == "text" else named(texts(extra=extra))
         dataset = make_dataset(store, [Batch(content, labels)])
         start = None if extra == "zebra" else Publication(name="news", version=1)
-        job = finished(store, parts, submit(store, dataset=dataset.id, algorithm=algorithm, start=start))
+        job = finished(store, context, submit(store, dataset=dataset.id, algorithm=algorithm, start=start))
     assert job.outcome is not None
     assert not any("no use" in warning for warning in job.outcome.warnings)
     (read, moved), (old, new) = given[-1], (Models(store).load(version) for version in Models(store).versions("news"))
@@ -147,10 +148,10 @@ def test_a_start_is_told_by_its_terms(store: Store, parts: Parts, kind: str, alg
         (["!", "a", ""], "none of the 3 documents has a word: two or more letters or digits in a row"),
     ],
 )
-def test_text_without_terms_fails_by_name(store: Store, parts: Parts, given: list[str], told: str) -> None:
+def test_text_without_terms_fails_by_name(store: Store, context: WorkerContext, given: list[str], told: str) -> None:
     dataset = make_dataset(store, [Batch(TextRows.of(given), ["a", "b", None])])
     id = submit(store, dataset=dataset.id)
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
@@ -162,31 +163,31 @@ def test_text_without_terms_fails_by_name(store: Store, parts: Parts, given: lis
     ("options", "left", "told"),
     [({}, 3, "a term must occur in 2 documents (text.min_documents)"), ({"min_documents": 1}, 1, "they have no word")],
 )
-def test_texts_without_terms_are_told(store: Store, parts: Parts, options: dict[str, int], left: int, told: str) -> None:
+def test_texts_without_terms_are_told(store: Store, context: WorkerContext, options: dict[str, int], left: int, told: str) -> None:
     found = [*texts(), "我爱北京天安门", "上海外滩", "! 🎉"]
     labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(len(found))]
     dataset = make_dataset(store, [Batch(TextRows.of(found), labels)])
-    outcome = finished(store, parts, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})).outcome
+    outcome = finished(store, context, submit(store, dataset=dataset.id, algorithm="svm", text={"ngrams": 1, **options})).outcome
     assert outcome is not None
     assert outcome.warnings == [f"{left} of the 83 texts have none of the terms, so nothing tells them apart; {told}"]
 
 
 @pytest.mark.parametrize(("space", "warned"), [("", True), (" ", False)])
-def test_clauses_without_spaces_are_told(store: Store, parts: Parts, space: str, warned: bool) -> None:
+def test_clauses_without_spaces_are_told(store: Store, context: WorkerContext, space: str, warned: bool) -> None:
     clauses = [["我们", "赢了", "最后", "一场", "决赛"], ["议会", "通过了", "新的", "预算", "方案"]]
     texts = [f"{space.join(clause)}。{space.join(clause[::-1])}" for clause in clauses] * 3
     dataset = make_dataset(store, [Batch(TextRows.of(texts), ["a", "b", *[None] * 4])])
-    outcome = finished(store, parts, submit(store, dataset=dataset.id, algorithm="svm")).outcome
+    outcome = finished(store, context, submit(store, dataset=dataset.id, algorithm="svm")).outcome
     assert outcome is not None
     assert outcome.warnings == ([f"the texts have few spaces: {SPACES}"] if warned else [])
 
 
-def test_terms_that_take_too_much_memory_end_the_job(store: Store, parts: Parts) -> None:
+def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: WorkerContext) -> None:
     words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(200)]
     dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 198])])
     most = size_of(TextRows.of(words), {}).reading + 2**19  # words that all differ are more than is expected
     id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
-    Attempts(parts._replace(max_job_bytes=most)).run(id)
+    Attempts(context._replace(max_job_bytes=most)).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
@@ -227,7 +228,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
     assert list(store.staging().parent.glob("*/*")) == []
 
 
-def test_one_clock_from_the_reading_to_the_end(store: Store, parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_clock_from_the_reading_to_the_end(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     points: list[TracePoint] = []
     observe = Heartbeat.observe
@@ -237,7 +238,7 @@ def test_one_clock_from_the_reading_to_the_end(store: Store, parts: Parts, monke
         return observe(heartbeat, point)
 
     monkeypatch.setattr(Heartbeat, "observe", told)
-    job = finished(store, parts, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
+    job = finished(store, context, submit(store, dataset=text_dataset(store).id, algorithm="tsvm"))
     assert points[0].phase == "terms"
     for course in ([point.seconds for point in points], [point.fraction for point in points]):
         assert course == sorted(course)
@@ -248,7 +249,7 @@ def test_one_clock_from_the_reading_to_the_end(store: Store, parts: Parts, monke
     assert {point.phase for point in points} >= {"terms", "tsvm"}
 
 
-def test_a_cancel_during_the_reading_ends_the_job(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancel_during_the_reading_ends_the_job(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
     """The reading goes on when the cancel was heard; fails when it then comes to its end, and the training to one."""
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     fake.append(lambda observer: trained(Status.CONVERGED))
@@ -261,9 +262,9 @@ def test_a_cancel_during_the_reading_ends_the_job(store: Store, parts: Parts, fa
 
     monkeypatch.setattr(Heartbeat, "observe", held)
     id = submit(store, dataset=text_dataset(store).id)
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: (found := parts.redis_state.progress(id)) is not None and found.phase == "terms")
+    thread = in_thread(lambda: Attempts(context).run(id))
+    until(lambda: (found := context.redis_state.progress(id)) is not None and found.phase == "terms")
     Jobs(store).cancel(id)
-    parts.redis_state.request_cancel(id)
+    context.redis_state.request_cancel(id)
     thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.CANCELLED

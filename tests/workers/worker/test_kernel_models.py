@@ -12,16 +12,17 @@ from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
-from workers.worker.attempt import Attempts, Parts
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
 
 KERNEL_FAMILY = pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
 
 
 @KERNEL_FAMILY
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
-def test_a_model_is_published_with_its_facts_and_predicts(store: Store, parts: Parts, algorithm: str, kernel: str) -> None:
+def test_a_model_is_published_with_its_facts_and_predicts(store: Store, context: WorkerContext, algorithm: str, kernel: str) -> None:
     id = submit(store, algorithm=algorithm, options={"kernel": kernel, "C": 10.0})
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     job = Jobs(store).get(id)
     assert job.state is JobState.SUCCEEDED
     assert job.outcome is not None
@@ -42,9 +43,9 @@ def test_a_model_is_published_with_its_facts_and_predicts(store: Store, parts: P
 
 
 @KERNEL_FAMILY
-def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(store: Store, parts: Parts, algorithm: str) -> None:
+def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(store: Store, context: WorkerContext, algorithm: str) -> None:
     id = submit(store, algorithm=algorithm)
-    Attempts(parts._replace(max_model_bytes=300)).run(id)
+    Attempts(context._replace(max_model_bytes=300)).run(id)
     job = Jobs(store).get(id)
     assert job.state is JobState.FAILED
     assert job.outcome is not None
@@ -56,12 +57,12 @@ def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(store: Stor
 
 
 @pytest.mark.parametrize(("algorithm", "used"), [("cccp_tsvm", True), ("ramp_svm", True), ("kernel_svm", False), ("tsvm", False)])
-def test_starting_from_a_kernel_model(store: Store, parts: Parts, algorithm: str, used: bool) -> None:
+def test_starting_from_a_kernel_model(store: Store, context: WorkerContext, algorithm: str, used: bool) -> None:
     """By its scores, where an algorithm can start from scores; else the job says that it was of no use."""
     dataset = make_dataset(store)
-    Attempts(parts).run(submit(store, dataset=dataset.id, algorithm="cccp_tsvm"))
+    Attempts(context).run(submit(store, dataset=dataset.id, algorithm="cccp_tsvm"))
     id = submit(store, dataset=dataset.id, algorithm=algorithm, start=Publication(name="news", version=1))
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.state is JobState.SUCCEEDED

@@ -21,18 +21,19 @@ from workers.contract import JobState
 from workers.repositories.datasets import Batch
 from workers.repositories.jobs import Jobs
 from workers.store import Store
-from workers.worker.attempt import Attempts, Parts
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
 from workers.worker.memory import usable_memory
 
 MIB = 2**20
 
 
-def test_a_job_that_is_too_large_fails_before_it_starts(parts: Parts, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_is_too_large_fails_before_it_starts(context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     import core.train
 
     monkeypatch.setattr(core.train, "train", lambda *_, **__: pytest.fail("it has begun"))
     id = submit(store)
-    Attempts(parts._replace(max_job_bytes=50 * MIB)).run(id)
+    Attempts(context._replace(max_job_bytes=50 * MIB)).run(id)
     job = Jobs(store).get(id)
     assert job.state is JobState.FAILED
     assert job.outcome is not None
@@ -138,12 +139,12 @@ def test_finding_terms_takes_what_was_expected(ngrams: Literal[1, 2]) -> None:
 
 @pytest.mark.parametrize(("most", "told"), [(66, "set text.ngrams to 1"), (80, "train on fewer documents")])
 def test_a_job_on_text_that_is_too_large_fails_before_its_terms_are_looked_for(
-    parts: Parts, store: Store, monkeypatch: pytest.MonkeyPatch, most: int, told: str
+    context: WorkerContext, store: Store, monkeypatch: pytest.MonkeyPatch, most: int, told: str
 ) -> None:
     monkeypatch.setattr("workers.worker.inputs.fit_terms", lambda *_, **__: pytest.fail("it has begun"))
     dataset = make_dataset(store, [Batch(TextRows.of(["some words of a text " * 100] * 1000), ["a", "b", *[None] * 998])])
     id = submit(store, dataset=dataset.id, algorithm="auto", text={})
-    Attempts(parts._replace(max_job_bytes=most * MIB)).run(id)
+    Attempts(context._replace(max_job_bytes=most * MIB)).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None

@@ -12,7 +12,7 @@ from core.progress import Observer
 from core.train import Training
 from tests.waiting import HANG, until
 from tests.workers.conftest import submit
-from tests.workers.worker.attempts import Faked, in_thread, make_parts, trained, work_until, work_until_stopped
+from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.contract import JobState, Outcome
 from workers.names import new_id
 from workers.queue.leases import Leases
@@ -20,37 +20,38 @@ from workers.queue.queue import Queue
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
-from workers.worker.attempt import Attempts, Parts
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
 
 
-def test_an_attempt_is_handed_back(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_an_attempt_is_handed_back(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    attempts = Attempts(parts)
+    attempts = Attempts(context)
     attempts.hand_back()
     thread = in_thread(lambda: attempts.run(id))
-    until(lambda: parts.redis_state.progress(id))
+    until(lambda: context.redis_state.progress(id))
     attempts.hand_back()
     thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.RUNNING
     assert Jobs(store).deaths(id) == 0
-    assert parts.queue.waiting() == {id}
-    assert not parts.redis_state.leases.held(id, 1)
+    assert context.queue.waiting() == {id}
+    assert not context.redis_state.leases.held(id, 1)
     fake.append(lambda _: trained())
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
 
 
-def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(store: Store, parts: Parts, redis: Redis, fake: list[Faked]) -> None:
+def test_a_message_for_a_job_that_runs_or_is_over_is_dropped(store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]) -> None:
     id, seen = submit(store), threading.Event()
     fake.append(work_until(seen.is_set))
-    thread = in_thread(lambda: Attempts(parts).run(id))
+    thread = in_thread(lambda: Attempts(context).run(id))
     until(lambda: Jobs(store).get(id).attempt)
-    Attempts(make_parts(store, redis, "other")).run(id)
+    Attempts(make_context(store, redis, "other")).run(id)
     assert Jobs(store).get(id).attempt == 1
     seen.set()
     thread.join()
-    Attempts(parts).run(id)
+    Attempts(context).run(id)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
 
@@ -64,13 +65,13 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
         return trained()
 
     fake.append(train)
-    first = in_thread(lambda: Attempts(make_parts(store, redis, "w1")).run(id))
+    first = in_thread(lambda: Attempts(make_context(store, redis, "w1")).run(id))
     until(lambda: Jobs(store).get(id).attempt == 1)
     # the first worker is stopped past its lease: another takes the job, then both go on
     original = Leases.held
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Leases, "held", lambda *_: False)
-        second = in_thread(lambda: Attempts(make_parts(store, redis, "w2")).run(id))
+        second = in_thread(lambda: Attempts(make_context(store, redis, "w2")).run(id))
         first.join(HANG)
         second.join(HANG)
     assert Leases.held is original
@@ -83,47 +84,49 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
     assert len(store.children(f"jobs/{id}/attempts/{winner}")) == 4
 
 
-def test_an_overtaken_attempt_stops(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.redis_state.progress(id))
+    thread = in_thread(lambda: Attempts(context).run(id))
+    until(lambda: context.redis_state.progress(id))
     Jobs(store).finish(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
     thread.join(HANG)
     assert not thread.is_alive()
     assert Jobs(store).get(id).state is JobState.FAILED
 
 
-def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id, jobs = submit(store), Jobs(store)
-    thread = in_thread(lambda: Attempts(parts).run(id))
-    until(lambda: parts.redis_state.progress(id))
+    thread = in_thread(lambda: Attempts(context).run(id))
+    until(lambda: context.redis_state.progress(id))
     # its machine stood still for longer than the lease: another worker has begun
     assert jobs.begin(id, "other", 2)
     thread.join(HANG)
     assert not thread.is_alive()
     assert jobs.get(id).state is JobState.RUNNING
     assert jobs.deaths(id) == 1, "that of the other, should it end without a result"
-    assert parts.queue.waiting() == set()
+    assert context.queue.waiting() == set()
 
 
-def test_a_lease_that_ran_out_is_taken_again(store: Store, parts: Parts, fake: list[Faked]) -> None:
+def test_a_lease_that_ran_out_is_taken_again(store: Store, context: WorkerContext, fake: list[Faked]) -> None:
     id, again = submit(store), threading.Event()
     fake.append(work_until(again.is_set))
-    thread = in_thread(lambda: Attempts(parts._replace(lease_seconds=1.0)).run(id))
-    until(lambda: parts.redis_state.progress(id))
-    parts.redis_state.leases.release(id, 1)
-    until(lambda: parts.redis_state.leases.held(id, 1))
+    thread = in_thread(lambda: Attempts(context._replace(lease_seconds=1.0)).run(id))
+    until(lambda: context.redis_state.progress(id))
+    context.redis_state.leases.release(id, 1)
+    until(lambda: context.redis_state.leases.held(id, 1))
     again.set()
     thread.join()
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
 
 
-def test_the_heart_has_stopped_when_a_job_is_handed_back(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_heartbeat_has_stopped_when_a_job_is_handed_back(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake.append(work_until_stopped)
-    id, attempts = submit(store), Attempts(parts)
+    id, attempts = submit(store), Attempts(context)
     beating: list[bool] = []
     hand_back = Jobs.hand_back
 
@@ -133,17 +136,19 @@ def test_the_heart_has_stopped_when_a_job_is_handed_back(store: Store, parts: Pa
 
     monkeypatch.setattr(Jobs, "hand_back", noted)
     thread = in_thread(lambda: attempts.run(id))
-    until(lambda: parts.redis_state.progress(id))
+    until(lambda: context.redis_state.progress(id))
     attempts.hand_back()
     thread.join(HANG)
     assert beating == [False], "else it might renew the lease that was just given back"
 
 
-def test_a_message_for_a_job_that_was_deleted_is_dropped(parts: Parts) -> None:
-    Attempts(parts).run(new_id("job"))
+def test_a_message_for_a_job_that_was_deleted_is_dropped(context: WorkerContext) -> None:
+    Attempts(context).run(new_id("job"))
 
 
-def test_a_child_whose_worker_died_before_it_began_leaves(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_whose_worker_died_before_it_began_leaves(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = threading.Event()
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: left.set())
     # a process that has died, so that it is neither this one nor its parent
@@ -152,17 +157,17 @@ def test_a_child_whose_worker_died_before_it_began_leaves(store: Store, parts: P
     fake.append(work_until(left.is_set))
     id, waiting = submit(store), []
 
-    def noted(self: Queue, id: str, *, first: bool = False) -> None:
-        waiting.append((id, first))
+    def noted(self: Queue, id: str, *, at_front: bool = False) -> None:
+        waiting.append((id, at_front))
 
     monkeypatch.setattr(Queue, "enqueue", noted)
-    Attempts(parts._replace(worker_pid=dead.pid)).run(id)
+    Attempts(context._replace(worker_pid=dead.pid)).run(id)
     assert left.is_set()
     assert waiting[0] == (id, True), "another worker is to have the job at once"
 
 
 def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
-    store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id, left = submit(store), threading.Event()
     for number in (1, 2):
@@ -171,17 +176,17 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
     dead = subprocess.Popen(["true"])
     dead.wait()
     fake.append(work_until(left.is_set))
-    Attempts(parts._replace(worker_pid=dead.pid)).run(id)
+    Attempts(context._replace(worker_pid=dead.pid)).run(id)
     assert left.is_set()
     job = Jobs(store).get(id)
     assert job.outcome is not None
     assert job.outcome.error is not None
-    assert (job.state, job.outcome.error.type, parts.queue.depth()) == (JobState.FAILED, "/problems/worker-died", 0)
+    assert (job.state, job.outcome.error.type, context.queue.depth()) == (JobState.FAILED, "/problems/worker-died", 0)
 
 
-def test_a_child_whose_worker_lives_stays(store: Store, parts: Parts, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_whose_worker_lives_stays(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: pytest.fail("it has left"))
     id = submit(store)
-    fake.append(work_until(lambda: len(parts.redis_state.trace(id)) > 5))
-    Attempts(parts._replace(worker_pid=os.getppid())).run(id)
+    fake.append(work_until(lambda: len(context.redis_state.trace(id)) > 5))
+    Attempts(context._replace(worker_pid=os.getppid())).run(id)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED

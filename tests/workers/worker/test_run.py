@@ -122,7 +122,7 @@ class Service:
         reconciler = Reconciler(self.jobs, self.redis_state, self.queue, lease_seconds=LEASE, clock=lambda: self._now)
         while not self._done.wait(0.05):
             with suppress(Unavailable):
-                reconciler.round()
+                reconciler.reconcile()
                 self._rounds += 1
 
 

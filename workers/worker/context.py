@@ -1,0 +1,34 @@
+"""Everything that a worker process works with, opened once and passed to each attempt."""
+
+from typing import NamedTuple
+
+from workers.queue.queue import Queue
+from workers.queue.redis_state import RedisState
+from workers.repositories.jobs import Jobs
+from workers.store import Store
+from workers.upkeep.reconcile import Reconciler
+
+
+class WorkerContext(NamedTuple):
+    """Connections and limits of one worker process."""
+
+    store: Store
+    redis_state: RedisState
+    queue: Queue
+    worker: str
+    """name of the worker, unique among all that are alive; the holder of its leases"""
+    threads: int
+    """number of threads that a training computes with; 0: one for each processor"""
+    lease_seconds: float
+    job_timeout_seconds: float
+    store_retry_seconds: float
+    """seconds that a job waits for a store that is full or does not answer"""
+    max_attempts: int
+    max_model_bytes: int
+    max_job_bytes: int
+    worker_pid: int
+    """process id of the worker, whose death ends its attempts: the process that runs them, or its parent"""
+
+    def reconciler(self) -> Reconciler:
+        """A reconciler, for jobs of attempts that this worker knows to be dead."""
+        return Reconciler(Jobs(self.store), self.redis_state, self.queue, lease_seconds=self.lease_seconds, max_attempts=self.max_attempts)
