@@ -10,9 +10,9 @@ from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
 from core.losses.balance import positive_fraction
-from core.optimizers.cccp import Descent, Sides, descend
-from core.optimizers.expansion import Solution, hinge, hinge_terms, keep, nothing, wish_of
-from core.optimizers.smo import Ending, Iterate, Terms, maximise
+from core.optimizers.cccp import CccpState, Pieces, run_cccp
+from core.optimizers.expansion import DualSolution, check_model_size, empty_result, hinge, hinge_terms, kernel_spec
+from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.options.kernel import CccpOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
@@ -32,42 +32,42 @@ class TransductiveLoss:
         self._target = 2.0 * fraction - 1.0
         self._weights = problem.weights[problem.n_labeled :]
 
-    def supervised_terms(self) -> Terms:
+    def supervised_terms(self) -> DualTerms:
         """Of the SVM on the labeled points: all others stay at 0."""
         still = np.zeros(len(self._unlabeled) + 1)
-        return Terms(*(np.concatenate([own, still]) for own in hinge_terms(self._y, self._caps)))
+        return DualTerms(*(np.concatenate([own, still]) for own in hinge_terms(self._y, self._caps)))
 
-    def sides(self, scores: Vector) -> Sides:
+    def pieces(self, scores: Vector) -> Pieces:
         """−1 where ``f < s``, 1 where ``f > −s``, else 0; of the unlabeled points."""
         scores = scores[self._n : self._n + len(self._unlabeled)]
         return (scores > -self._s).astype(np.int8) - (scores < self._s).astype(np.int8)
 
-    def terms(self, sides: Sides) -> Terms:
+    def terms(self, pieces: Pieces) -> DualTerms:
         """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), whose sum is the point's multiplier; any for the mean."""
-        middle = self._unlabeled * sides
-        pieces = (middle - self._unlabeled, middle, middle + self._unlabeled, np.ones_like(middle), -np.ones_like(middle))
+        middle = self._unlabeled * pieces
+        unlabeled = (middle - self._unlabeled, middle, middle + self._unlabeled, np.ones_like(middle), -np.ones_like(middle))
         mean = (-np.inf, np.inf, np.inf, self._target, self._target)
         own = hinge_terms(self._y, self._caps)
-        return Terms(*(np.concatenate([*parts[:2], [parts[2]]]) for parts in zip(own, pieces, mean, strict=True)))
+        return DualTerms(*(np.concatenate([*parts[:2], [parts[2]]]) for parts in zip(own, unlabeled, mean, strict=True)))
 
-    def objective(self, solution: Solution) -> float:
+    def objective(self, solution: DualSolution) -> float:
         """Eqn. 1.12; of the SVM while C* is 0."""
         labeled, unlabeled = np.split(solution.scores[:-1], [self._n])
         ramps = np.minimum(1.0 - self._s, hinge(unlabeled)) + np.minimum(1.0 - self._s, hinge(-unlabeled))
         return 0.5 * solution.norm + float(self._caps @ hinge(self._y * labeled)) + float(self._unlabeled @ ramps)
 
-    def intercept(self, iterate: Iterate, found: float) -> float:
+    def intercept(self, multipliers: Multipliers, found: float) -> float:
         """The one with which the constraint holds exactly; it lies within the tolerance of the solver's."""
-        return self._target - float(iterate.pull[-1])
+        return self._target - float(multipliers.kernel_sums[-1])
 
-    def kept(self, iterate: Iterate) -> Positions:
+    def support(self, multipliers: Multipliers) -> Positions:
         """The support vectors, and all unlabeled rows if the mean has a multiplier."""
-        return np.flatnonzero(self.weights(iterate))
+        return np.flatnonzero(self.weights(multipliers))
 
-    def weights(self, iterate: Iterate) -> Vector:
+    def weights(self, multipliers: Multipliers) -> Vector:
         """Weights of the rows: the mean's multiplier is shared among the unlabeled ones."""
-        weights = iterate.alpha[:-1].copy()
-        weights[self._n :] += iterate.alpha[-1] * self._weights
+        weights = multipliers.alpha[:-1].copy()
+        weights[self._n :] += multipliers.alpha[-1] * self._weights
         return weights
 
 
@@ -105,40 +105,40 @@ class _Search:
 
     def __init__(self, problem: Problem, options: CccpOptions, loss: TransductiveLoss) -> None:
         self._problem, self._options, self._loss = problem, options, loss
-        self._descent = Descent(loss, Iterate.zero(problem.rows.n_rows + 1))
+        self._state = CccpState(loss, Multipliers.zero(problem.rows.n_rows + 1))
         self._kernel: Kernel | None = None
 
     def run(self, init: Vector | None) -> Steps:
         """The steps of ``cccp_tsvm``."""
-        problem, options, descent = self._problem, self._options, self._descent
+        problem, options, state = self._problem, self._options, self._state
         n_rows = problem.rows.n_rows
         mean = np.concatenate([np.zeros(problem.n_labeled), problem.weights[problem.n_labeled :]])
-        cache: RowCache = yield KernelRange(wish_of(options), 0, n_rows, mean, options.cache_bytes)
+        cache: RowCache = yield KernelRange(kernel_spec(options), 0, n_rows, mean, options.cache_bytes)
         self._kernel = cache.gram.kernel
-        if not cache.gram.sound:
-            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        if not cache.gram.fits_float32:
+            return empty_result(options, problem, Status.NUMERICAL_ERROR)
         if init is None or self._loss.supervised:
             report = Report("cccp_tsvm/svm", 0, 0.0, np.nan, 0.0, share=0.1)
-            ending = yield from maximise(cache, self._loss.supervised_terms(), descent.iterate, options.tolerance, report)
-            init = descent.iterate.pull[:-1] + ending.intercept
+            found = yield from maximise(cache, self._loss.supervised_terms(), state.multipliers, options.tolerance, report)
+            init = state.multipliers.kernel_sums[:-1] + found.intercept
             if self._loss.supervised:
-                yield from keep(self._kernel, self._loss.kept(descent.iterate))
-                return self._supervised(ending)
+                yield from check_model_size(self._kernel, self._loss.support(state.multipliers))
+                return self._supervised(found)
         report = Report("cccp_tsvm", 0, 0.0, np.nan, 0.1, share=0.9)
-        status = yield from descend(cache, descent, self._loss.sides(init), options.tolerance, options.max_iterations, report)
+        status = yield from run_cccp(cache, state, self._loss.pieces(init), options.tolerance, options.max_iterations, report)
         return self.result(status)
 
-    def _supervised(self, ending: Ending) -> Result:
-        self._descent.best = Solution(self._descent.iterate, ending.intercept)
-        self._descent.objective = self._loss.objective(self._descent.best)
-        return self.result(ending.status if math.isfinite(self._descent.objective) else Status.NUMERICAL_ERROR)
+    def _supervised(self, found: SmoResult) -> Result:
+        self._state.best = DualSolution(self._state.multipliers, found.intercept)
+        self._state.objective = self._loss.objective(self._state.best)
+        return self.result(found.status if math.isfinite(self._state.objective) else Status.NUMERICAL_ERROR)
 
     def result(self, status: Status) -> Result:
         """Of the best solution so far."""
-        best = self._descent.best
+        best = self._state.best
         if best is None or self._kernel is None:
-            return nothing(self._options, self._problem, status)
-        weights = self._loss.weights(best.iterate)
+            return empty_result(self._options, self._problem, status)
+        weights = self._loss.weights(best.multipliers)
         rows = np.flatnonzero(weights)
         expansion = Expansion(rows, weights[rows], best.intercept, self._kernel)
-        return Result(expansion, best.scores[self._problem.n_labeled : -1], self._descent.objective, status)
+        return Result(expansion, best.scores[self._problem.n_labeled : -1], self._state.objective, status)

@@ -14,7 +14,7 @@ from core.kernels.function import Kernel
 from core.losses.balance import positive_fraction
 from core.losses.relaxation import Relaxation
 from core.numerics.blocked_lapack import Indefinite, Matrix, Vector
-from core.optimizers.expansion import keep, nothing, wish_of
+from core.optimizers.expansion import check_model_size, empty_result, kernel_spec
 from core.optimizers.interior_point import Interior
 from core.options.relaxation import CtsvmOptions
 from core.problem.problem import Problem
@@ -42,12 +42,12 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
     search: _Search | None = None
     status = Status.CANCELLED
     try:
-        cache: RowCache = yield KernelRange(wish_of(options), 0, problem.rows.n_rows, None, 4 * problem.rows.n_rows**2)
-        if not cache.gram.sound:
-            return nothing(options, problem, Status.NUMERICAL_ERROR)
+        cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.rows.n_rows, None, 4 * problem.rows.n_rows**2)
+        if not cache.gram.fits_float32:
+            return empty_result(options, problem, Status.NUMERICAL_ERROR)
         kernel = cache.gram.kernel
         # all rows have a weight but those that weigh next to nothing
-        yield from keep(kernel, np.arange(problem.rows.n_rows))
+        yield from check_model_size(kernel, np.arange(problem.rows.n_rows))
         K = yield from _kernel_matrix(cache)
         search = _Search(Interior(_relaxation(problem, options, K)), options)
         del K
@@ -58,7 +58,7 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
         told = f"{options.regularisation:g} is too small: the kernel matrix of the documents has no inverse in the precision of its values: raise it"
         raise InvalidOption("regularisation", told) from error
     if search is None or not search.ready:
-        return nothing(options, problem, status)
+        return empty_result(options, problem, status)
     scores = search.scores[problem.n_labeled :]
     return Result(search.expansion(kernel, options.bias), scores, search.bound, status if np.isfinite(scores).all() else Status.NUMERICAL_ERROR)
 
@@ -78,23 +78,23 @@ class _Search:
         return self._interior.scores()
 
     def run(self) -> Generator[Request, Any, Status]:
-        for _ in self._interior.begin():
+        for _ in self._interior.initialise():
             yield Pause()
         self.ready = True
         for iteration in range(self._options.max_iterations + 1):
-            standing = self._interior.standing()
-            self.bound = max(self.bound, standing.dual)
-            if not standing.feasible:
-                yield Report("ctsvm/feasible", iteration, standing.infeasibility, self.bound, 0.0)
+            residuals = self._interior.residuals()
+            self.bound = max(self.bound, residuals.dual)
+            if not residuals.feasible:
+                yield Report("ctsvm/feasible", iteration, residuals.infeasibility, self.bound, 0.0)
             else:
-                self._least = min(self._least, standing.primal)
+                self._least = min(self._least, residuals.primal)
                 gap = self._least - self.bound
                 yield Report("ctsvm", iteration, gap, self.bound, self._fraction(gap))
                 if gap <= self._options.tolerance * abs(self.bound):
                     return Status.CONVERGED
             if iteration < self._options.max_iterations:
                 try:
-                    yield from _paused(self._interior.step(standing.complementarity))
+                    yield from _paused(self._interior.step(residuals.complementarity))
                 except Indefinite:  # no step is left that rounding does not undo
                     break
         return Status.ITERATION_LIMIT
@@ -127,8 +127,8 @@ def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
     """K in float64, symmetric to the last bit; the rows are computed once for all solvers that share the cache."""
     n = cache.gram.n_points
     K = np.empty((n, n))
-    for start in range(0, n, cache.block):
-        positions = np.arange(start, min(start + cache.block, n))
+    for start in range(0, n, cache.batch_rows):
+        positions = np.arange(start, min(start + cache.batch_rows, n))
         yield KernelRows(cache, positions)
         K[positions] = cache.slots.rows[cache.slots.slot_of[positions]]
     K += K.T.copy()

@@ -7,8 +7,8 @@ import numpy as np
 from core.engine.kernel_requests import KernelRange
 from core.engine.runner import Report, Steps, Stopped, Vector
 from core.kernels.cache import RowCache
-from core.optimizers.expansion import Solution, expansion_of, hinge, hinge_terms, keep, nothing, score_unlabeled, wish_of
-from core.optimizers.smo import Iterate, maximise
+from core.optimizers.expansion import DualSolution, check_model_size, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled
+from core.optimizers.smo import Multipliers, maximise
 from core.options.kernel import KernelOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
@@ -22,25 +22,25 @@ def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = N
     Stopping: core.optimizers.smo, with ``tolerance``.
     """
     caps = options.C * problem.costs[: problem.n_labeled]
-    iterate = Iterate.zero(problem.n_labeled)
-    result = nothing(options, problem, Status.CANCELLED)
+    multipliers = Multipliers.zero(problem.n_labeled)
+    result = empty_result(options, problem, Status.CANCELLED)
     try:
-        cache: RowCache = yield KernelRange(wish_of(options), 0, problem.n_labeled, None, options.cache_bytes)
-        if not cache.gram.sound:
-            return nothing(options, problem, Status.NUMERICAL_ERROR)
-        ending = yield from maximise(
-            cache, hinge_terms(problem.y, caps), iterate, options.tolerance, Report("kernel_svm", 0, 0.0, None, 0.0, share=0.9)
+        cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.n_labeled, None, options.cache_bytes)
+        if not cache.gram.fits_float32:
+            return empty_result(options, problem, Status.NUMERICAL_ERROR)
+        found = yield from maximise(
+            cache, hinge_terms(problem.y, caps), multipliers, options.tolerance, Report("kernel_svm", 0, 0.0, None, 0.0, share=0.9)
         )
-        solution = Solution(iterate, ending.intercept)
+        solution = DualSolution(multipliers, found.intercept)
         expansion = expansion_of(solution, cache.gram.kernel)
         result = _result(problem, caps, solution, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
-        yield from keep(expansion.kernel, expansion.rows)
-        unlabeled, status = yield from score_unlabeled(problem, expansion, ending.status)
+        yield from check_model_size(expansion.kernel, expansion.rows)
+        unlabeled, status = yield from score_unlabeled(problem, expansion, found.status)
     except Stopped:
         return result
     return _result(problem, caps, solution, expansion, unlabeled, status)
 
 
-def _result(problem: Problem, caps: Vector, solution: Solution, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
+def _result(problem: Problem, caps: Vector, solution: DualSolution, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
     objective = 0.5 * solution.norm + float(caps @ hinge(problem.y * solution.scores))
     return Result(expansion, unlabeled, objective, status if math.isfinite(objective) else Status.NUMERICAL_ERROR)

@@ -10,9 +10,9 @@ from core.engine.runner import Report, Request, Steps, Stopped
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
 from core.numerics.width import WIDTH
-from core.optimizers.cccp import Descent, Sides, descend
-from core.optimizers.expansion import Solution, expansion_of, hinge, hinge_terms, nothing, score_unlabeled, wish_of
-from core.optimizers.smo import Iterate, Terms, maximise
+from core.optimizers.cccp import CccpState, Pieces, run_cccp
+from core.optimizers.expansion import DualSolution, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled
+from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.options.kernel import RampOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
@@ -24,28 +24,28 @@ class RampLoss:
     def __init__(self, y: Vector, caps: Vector, s: float) -> None:
         self._y, self._caps, self._s = y, caps, s
 
-    def sides(self, scores: Vector) -> Sides:
+    def pieces(self, scores: Vector) -> Pieces:
         """1 where ``y f < s``: there β = C."""
         return (self._y * scores < self._s).astype(np.int8)
 
-    def terms(self, sides: Sides) -> Terms:
+    def terms(self, pieces: Pieces) -> DualTerms:
         """``−β ≤ y α ≤ C − β`` (Eqn. 1.9)."""
         terms = hinge_terms(self._y, self._caps)
-        shift = self._y * self._caps * sides
+        shift = self._y * self._caps * pieces
         return terms._replace(lower=terms.lower - shift, knot=terms.knot - shift, upper=terms.upper - shift)
 
-    def objective(self, solution: Solution) -> float:
+    def objective(self, solution: DualSolution) -> float:
         """Eqn. 1.8."""
         losses = np.minimum(1.0 - self._s, hinge(self._y * solution.scores))
         return 0.5 * solution.norm + float(self._caps @ losses)
 
-    def intercept(self, iterate: Iterate, found: float) -> float:
+    def intercept(self, multipliers: Multipliers, found: float) -> float:
         """As the solver found it."""
         return found
 
-    def kept(self, iterate: Iterate) -> Positions:
+    def support(self, multipliers: Multipliers) -> Positions:
         """The support vectors."""
-        return np.flatnonzero(iterate.alpha)
+        return np.flatnonzero(multipliers.alpha)
 
 
 def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None, /) -> Steps:
@@ -60,47 +60,47 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
     """
     caps = options.C * problem.costs[: problem.n_labeled]
     loss = RampLoss(problem.y, caps, options.s)
-    descent = Descent(loss, Iterate.zero(problem.n_labeled))
-    result = nothing(options, problem, Status.CANCELLED)
+    state = CccpState(loss, Multipliers.zero(problem.n_labeled))
+    result = empty_result(options, problem, Status.CANCELLED)
     try:
-        cache: RowCache = yield KernelRange(wish_of(options), 0, problem.n_labeled, None, options.cache_bytes)
-        if not cache.gram.sound:
-            return nothing(options, problem, Status.NUMERICAL_ERROR)
-        sides, whole = loss.sides(np.full(problem.n_labeled, np.inf) * problem.y), Report("ramp_svm", 0, 0.0, np.nan, 0.0, share=0.95)
+        cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.n_labeled, None, options.cache_bytes)
+        if not cache.gram.fits_float32:
+            return empty_result(options, problem, Status.NUMERICAL_ERROR)
+        pieces, whole = loss.pieces(np.full(problem.n_labeled, np.inf) * problem.y), Report("ramp_svm", 0, 0.0, np.nan, 0.0, share=0.95)
         if init is not None:
-            sides = loss.sides(init[: problem.n_labeled])
+            pieces = loss.pieces(init[: problem.n_labeled])
         elif options.start == "subset":
-            sides = yield from _start_on_subset(cache, problem, caps, loss, descent, options)
+            pieces = yield from _start_on_subset(cache, problem, caps, loss, state, options)
         # the first round of a start at zero has the support vectors of the hinge loss, which later rounds lose
-        final_from = 0 if sides.any() else 1
+        final_from = 0 if pieces.any() else 1
         try:
-            status = yield from descend(cache, descent, sides, options.tolerance, options.max_iterations, whole, final_from=final_from)
+            status = yield from run_cccp(cache, state, pieces, options.tolerance, options.max_iterations, whole, final_from=final_from)
         finally:
-            if descent.best is not None:
-                expansion = expansion_of(descent.best, cache.gram.kernel)
-                result = _result(problem, descent, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
-        if descent.best is None:
-            return nothing(options, problem, Status.NUMERICAL_ERROR)
+            if state.best is not None:
+                expansion = expansion_of(state.best, cache.gram.kernel)
+                result = _result(problem, state, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
+        if state.best is None:
+            return empty_result(options, problem, Status.NUMERICAL_ERROR)
         unlabeled, status = yield from score_unlabeled(problem, expansion, status)
     except Stopped:
         return result
-    return _result(problem, descent, expansion, unlabeled, status)
+    return _result(problem, state, expansion, unlabeled, status)
 
 
 def _start_on_subset(
-    cache: RowCache, problem: Problem, caps: Vector, loss: RampLoss, descent: Descent, options: RampOptions
-) -> Generator[Request, Any, Sides]:
-    """Solve the hinge-loss SVM on a share of the rows; leaves its multipliers in ``descent.iterate``, answers the pieces that it puts all rows on."""
+    cache: RowCache, problem: Problem, caps: Vector, loss: RampLoss, state: CccpState, options: RampOptions
+) -> Generator[Request, Any, Pieces]:
+    """Solve the hinge-loss SVM on a share of the rows, into ``state.multipliers``; returns the pieces that its scores put all rows on."""
     chosen = stratified(problem.y, options.subset_fraction)
     # each solver side by side has one of its own
     part: RowCache = yield KernelSubset(cache.gram.kernel, chosen, options.cache_bytes // WIDTH)
-    iterate = Iterate.zero(len(chosen))
+    multipliers = Multipliers.zero(len(chosen))
     report = Report("ramp_svm/subset", 0, 0.0, np.nan, 0.0)
-    ending = yield from maximise(part, hinge_terms(problem.y[chosen], caps[chosen]), iterate, options.tolerance, report)
-    descent.iterate.alpha[chosen] = iterate.alpha
-    support = np.flatnonzero(descent.iterate.alpha)
-    descent.iterate.pull = yield KernelSums(cache, support, descent.iterate.alpha[support])
-    return loss.sides(descent.iterate.pull + ending.intercept)
+    found = yield from maximise(part, hinge_terms(problem.y[chosen], caps[chosen]), multipliers, options.tolerance, report)
+    state.multipliers.alpha[chosen] = multipliers.alpha
+    support = np.flatnonzero(state.multipliers.alpha)
+    state.multipliers.kernel_sums = yield KernelSums(cache, support, state.multipliers.alpha[support])
+    return loss.pieces(state.multipliers.kernel_sums + found.intercept)
 
 
 def stratified(y: Vector, share: float) -> Positions:
@@ -113,5 +113,5 @@ def stratified(y: Vector, share: float) -> Positions:
     return np.unique(np.concatenate(parts))
 
 
-def _result(problem: Problem, descent: Descent, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
-    return Result(expansion, unlabeled, descent.objective, status)
+def _result(problem: Problem, state: CccpState, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
+    return Result(expansion, unlabeled, state.objective, status)

@@ -1,4 +1,4 @@
-"""What solvers of the kernel family ask of the data."""
+"""Requests of kernel solvers: row caches, kernel rows, weighted sums of them."""
 
 from typing import NamedTuple
 
@@ -10,8 +10,8 @@ from core.kernels.function import Kernel, Name
 from core.kernels.gram import Positions, Vector
 
 
-class Wish(NamedTuple):
-    """A kernel as options name it: gamma may be ``scale`` or ``median`` of all rows of the problem."""
+class KernelSpec(NamedTuple):
+    """A kernel as options name it: gamma may be the rule ``scale`` or ``median``, taken over all rows of the problem."""
 
     name: Name
     gamma: float | str
@@ -20,12 +20,12 @@ class Wish(NamedTuple):
 
 
 class KernelRange(NamedTuple):
-    """Wanted and answered: the RowCache of the rows ``start`` to ``stop``, the same for all solvers that want it.
+    """Requests the RowCache of the rows ``start`` to ``stop``, which all solvers that request it share.
 
-    With ``mean``, weights of shape (stop − start,), their weighted mean is the point behind them.
+    With ``mean``, weights of shape (stop − start,), their weighted mean in the space of the kernel is one more point behind the rows.
     """
 
-    kernel: Wish | Kernel
+    kernel: KernelSpec | Kernel
     start: int
     stop: int
     mean: Vector | None
@@ -33,32 +33,32 @@ class KernelRange(NamedTuple):
 
 
 class KernelSubset(NamedTuple):
-    """Wanted and answered: a RowCache of some rows for this solver alone."""
+    """Requests a RowCache of the rows at ``positions`` for this solver alone."""
 
-    kernel: Wish | Kernel
+    kernel: KernelSpec | Kernel
     positions: Positions
     most_bytes: int
 
 
 class KernelRows(NamedTuple):
-    """Wanted: that the rows of these points be in the cache, at most ``cache.block`` of them; answered with None."""
+    """Requests that the rows of these points be in the cache, at most ``cache.batch_rows`` of them; the answer is None."""
 
     cache: RowCache
     positions: Positions
 
 
 class KernelSums(NamedTuple):
-    """Wanted and answered: ``Σ_k weights[k] · kernel row of positions[k]``, shape (n_points,)."""
+    """Requests ``Σ_k weights[k] · kernel row of positions[k]``, shape (n_points,)."""
 
     cache: RowCache
     positions: NDArray[np.int64]
     weights: Vector
 
 
-class Keep(NamedTuple):
-    """Told: a model of the present solution keeps these rows of the problem. Answered with None; raises ModelTooLarge."""
+class CheckModelSize(NamedTuple):
+    """Reports the rows of the problem that a model of the present solution would store; the answer is None. Raises ModelTooLarge."""
 
     rows: Positions
 
 
-KernelRequest = KernelRange | KernelSubset | KernelRows | KernelSums | Keep
+KernelRequest = KernelRange | KernelSubset | KernelRows | KernelSums | CheckModelSize

@@ -1,4 +1,4 @@
-"""Answers what solvers of the kernel family ask."""
+"""Answers the requests of kernel solvers over the rows of one matrix."""
 
 from collections.abc import Hashable
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
-from core.engine.kernel_requests import Keep, KernelRange, KernelRequest, KernelRows, KernelSubset, KernelSums, Wish
+from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelSpec, KernelSubset, KernelSums
 from core.errors import ModelTooLarge
 from core.kernels.cache import RowCache, Team
 from core.kernels.function import Kernel
-from core.kernels.gram import Gram, Positions, resolved
+from core.kernels.gram import Gram, Positions, Vector, resolve_kernel
 from core.problem.result import stored_bytes
 from core.progress import Checkpoint
 
@@ -18,52 +18,52 @@ from core.progress import Checkpoint
 class KernelService:
     """The kernel rows of one matrix, for all solvers that work on it.
 
-    Row caches that several solvers want are made once. ``max_model_bytes`` bounds the model that their solutions make together.
+    A row cache that several solvers request is made once. ``max_model_bytes`` bounds the model that their solutions make together.
     """
 
     def __init__(self, rows: SparseRows, team: Team, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
         self._rows, self._team, self._checkpoint = rows, team, checkpoint
         self._max_model_bytes = max_model_bytes
-        self._kernels: dict[Wish, Kernel] = {}
+        self._kernels: dict[KernelSpec, Kernel] = {}
         self._caches: dict[Hashable, RowCache] = {}
-        self._kept: dict[str, Positions] = {}
+        self._support: dict[str, Positions] = {}
 
-    def answer(self, request: KernelRequest, solver: str) -> RowCache | np.ndarray[tuple[int], np.dtype[np.float64]] | None:
-        """The answer to a request of one of the solvers; raises ModelTooLarge."""
+    def answer(self, request: KernelRequest, solver: str) -> RowCache | Vector | None:
+        """The answer to a request of the solver with this name; raises ModelTooLarge."""
         match request:
             case KernelRange():
-                return self._shared(request)
+                return self._shared_cache(request)
             case KernelSubset(kernel, positions, most_bytes):
-                gram = Gram(gathered(self._rows, positions, self._checkpoint), self._resolved(kernel), None, self._checkpoint)
+                gram = Gram(gathered(self._rows, positions, self._checkpoint), self._kernel_of(kernel), None, self._checkpoint)
                 return RowCache(gram, most_bytes, self._team, self._checkpoint)
             case KernelRows(cache, positions):
                 cache.fetch(positions)
             case KernelSums(cache, positions, weights):
-                return cache.expand(positions, weights)
-            case Keep(rows):
-                self._keep(rows, solver)
+                return cache.weighted_sum(positions, weights)
+            case CheckModelSize(rows):
+                self._check_model_size(rows, solver)
         return None
 
-    def _shared(self, request: KernelRange) -> RowCache:
-        kernel = self._resolved(request.kernel)
+    def _shared_cache(self, request: KernelRange) -> RowCache:
+        kernel = self._kernel_of(request.kernel)
         key = (kernel, request.start, request.stop, None if request.mean is None else request.mean.tobytes())
         if key not in self._caches:
             gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._checkpoint)
             self._caches[key] = RowCache(gram, request.most_bytes, self._team, self._checkpoint)
         return self._caches[key]
 
-    def _resolved(self, wish: Wish | Kernel) -> Kernel:
-        if isinstance(wish, Kernel):
-            return wish
-        if wish not in self._kernels:
-            self._kernels[wish] = resolved(*wish, self._rows, self._checkpoint)
-        return self._kernels[wish]
+    def _kernel_of(self, spec: KernelSpec | Kernel) -> Kernel:
+        if isinstance(spec, Kernel):
+            return spec
+        if spec not in self._kernels:
+            self._kernels[spec] = resolve_kernel(*spec, self._rows, self._checkpoint)
+        return self._kernels[spec]
 
-    def _keep(self, rows: Positions, solver: str) -> None:
-        self._kept[solver] = rows
+    def _check_model_size(self, rows: Positions, solver: str) -> None:
+        self._support[solver] = rows
         if self._max_model_bytes is None:
             return
-        together = np.unique(np.concatenate(list(self._kept.values())))
-        size = stored_bytes(len(together), int((self._rows.indptr[together + 1] - self._rows.indptr[together]).sum()), len(self._kept))
+        together = np.unique(np.concatenate(list(self._support.values())))
+        size = stored_bytes(len(together), int((self._rows.indptr[together + 1] - self._rows.indptr[together]).sum()), len(self._support))
         if size > self._max_model_bytes:
             raise ModelTooLarge(len(together), size, self._max_model_bytes)

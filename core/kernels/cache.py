@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.kernels.function import Block
+from core.kernels.function import Float32Matrix
 from core.kernels.gram import Gram, Positions, Vector
 from core.kernels.products import add_rows
 from core.numerics.width import WIDTH
@@ -16,7 +16,7 @@ from core.progress import Checkpoint
 
 _FEWEST = 5 * WIDTH
 """rows kept however few bytes there are: what the solvers side by side may need at once"""
-_APART = 1 << 23
+_MOST_UNCACHED = 1 << 23
 """most kernel values that are computed and added up without being kept: 32 MB"""
 _NOWHERE = -1
 
@@ -38,7 +38,7 @@ class Slots(NamedTuple):
     """shape (n_points,): where a point's row is, or -1"""
     stamps: NDArray[np.int64]
     """shape (n_slots,): when it was last used"""
-    rows: Block
+    rows: Float32Matrix
     """shape (n_slots, n_points)"""
     diagonal: Vector
     """shape (n_points,)"""
@@ -59,13 +59,13 @@ class RowCache:
         self.slots = Slots(np.full(gram.n_points, _NOWHERE, np.int32), np.zeros(n_slots, np.int64), rows, gram.diagonal)
         self._row_of = np.full(n_slots, _NOWHERE, np.int64)
         self._used = 0
-        if gram.weights is not None and gram.sound:
+        if gram.weights is not None and gram.fits_float32:
             kept = np.flatnonzero(gram.weights)
-            gram.set_mean(self.expand(kept, gram.weights[kept])[:-1])
+            gram.set_mean(self.weighted_sum(kept, gram.weights[kept])[:-1])
             self.slots.rows[: self._used, -1] = gram.mean[self._row_of[: self._used]]
 
     @property
-    def block(self) -> int:
+    def batch_rows(self) -> int:
         """Rows that are computed at once: about 20 ms for each thread, and no more than what the solvers side by side may ask for in turn."""
         return max(2, min(self.gram.height * self._team.n_threads, len(self._row_of) // (2 * WIDTH)))
 
@@ -74,12 +74,12 @@ class RowCache:
         return np.asarray(positions[self.slots.slot_of[positions] == _NOWHERE], np.int64)
 
     def fetch(self, wanted: Positions) -> None:
-        """Have the rows of different points: at most ``block`` of them, or as many as there is room for."""
+        """Have the rows of different points: at most ``batch_rows`` of them, or as many as there is room for."""
         self.now += 1
         held = self.slots.slot_of[wanted]
         self.slots.stamps[held[held != _NOWHERE]] = self.now
         positions = self.missing(wanted)
-        slots = self._room(len(positions))
+        slots = self._claimed_slots(len(positions))
         self.slots.stamps[slots] = self.now
         self._compute(positions, slots)
         before = self._row_of[slots]
@@ -87,11 +87,11 @@ class RowCache:
         self.slots.slot_of[positions] = slots
         self._row_of[slots] = positions
 
-    def expand(self, positions: Positions, weights: Vector) -> Vector:
+    def weighted_sum(self, positions: Positions, weights: Vector) -> Vector:
         """``Σ_k weights[k] · row of positions[k]``, shape (n_points,). Rows that are not here are kept as long as nothing must go for them."""
         out = np.zeros(self.gram.n_points)
         here = self.slots.slot_of[positions] != _NOWHERE
-        most = max(1, _APART // max(1, self.gram.n_points))
+        most = max(1, _MOST_UNCACHED // max(1, self.gram.n_points))
         held, left = np.flatnonzero(here), np.flatnonzero(~here)
         for start in range(0, len(held), most):
             part = held[start : start + most]
@@ -101,23 +101,23 @@ class RowCache:
         while len(left):
             room = len(self._row_of) - self._used
             part, left = np.split(left, [min(most, room or most)])
-            block, where = self._kept(positions[part]) if room else self._apart(positions[part])
+            block, where = self._fetched(positions[part]) if room else self._computed(positions[part])
             self._add(block, where, weights[part], out)
             self._checkpoint()
         return out
 
-    def _kept(self, positions: Positions) -> tuple[Block, Positions]:
+    def _fetched(self, positions: Positions) -> tuple[Float32Matrix, Positions]:
         """Rows of points for which there is room, and where they are in the block."""
         self.fetch(positions)
         return self.slots.rows, self.slots.slot_of[positions].astype(np.int64)
 
-    def _apart(self, positions: Positions) -> tuple[Block, Positions]:
+    def _computed(self, positions: Positions) -> tuple[Float32Matrix, Positions]:
         """Rows that are not kept."""
         block = np.empty((len(positions), self.gram.n_points), np.float32)
         self._side_by_side([partial(self.gram.fill, positions[own], block[own]) for own in self._shares(len(positions))])
         return block, np.arange(len(positions))
 
-    def _room(self, count: int) -> Positions:
+    def _claimed_slots(self, count: int) -> Positions:
         """Slots to write to: unused ones, then those used longest ago."""
         fresh = np.arange(self._used, min(self._used + count, len(self._row_of)))
         self._used += len(fresh)
@@ -138,7 +138,7 @@ class RowCache:
         self.gram.fill(positions, block)
         self.slots.rows[slots] = block
 
-    def _add(self, block: Block, where: Positions, weights: Vector, out: Vector) -> None:
+    def _add(self, block: Float32Matrix, where: Positions, weights: Vector, out: Vector) -> None:
         """Each thread its own columns, so that the sums do not depend on the number of threads."""
         bounds = np.linspace(0, len(out), self._team.n_threads + 1).astype(int)
         works = [partial(add_rows, block, where, weights, int(a), int(b), out) for a, b in pairwise(bounds)]

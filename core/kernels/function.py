@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Name = Literal["linear", "rbf", "poly"]
-Block = NDArray[np.float32]
+Float32Matrix = NDArray[np.float32]
 Values = NDArray[np.floating[Any]]
 """float32, or float64 where that is too narrow"""
 
@@ -22,7 +22,7 @@ class Kernel(NamedTuple):
     degree: int = 3
     coef0: float = 0.0
 
-    def turn(self, products: Values, left: Values, right: Values) -> None:
+    def apply_to_products(self, products: Values, left: Values, right: Values) -> None:
         """Make kernel values of inner products, in place and in the precision that these have.
 
         ``products`` of shape (n_left, n_right) hold x·z; ``left`` and ``right`` are |x|² and |z|², shape (n_left,) and (n_right,).

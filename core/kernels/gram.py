@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from core.documents.reorder_loops import count_columns
 from core.documents.rows import SparseRows, filled
-from core.kernels.function import Block, Kernel, Name
+from core.kernels.function import Float32Matrix, Kernel, Name
 from core.kernels.products import SLICE, inverted, multiply_rows
 from core.progress import Checkpoint
 
@@ -18,7 +18,7 @@ _DENSE_GAIN = 16
 """a multiplication in a dense product takes this small a share of the time of one in a sparse product (measured: 1/50 of it in tall blocks, 1/5 in
 those of two rows, as they are asked for once the cache is full)"""
 _SPARSE_NANOSECONDS = 1.0
-_TURN_NANOSECONDS = 1.0
+_APPLY_NANOSECONDS = 1.0
 _BLOCK_NANOSECONDS = 2e7
 _TALLEST = 128
 _LARGEST = 1e37
@@ -44,12 +44,12 @@ class Gram:
         self._inverted = inverted(rows, counts, checkpoint) if self._dense is None else None
         norms = squares_of(self._dense, checkpoint) if self._dense is not None else _sparse_squares(rows, checkpoint)
         largest = (norms.max(initial=0.0), np.abs(kernel.diagonal(norms)).max(initial=0.0), abs(kernel.gamma), abs(kernel.coef0))
-        self.sound = bool(max(largest) < _LARGEST)
+        self.fits_float32 = bool(max(largest) < _LARGEST)
         """whether nothing leaves the range of float32"""
         self._norms = np.minimum(norms, _LARGEST).astype(np.float32)
         self.diagonal = np.zeros(self.n_points)
         self.diagonal[: rows.n_rows] = kernel.diagonal(norms)
-        work = min(sparse, dense / _DENSE_GAIN) / max(1, rows.n_rows) * _SPARSE_NANOSECONDS + rows.n_rows * _TURN_NANOSECONDS
+        work = min(sparse, dense / _DENSE_GAIN) / max(1, rows.n_rows) * _SPARSE_NANOSECONDS + rows.n_rows * _APPLY_NANOSECONDS
         self.height = int(min(_TALLEST, max(1, _BLOCK_NANOSECONDS // max(1.0, work))))
         """rows that one thread computes in about 20 ms"""
 
@@ -59,7 +59,7 @@ class Gram:
         self.mean[:-1] = sums
         self.mean[-1] = self.diagonal[-1] = self.weights @ sums
 
-    def fill(self, positions: Positions, out: Block) -> None:
+    def fill(self, positions: Positions, out: Float32Matrix) -> None:
         """Write the kernel rows of these points to ``out``, shape (len(positions), n_points)."""
         n_rows = self.rows.n_rows
         last = np.flatnonzero(positions == n_rows)
@@ -70,14 +70,14 @@ class Gram:
         else:
             assert self._inverted is not None
             multiply_rows(*self.rows[:3], *self._inverted, inside, values)
-        self.kernel.turn(values, self._norms[inside], self._norms)
+        self.kernel.apply_to_products(values, self._norms[inside], self._norms)
         out[np.arange(len(inside)), inside] = self.diagonal[inside]
         if self.weights is not None:
             out[:, -1] = self.mean[inside]
             out[last] = self.mean
 
 
-def resolved(name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows, checkpoint: Checkpoint = lambda: None) -> Kernel:
+def resolve_kernel(name: Name, gamma: float | str, degree: int, coef0: float, rows: SparseRows, checkpoint: Checkpoint = lambda: None) -> Kernel:
     """The kernel that options name, ``gamma`` taken from these rows if it is ``scale`` or ``median``.
 
     scale: 1 / (n_features · variance over all values, zeros included), as scikit-learn has it; n_features are those that occur. median: 1 / (2 m²),
@@ -131,7 +131,7 @@ def _counts(rows: SparseRows, checkpoint: Checkpoint) -> NDArray[np.int64]:
     return counts
 
 
-def dense_copy(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> Block:
+def dense_copy(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> Float32Matrix:
     """The rows as a dense matrix; for distances off their centre, so that these do not drown in the rows' own length. ``checkpoint`` as in Gram."""
     dense = np.empty((rows.n_rows, rows.n_features), np.float32)
     sums = np.zeros(rows.n_features)
@@ -148,7 +148,7 @@ def dense_copy(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> Bloc
     return dense
 
 
-def squares_of(dense: Block, checkpoint: Checkpoint) -> Vector:
+def squares_of(dense: Float32Matrix, checkpoint: Checkpoint) -> Vector:
     """|x|² of each row."""
     squares = np.empty(len(dense))
     for part in _strips(dense):
@@ -157,7 +157,7 @@ def squares_of(dense: Block, checkpoint: Checkpoint) -> Vector:
     return squares
 
 
-def _strips(dense: Block) -> Iterator[slice]:
+def _strips(dense: Float32Matrix) -> Iterator[slice]:
     """Ranges of rows of some million numbers each."""
     height = max(1, SLICE // max(1, dense.shape[1]))
     yield from (slice(start, min(start + height, len(dense))) for start in range(0, len(dense), height))

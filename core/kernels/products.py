@@ -9,7 +9,7 @@ from core.documents.rows import SparseRows
 from core.numerics.compiled import compiled
 from core.progress import Checkpoint
 
-Block = NDArray[np.float32]
+Float32Matrix = NDArray[np.float32]
 
 SLICE = 1 << 19
 """nonzeros between two moments for the observer: some 20 ms where they are scattered or new memory is touched"""
@@ -61,7 +61,7 @@ def multiply_rows(
     owners: NDArray[np.uint32],
     column_values: NDArray[np.float32],
     positions: NDArray[np.int64],
-    out: Block,
+    out: Float32Matrix,
 ) -> None:
     """``out[k, i]`` becomes the inner product of rows ``positions[k]`` and i; only the columns that a row has are read."""
     for k in range(len(positions)):
@@ -75,7 +75,7 @@ def multiply_rows(
 
 
 @compiled
-def add_rows(rows: Block, chosen: NDArray[np.int64], weights: NDArray[np.float64], start: int, stop: int, out: NDArray[np.float64]) -> None:
+def add_rows(rows: Float32Matrix, chosen: NDArray[np.int64], weights: NDArray[np.float64], start: int, stop: int, out: NDArray[np.float64]) -> None:
     """``out[start:stop] += Σ_k weights[k] · rows[chosen[k], start:stop]``: the sums in float64."""
     for k in range(len(chosen)):
         row, weight = rows[chosen[k]], weights[k]

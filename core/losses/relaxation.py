@@ -1,4 +1,4 @@
-"""The convex relaxation of the transductive SVM as a pair of semidefinite programmes, on a dense kernel matrix."""
+"""Convex relaxation of the transductive SVM: a primal-dual pair of semidefinite programmes over a dense kernel matrix (Xu et al. 2007)."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from core.numerics.blocked_lapack import Matrix, Vector, cholesky, solved
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The programme (12) of Xu et al. 2007, or (9) where caps are infinite; see docs/ctsvm.md for its derivation.
+    """Programme (12) of Xu et al. 2007, or (9) where caps are infinite; docs/ctsvm.md derives it.
 
     Primal: minimise ``tr(G⁻¹ Z) + Σ caps · ξ`` over scores z and Z ⪰ z zᵀ (in place of Z = z zᵀ), ξ ≥ 0, under
     ``y_i z_i ≥ 1 − ξ_i`` (labeled), ``Z_jj ≥ 1 − ξ_j`` (unlabeled), ``|balance · z| ≤ epsilon``.
     Dual: maximise ``Σγ − ε(α + β) − ¼ vᵀ M⁻¹ v`` over ``0 ≤ γ ≤ caps``, α, β ≥ 0, with ``M = G⁻¹ − D(γ of the unlabeled) ⪰ 0`` and
     ``v = (y γ of the labeled, 0) − (α − β) c``.
-    As one pair: ``X = [[Z, z], [zᵀ, 1]] ⪰ 0`` and its slack ``S = [[M, −v/2], [−vᵀ/2, τ]] ⪰ 0``, with the multipliers x = (γ, α, β, τ), each of a
-    constraint ``⟨A_k, X⟩ + ξ_k − s_k = r_k``. A_k is E_kk for an unlabeled row, else ``½ (w eᵀ + e wᵀ)`` with
-    e the last axis and w = y_i e_i, −c, c or −e.
+    As one conic pair: ``X = [[Z, z], [zᵀ, 1]] ⪰ 0`` with the slack ``S = [[M, −v/2], [−vᵀ/2, τ]] ⪰ 0`` and the multipliers x = (γ, α, β, τ), one for
+    each constraint ``⟨A_k, X⟩ + ξ_k − s_k = r_k``. A_k is E_kk for an unlabeled row, else ``½ (w eᵀ + e wᵀ)`` with e the last axis and
+    w = y_i e_i, −c, c or −e.
     """
 
     G: Matrix
-    """shape (n, n), positive definite: kernel, regularisation and bias"""
+    """kernel matrix with regularisation and bias, shape (n, n), positive definite"""
     y: Vector
-    """shape (n_labeled,): the labeled rows come first"""
+    """labels −1 and +1 of the labeled rows, which come first, shape (n_labeled,)"""
     caps: Vector
-    """shape (n,): C of each row; infinite for a hard margin"""
+    """C of each row, infinite for a hard margin, shape (n,)"""
     balance: Vector | None
-    """c, shape (n,), or None for no such constraint"""
+    """coefficients c of the balance constraint, shape (n,), or None for no such constraint"""
     epsilon: float
-    """above 0"""
+    """bound of the balance constraint, above 0"""
 
     @property
     def n(self) -> int:
@@ -41,7 +41,7 @@ class Relaxation:
 
     @property
     def unlabeled(self) -> slice:
-        """Where the unlabeled rows are."""
+        """Positions of the unlabeled rows."""
         return slice(len(self.y), self.n)
 
     @property
@@ -51,7 +51,7 @@ class Relaxation:
 
     @property
     def linear(self) -> NDArray[np.intp]:
-        """Positions in x of the constraints that are linear in z (and of τ)."""
+        """Positions in x of the constraints that are linear in z, and of τ."""
         return np.concatenate([np.arange(len(self.y)), np.arange(self.n, self.n_multipliers)])
 
     @property
@@ -61,7 +61,7 @@ class Relaxation:
 
     @property
     def right(self) -> Vector:
-        """r: what the constraints ask, and what a multiplier is worth."""
+        """Right-hand sides r of the constraints, which are the dual's objective coefficients."""
         ends = [-self.epsilon, -self.epsilon, -1.0] if self.balance is not None else [-1.0]
         return np.concatenate([np.ones(self.n), ends])
 
@@ -73,8 +73,8 @@ class Relaxation:
             parts += [-mean, mean]
         return np.hstack([*parts, -matrix[:, self.n :]])
 
-    def pull(self, x: Vector) -> Vector:
-        """v of shape (n,)."""
+    def linear_term(self, x: Vector) -> Vector:
+        """v, the coefficient of z in the Lagrangian, shape (n,)."""
         v = np.zeros(self.n)
         v[: len(self.y)] = self.y * x[: len(self.y)]
         if self.balance is not None:
@@ -91,7 +91,7 @@ class Relaxation:
     def factor(self, x: Vector) -> Generator[None, None, Matrix]:
         """The Cholesky factor of ``I − √γ G √γ`` over the unlabeled rows, which is positive definite when M is; raises Indefinite.
 
-        It takes G, where M would take its inverse: so M⁻¹ is exact to rounding however nearly singular G is.
+        It needs G where M needs its inverse, so M⁻¹ is accurate to rounding however nearly singular G is.
         """
         roots = np.sqrt(x[self.unlabeled])
         W = self.G[self.unlabeled, self.unlabeled] * -roots
@@ -100,18 +100,19 @@ class Relaxation:
         yield
         return (yield from cholesky(W))
 
-    def price(self, x: Vector, factor: Matrix) -> "Price":
-        """``¼ vᵀ M⁻¹ v`` and what it is made of."""
-        v = self.pull(x)
+    def quadratic_term(self, x: Vector, factor: Matrix) -> "QuadraticTerm":
+        """``¼ vᵀ M⁻¹ v`` and its parts; ``factor`` is that of ``factor(x)``."""
+        v = self.linear_term(x)
         Gv = self.G @ v
         inner = solved(factor, np.sqrt(x[self.unlabeled]) * Gv[self.unlabeled])
-        return Price(0.25 * float(v @ Gv + inner @ inner), Gv, inner)
+        return QuadraticTerm(0.25 * float(v @ Gv + inner @ inner), Gv, inner)
 
 
-class Price(NamedTuple):
-    """What the pull v of the labeled rows and of the balance costs."""
+class QuadraticTerm(NamedTuple):
+    """The dual's quadratic term ``¼ vᵀ M⁻¹ v``."""
 
     value: float
     Gv: Vector
+    """``G v``, shape (n,)"""
     inner: Vector
-    """``L⁻¹ √γ (G v)`` over the unlabeled rows"""
+    """``L⁻¹ √γ (G v)`` over the unlabeled rows, shape (n_unlabeled,)"""

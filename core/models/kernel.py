@@ -165,11 +165,11 @@ class KernelModel(Model):
             rows = rows._replace(indptr=rows.indptr - rows.indptr[0], values=values)
         products, norms = self._dense_products(rows, positions, scales) if self._is_dense else self._sparse_products(rows, positions)
         if narrow:
-            self.kernel.turn(products, norms, self._norms)
+            self.kernel.apply_to_products(products, norms, self._norms)
             return products
         wide, factors = products.astype(np.float64), scales.astype(np.float64)
         wide *= factors[:, None]
-        self.kernel.turn(wide, norms * factors**2, self._norms)
+        self.kernel.apply_to_products(wide, norms * factors**2, self._norms)
         return wide
 
     def _fit_float32(self, rows: SparseRows) -> bool:

@@ -1,7 +1,8 @@
-"""Dense linear algebra for core.optimizers.interior_point: LAPACK and BLAS on arrays in C order, in pieces.
+"""Dense linear algebra in blocks, by LAPACK and BLAS on arrays in C order.
 
-What takes long is a generator that pauses every ``_WORK`` multiplications or more often, and returns its answer. The transpose of an array in C order
-is one in Fortran's order, so that whole arrays are not copied.
+Every long operation is a generator: it yields after ``_WORK`` multiplications at most and returns its answer. The transpose of an array in C order is
+an array in Fortran's order, so whole arrays are not copied. Digits depend on the processor, by which BLAS chooses its loops; docs/algorithms.md
+says how much.
 """
 
 import math
@@ -17,30 +18,30 @@ Matrix = NDArray[np.float64]
 T = TypeVar("T")
 
 _WORK = 1e9
-"""multiplications between two pauses: about a twentieth of a second on one current core; with twice as many nothing is faster"""
+"""multiplications between two yields: about 50 ms on one current core; twice as many are no faster"""
 _PANEL = 1024
-"""columns that LAPACK factors at once: narrower panels take longer together (measured: a tenth more than all at once, and 256 a fifth)"""
+"""columns that LAPACK factors at once; measured: a tenth slower than all at once, where panels of 256 are a fifth slower"""
 _TOUCH = 100
-"""multiplications in the time of which a number is read and written, in memory that may be new"""
+"""multiplications that take as long as reading and writing one number, in memory that may be new"""
 _POWERS = 20
 _BLOCK = 256
-"""rows of a triangular factor that are multiplied at once: the zeros beside fewer rows are fewer"""
+"""rows of a triangular factor that are multiplied at once; fewer rows waste less on zeros"""
 _LANCZOS = (8, 60)
-"""fewest and most steps of the method of Lanczos: what it finds first need not be the end of the spectrum"""
+"""fewest and most steps of Lanczos' method: what it finds first need not be the end of the spectrum"""
 _SURE = 0.02
-"""how well the least eigenvalue is known when the method of Lanczos ends: to this, or to this share of itself if it is beyond 1"""
-_RETREAT = 0.8
+"""accuracy of the least eigenvalue when Lanczos' method ends, relative where the eigenvalue is beyond 1"""
+_BACKTRACK = 0.8
 _SHORTEST = 1e-7
 
 
 class Indefinite(Exception):
-    """A matrix that had to be positive definite is not, to the precision of its numbers."""
+    """A matrix is not positive definite, to the precision of its numbers."""
 
 
 def cholesky(matrix: Matrix) -> Generator[None, None, Matrix]:
-    """The lower factor L of a symmetric matrix, of which the lower triangle is read and which becomes L; raises Indefinite.
+    """The lower Cholesky factor L of a symmetric matrix. Its lower triangle is read, and it becomes L. Raises Indefinite.
 
-    Panel by panel, each brought up to date by the columns left of it when its turn comes.
+    Left-looking: each panel is updated by the columns left of it before it is factored.
     """
     for start in range(0, len(matrix), _PANEL):
         stop = min(start + _PANEL, len(matrix))
@@ -49,7 +50,7 @@ def cholesky(matrix: Matrix) -> Generator[None, None, Matrix]:
         if start:
             corner = blas.dsyrk(-1.0, done.T, 1.0, corner, trans=1, lower=0)
         factor, info = lapack.dpotrf(corner, lower=0, clean=1, overwrite_a=1)
-        if info or np.isnan(factor[-1, -1]):  # numbers that are none spread to the last, and LAPACK may not tell
+        if info or np.isnan(factor[-1, -1]):  # NaN spreads to the last entry, and LAPACK may not report it
             raise Indefinite
         matrix[own, own], matrix[own, stop:] = factor.T, 0.0
         yield
@@ -129,18 +130,18 @@ def upper_product(factor: Matrix, right: Matrix) -> Generator[None, None, Matrix
 
 
 def slices(n: int, work: float) -> list[slice]:
-    """Ranges of 0 to n of which each is ``_WORK`` multiplications at most, when one place is ``work``."""
+    """Ranges of 0 to n of at most ``_WORK`` multiplications each, where one position takes ``work``."""
     width = max(1, int(_WORK / max(1.0, work)))
     return [slice(start, min(start + width, n)) for start in range(0, n, width)]
 
 
 def strips(matrix: Matrix) -> list[slice]:
-    """Ranges of rows that are made one after another, with a pause after each, where every number of a matrix is touched some few times."""
+    """Ranges of rows for elementwise work, which touches every number of a matrix a few times."""
     return slices(len(matrix), 4 * _TOUCH * matrix.shape[1])
 
 
 def largest_eigenvalue(matrix: Matrix) -> Generator[None, None, float]:
-    """Of a positive semidefinite matrix, by the power method: a little too small, if anything."""
+    """Largest eigenvalue of a positive semidefinite matrix by the power method; a lower estimate."""
     vector = np.cos(np.arange(len(matrix)))
     vector += 2.0
     value = 0.0
@@ -156,9 +157,10 @@ def largest_eigenvalue(matrix: Matrix) -> Generator[None, None, float]:
 
 
 def least_eigenvalue(image: Callable[[Vector], Vector], inverse_image: Callable[[Vector], Vector], n: int) -> Generator[None, None, float]:
-    """The least λ with ``A q = λ B q``, by ``image`` of symmetric A and ``inverse_image`` of positive definite B, or a little below it.
+    """A lower estimate of the least λ with ``A q = λ B q``, given ``image`` q ↦ A q and ``inverse_image`` z ↦ B⁻¹ z.
 
-    The method of Lanczos, with the bound of its residual taken off (as Toh 2002 for the step lengths of interior points).
+    A is symmetric, B positive definite, both of shape (n, n). Lanczos' method less the bound of its residual, as in Toh 2002 for the step lengths of
+    interior-point methods.
     """
     z = np.cos(np.arange(n, dtype=float)) + 2.0
     q, last = inverse_image(z), np.zeros(n)
@@ -181,17 +183,17 @@ def least_eigenvalue(image: Callable[[Vector], Vector], inverse_image: Callable[
         beside.append(size)
 
 
-def reach(values: Vector, move: Vector) -> float:
-    """How far values that are not negative can go along ``move`` before one of them is."""
-    falling = move < 0
-    return float(np.min(-values[falling] / move[falling])) if falling.any() else np.inf
+def max_step(values: Vector, direction: Vector) -> float:
+    """The largest step along ``direction`` that leaves all values, which are not negative, so; both of shape (n,)."""
+    falling = direction < 0
+    return float(np.min(-values[falling] / direction[falling])) if falling.any() else np.inf
 
 
-def retreat(length: float, attempt: Callable[[float], Generator[None, None, T]]) -> Generator[None, None, tuple[float, T]]:
-    """The first length that an attempt does not find Indefinite, and what it made there; raises Indefinite if there is none."""
+def backtrack(length: float, attempt: Callable[[float], Generator[None, None, T]]) -> Generator[None, None, tuple[float, T]]:
+    """Shorten ``length`` until ``attempt`` of it does not raise Indefinite; returns it and what the attempt returned. Raises Indefinite."""
     while length > _SHORTEST:
         try:
             return length, (yield from attempt(length))
         except Indefinite:
-            length *= _RETREAT
+            length *= _BACKTRACK
     raise Indefinite

@@ -12,85 +12,85 @@ from core.engine.kernel_requests import KernelSums
 from core.engine.runner import Report, Request
 from core.kernels.cache import RowCache
 from core.kernels.gram import Vector
-from core.optimizers.expansion import Solution, keep
-from core.optimizers.smo import Iterate, Terms, maximise
+from core.optimizers.expansion import DualSolution, check_model_size
+from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.problem.result import Status
 
-Sides = NDArray[np.int8]
+Pieces = NDArray[np.int8]
 
 _ROUNDING = 1e-12
 
 
-class Split(Protocol):
+class CccpLoss(Protocol):
     """An objective that is a convex function minus another: ``½ |w|² + loss``, over the points of a row cache."""
 
-    def sides(self, scores: Vector) -> Sides:
+    def pieces(self, scores: Vector) -> Pieces:
         """Which piece of the concave part each point is on: β of the paper, in a number a point."""
         ...
 
-    def terms(self, sides: Sides) -> Terms:
+    def terms(self, pieces: Pieces) -> DualTerms:
         """The dual's terms with the concave part replaced by its tangent on these pieces."""
         ...
 
-    def objective(self, solution: Solution) -> float:
+    def objective(self, solution: DualSolution) -> float:
         """The objective itself."""
         ...
 
-    def intercept(self, iterate: Iterate, found: float) -> float:
+    def intercept(self, multipliers: Multipliers, found: float) -> float:
         """The intercept to go with multipliers for which the solver found another."""
         ...
 
-    def kept(self, iterate: Iterate) -> NDArray[np.int64]:
+    def support(self, multipliers: Multipliers) -> NDArray[np.int64]:
         """The rows of the problem that a model with these multipliers keeps."""
         ...
 
 
 @dataclass
-class Descent:
-    """Where the procedure stands: ``best`` is the solution of least objective so far; changed in place by ``descend``."""
+class CccpState:
+    """Where the procedure stands: ``best`` is the solution of least objective so far; changed in place by ``run_cccp``."""
 
-    split: Split
-    iterate: Iterate
-    best: Solution | None = None
+    loss: CccpLoss
+    multipliers: Multipliers
+    best: DualSolution | None = None
     objective: float = math.inf
     iterations: int = 0
 
 
-def descend(
-    cache: RowCache, descent: Descent, sides: Sides, tolerance: float, most: int, report: Report, *, final_from: int = 0
+def run_cccp(
+    cache: RowCache, state: CccpState, pieces: Pieces, tolerance: float, most: int, report: Report, *, final_from: int = 0
 ) -> Generator[Request, Any, Status]:
-    """Move ``descent`` to a point where the pieces stay as they are, from its iterate and the pieces ``sides``.
+    """Move ``state`` to a point where the pieces stay as they are, from its multipliers and the pieces ``pieces``.
 
-    Objective: that of ``descent.split``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round that does not lower it is
+    Objective: that of ``state.loss``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round that does not lower it is
     within the tolerance of the convex solves, and ends the procedure as well; the solution before it is kept.
     From round ``final_from`` on, or at the end, the rows of a solution are told as those that a model would keep.
     Stopping: the pieces repeat, or ``most`` rounds.
     """
     status, kept = Status.ITERATION_LIMIT, True
     for number in range(most):
-        terms = descent.split.terms(sides)
-        yield from adopt(cache, descent.iterate, terms)
-        inner = report._replace(phase=f"{report.phase}/round={number}", objective=_known(descent.objective), share=report.share * 0.5 ** (number + 1))
+        terms = state.loss.terms(pieces)
+        yield from move_into_bounds(cache, state.multipliers, terms)
+        inner = report._replace(phase=f"{report.phase}/round={number}", objective=_known(state.objective), share=report.share * 0.5 ** (number + 1))
         inner = inner._replace(fraction=report.fraction + report.share * (1.0 - 0.5**number))
-        ending = yield from maximise(cache, terms, descent.iterate, tolerance, inner)
-        solution = Solution(descent.iterate, descent.split.intercept(descent.iterate, ending.intercept))
-        objective = descent.split.objective(solution)
+        found = yield from maximise(cache, terms, state.multipliers, tolerance, inner)
+        solution = DualSolution(state.multipliers, state.loss.intercept(state.multipliers, found.intercept))
+        objective = state.loss.objective(solution)
         if not math.isfinite(objective):
             return Status.NUMERICAL_ERROR
-        if objective >= descent.objective * (1.0 - _ROUNDING):
-            status = ending.status
+        if objective >= state.objective * (1.0 - _ROUNDING):
+            status = found.status
             break
-        descent.best, descent.objective, descent.iterations = Solution(descent.iterate.copy(), solution.intercept), objective, number + 1
+        state.best, state.objective, state.iterations = DualSolution(state.multipliers.copy(), solution.intercept), objective, number + 1
         yield report._replace(iteration=number + 1, stage_objective=objective, objective=objective, fraction=inner.fraction + inner.share)
         kept = number >= final_from
         if kept:
-            yield from keep(cache.gram.kernel, descent.split.kept(descent.iterate))
-        sides, before = descent.split.sides(solution.scores), sides
-        if np.array_equal(sides, before) or ending.status is not Status.CONVERGED:
-            status = ending.status
+            yield from check_model_size(cache.gram.kernel, state.loss.support(state.multipliers))
+        pieces, before = state.loss.pieces(solution.scores), pieces
+        if np.array_equal(pieces, before) or found.status is not Status.CONVERGED:
+            status = found.status
             break
-    if not kept and descent.best is not None:
-        yield from keep(cache.gram.kernel, descent.split.kept(descent.best.iterate))
+    if not kept and state.best is not None:
+        yield from check_model_size(cache.gram.kernel, state.loss.support(state.best.multipliers))
     return status
 
 
@@ -98,17 +98,17 @@ def _known(objective: float) -> float:
     return objective if math.isfinite(objective) else math.nan
 
 
-def adopt(cache: RowCache, iterate: Iterate, terms: Terms) -> Generator[Request, Any, None]:
-    """Make an iterate obey the bounds of other terms: multipliers are cut to them, and others moved so that all sum to 0 again."""
-    alpha = np.clip(iterate.alpha, terms.lower, terms.upper)
-    _balance(alpha, iterate.pull, terms)
-    moved = np.flatnonzero(alpha != iterate.alpha)
+def move_into_bounds(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> Generator[Request, Any, None]:
+    """Make an multipliers obey the bounds of other terms: multipliers are cut to them, and others moved so that all sum to 0 again."""
+    alpha = np.clip(multipliers.alpha, terms.lower, terms.upper)
+    _restore_zero_sum(alpha, multipliers.kernel_sums, terms)
+    moved = np.flatnonzero(alpha != multipliers.alpha)
     if len(moved):
-        iterate.pull += yield KernelSums(cache, moved, alpha[moved] - iterate.alpha[moved])
-        iterate.alpha = alpha
+        multipliers.kernel_sums += yield KernelSums(cache, moved, alpha[moved] - multipliers.alpha[moved])
+        multipliers.alpha = alpha
 
 
-def _balance(alpha: Vector, pull: Vector, terms: Terms) -> None:
+def _restore_zero_sum(alpha: Vector, kernel_sums: Vector, terms: DualTerms) -> None:
     """Move multipliers within their bounds, those first that gain most, until they sum to 0; 0 itself lies within all bounds, so they can."""
     excess = float(alpha.sum())
     if abs(excess) <= _ROUNDING * float(np.abs(alpha).sum()):
@@ -116,7 +116,7 @@ def _balance(alpha: Vector, pull: Vector, terms: Terms) -> None:
     sign = -1.0 if excess > 0 else 1.0
     room = terms.upper - alpha if sign > 0 else alpha - terms.lower
     slope = np.where(alpha < terms.knot, terms.below, terms.above) if sign > 0 else -np.where(alpha > terms.knot, terms.above, terms.below)
-    gain = np.where(np.isinf(room), np.inf, slope - sign * pull)
+    gain = np.where(np.isinf(room), np.inf, slope - sign * kernel_sums)
     order = np.flatnonzero(room > 0)
     order = order[np.argsort(-gain[order], kind="stable")]
     left = abs(excess)

@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for core.losses.relaxation."""
+"""Primal-dual interior-point method (HKM direction, predictor and corrector) for the semidefinite pair of core.losses.relaxation."""
 
 from collections.abc import Generator
 from typing import NamedTuple
@@ -15,40 +15,43 @@ _FIRST = 2.0
 _LEAST_CENTRING = 1e-4
 
 
-class Point(NamedTuple):
-    """Where the method is."""
+class Variables(NamedTuple):
+    """Primal and dual variables of one iteration."""
 
     x: Vector
-    """multipliers: γ, (α, β,) τ"""
+    """dual multipliers: γ, (α, β,) τ"""
     factor: Matrix
-    """of Relaxation.factor at x"""
+    """Cholesky factor that Relaxation.factor returns at x"""
     X: Matrix
-    """shape (n + 1, n + 1)"""
+    """primal matrix, shape (n + 1, n + 1)"""
     root: Matrix
     """Cholesky factor of X"""
     s: Vector
-    """slack of ``⟨A, X⟩ ≥ r − ξ``, pairs with x; 0 for τ, which has none"""
+    """slack of ``⟨A, X⟩ ≥ r − ξ``, complementary to x; 0 for τ, which has none"""
     xi: Vector
-    """ξ, pairs with bounds − x; 0 where the bound is infinite"""
+    """ξ, complementary to bounds − x; 0 where the bound is infinite"""
 
 
-class Standing(NamedTuple):
-    """How far a point is from the solution."""
+class Residuals(NamedTuple):
+    """Objective values and residuals of some variables: how far these are from the solution."""
 
     primal: float
+    """primal objective; a bound only where ``feasible``"""
     dual: float
+    """dual objective; a lower bound always"""
     infeasibility: float
+    """largest violation of a primal constraint"""
     complementarity: float
-    """``tr(X S) + s · x + ξ · (bounds − x)``: the gap of a feasible point"""
+    """``tr(X S) + s · x + ξ · (bounds − x)``, which is the duality gap of feasible variables"""
 
     @property
     def feasible(self) -> bool:
-        """Whether the primal value may be believed."""
+        """Whether the primal objective is one of a feasible X."""
         return self.infeasibility <= _FEASIBLE
 
 
-class _Move(NamedTuple):
-    """A direction."""
+class _Direction(NamedTuple):
+    """A change of the variables."""
 
     x: Vector
     X: Matrix
@@ -57,7 +60,7 @@ class _Move(NamedTuple):
 
 
 class _Correction(NamedTuple):
-    """What a direction leaves out: the products of its changes."""
+    """Second-order terms of the complementarity conditions, which a direction leaves out."""
 
     lower: Vector
     """``Δs Δx``"""
@@ -70,9 +73,9 @@ class _Correction(NamedTuple):
 class Interior:
     """Newton's method on the perturbed optimality conditions ``X S = μ I, s x = μ, ξ (bounds − x) = μ``, with Mehrotra's predictor and corrector.
 
-    The direction is that of Helmberg, Rendl, Vanderbei and Wolkowicz (and of Kojima, Shindoh and Hara, and Monteiro): Newton's matrix is
-    ``N_kl = tr(A_k X A_l S⁻¹)``, which for the unlabeled rows is the elementwise product ``X ∘ S⁻¹``: O(n²) to make, as every A_k is E_kk or of rank
-    two along the last axis. What is left of O(n³) is one inverse, two products and some Cholesky factors a step.
+    The direction is HKM: that of Helmberg, Rendl, Vanderbei and Wolkowicz, of Kojima, Shindoh and Hara, and of Monteiro. Newton's matrix is
+    ``N_kl = tr(A_k X A_l S⁻¹)``. For the unlabeled rows it is the elementwise product ``X ∘ S⁻¹``; it takes O(n²), because every A_k is E_kk or of
+    rank two along the last axis. A step takes O(n³) for one inverse, two products and some Cholesky factors.
     """
 
     def __init__(self, problem: Relaxation) -> None:
@@ -82,12 +85,12 @@ class Interior:
         self._signed = np.arange(problem.n_multipliers) < problem.n_multipliers - 1
         self.n_pairs = problem.n + 1 + int(self._signed.sum() + self._capped.sum())
         self._root = self._inverse = self._P = np.empty((0, 0))
-        self.point: Point
+        self.variables: Variables
 
-    def begin(self) -> Generator[None, None, None]:
-        """A strictly feasible dual point, the X that is centred there, and slacks that make it feasible where they can.
+    def initialise(self) -> Generator[None, None, None]:
+        """Set strictly feasible dual variables, the X that is centred there, and slacks that make X feasible where they can.
 
-        Hard labeled rows alone may be left infeasible. Raises Indefinite if G is not positive definite.
+        Only labeled rows with a hard margin may stay infeasible. Raises Indefinite if G is not positive definite.
         """
         problem, n = self.problem, self.problem.n
         self._root = yield from cholesky(problem.G.copy())
@@ -96,26 +99,26 @@ class Interior:
         H, _ = yield from self._inverse_of_M(x, factor)
         if problem.balance is not None:
             image = H @ problem.balance
-            tilt = float(problem.pull(x) @ image) / float(problem.balance @ image)
+            tilt = float(problem.linear_term(x) @ image) / float(problem.balance @ image)
             x[n : n + 2] = max(tilt, 0.0), max(-tilt, 0.0)
-        scores = 0.5 * (H @ problem.pull(x))
-        small = 1.0 / max(1.0, float(np.abs(scores).max()))
-        x[: len(problem.y)] *= small
-        x[n:-1] *= small
+        scores = 0.5 * (H @ problem.linear_term(x))
+        shrink = 1.0 / max(1.0, float(np.abs(scores).max()))
+        x[: len(problem.y)] *= shrink
+        x[n:-1] *= shrink
         mu = _FIRST * max(float(x[: len(problem.y)].mean()), 2.0 / H.diagonal()[problem.unlabeled].min(initial=np.inf))
         x[n:-1] += mu / problem.epsilon
-        x[-1] = mu + problem.price(x, factor).value
+        x[-1] = mu + problem.quadratic_term(x, factor).value
         self._P = yield from self._inverse_of_S(x, factor)
         X = mu * self._P
         values = problem.values(X)
         s = np.where(self._signed, mu / np.where(self._signed, x, 1.0), 0.0)
-        xi = np.where(self._capped, np.maximum(mu / self._room(x), s + self.right - values), 0.0)
+        xi = np.where(self._capped, np.maximum(mu / self._upper_slack(x), s + self.right - values), 0.0)
         slack = values + xi - self.right
         root = yield from cholesky(X.copy())
-        self.point = Point(x, factor, X, root, np.where(self._signed & (slack > _CENTRE * s), slack, s), xi)
+        self.variables = Variables(x, factor, X, root, np.where(self._signed & (slack > _CENTRE * s), slack, s), xi)
 
     def _first_multipliers(self) -> Generator[None, None, tuple[Vector, Matrix]]:
-        """γ in the middle of what is allowed: the largest eigenvalue of ``√γ G √γ`` is 1 − 1/u, or less for caps; and its factor."""
+        """γ at the centre of its range, and the factor there: the largest eigenvalue of ``√γ G √γ`` is 1 − 1/u, or less where caps bound γ."""
         problem, inside = self.problem, self.problem.unlabeled
         x = np.zeros(problem.n_multipliers)
         x[: problem.n] = np.minimum(0.5 * problem.caps, 1.0 / problem.G.diagonal())
@@ -129,66 +132,66 @@ class Interior:
             except Indefinite:
                 x[inside] *= 0.5
 
-    def standing(self) -> Standing:
-        """Values and certificates at the point; the dual one holds at any point, the primal one at a feasible one."""
-        point, problem, n = self.point, self.problem, self.problem.n
+    def residuals(self) -> Residuals:
+        """Objective values and residuals; the dual value is a bound always, the primal one only where the variables are feasible."""
+        variables, problem, n = self.variables, self.problem, self.problem.n
         capped = self._capped[:n]
-        primal = float(np.vdot(self._inverse, point.X[:n, :n]) + problem.caps[capped] @ point.xi[:n][capped])
-        dual = float(self.right @ point.x + point.x[-1]) - problem.price(point.x, point.factor).value
+        primal = float(np.vdot(self._inverse, variables.X[:n, :n]) + problem.caps[capped] @ variables.xi[:n][capped])
+        dual = float(self.right @ variables.x + variables.x[-1]) - problem.quadratic_term(variables.x, variables.factor).value
         if problem.balance is not None:
-            dual += 2 * problem.epsilon * float(point.x[n : n + 2].min())  # only α − β counts
-        pairs = float(point.s @ point.x + point.xi @ self._room(point.x))
-        infeasibility = float(np.abs(problem.values(point.X) + point.xi - point.s - self.right).max())
-        return Standing(primal, dual, infeasibility, self._trace(point.X, point.x) + pairs)
+            dual += 2 * problem.epsilon * float(variables.x[n : n + 2].min())  # only α − β counts
+        pairs = float(variables.s @ variables.x + variables.xi @ self._upper_slack(variables.x))
+        infeasibility = float(np.abs(problem.values(variables.X) + variables.xi - variables.s - self.right).max())
+        return Residuals(primal, dual, infeasibility, self._trace(variables.X, variables.x) + pairs)
 
     def scores(self) -> Vector:
-        """z, shape (n,)."""
-        return np.asarray(self.point.X[: self.problem.n, self.problem.n] / self.point.X[-1, -1])
+        """Scores z, shape (n,)."""
+        return np.asarray(self.variables.X[: self.problem.n, self.problem.n] / self.variables.X[-1, -1])
 
     def weights(self) -> Vector:
-        """``a = G⁻¹ z``, shape (n,), from which z = G a is recovered."""
+        """Weights ``a = G⁻¹ z``, shape (n,), so that z = G a."""
         return solved(self._root, solved(self._root, self.scores()), transposed=True)
 
     def step(self, complementarity: float) -> Generator[None, None, float]:
-        """A predictor and a corrector; returns the shorter of the two steps taken. Raises Indefinite."""
+        """Take a predictor and a corrector; returns the shorter of the primal and the dual step length. Raises Indefinite."""
         mu = complementarity / self.n_pairs
         newton = self._newton()
         yield
         newton = yield from cholesky(newton)
         guess = yield from self._direction(newton, 0.0, None)
-        primal, dual = yield from self._reach(guess)
+        primal, dual = yield from self._max_steps(guess)
         left = self._complementarity_after(guess, min(1.0, primal), min(1.0, dual)) / complementarity
         shorter = min(1.0, primal, dual)
         centring = min(1.0, max(_LEAST_CENTRING, max(0.0, left) ** max(1.0, 3.0 * shorter**2)))
-        move = yield from self._direction(newton, centring * mu, (yield from self._correction(guess)))
+        direction = yield from self._direction(newton, centring * mu, (yield from self._correction(guess)))
         del guess, newton
-        primal, dual = yield from self._reach(move)
+        primal, dual = yield from self._max_steps(direction)
         share = 0.9 + 0.09 * min(1.0, primal, dual)
-        return (yield from self._go(move, min(1.0, share * primal), min(1.0, share * dual)))
+        return (yield from self._advance(direction, min(1.0, share * primal), min(1.0, share * dual)))
 
-    def _go(self, move: _Move, primal: float, dual: float) -> Generator[None, None, float]:
-        """Steps of these lengths, or of shorter ones if rounding asks for them; returns the shorter of both."""
-        point = self.point
+    def _advance(self, direction: _Direction, primal: float, dual: float) -> Generator[None, None, float]:
+        """Take steps of these lengths, or shorter ones where rounding leaves the cone; returns the shorter of both."""
+        variables = self.variables
 
         def primal_end(length: float) -> Generator[None, None, tuple[Matrix, Matrix]]:
-            X = np.empty_like(point.X)
+            X = np.empty_like(variables.X)
             for part in dense.strips(X):
-                np.multiply(move.X[part], length, out=X[part])
-                X[part] += point.X[part]
+                np.multiply(direction.X[part], length, out=X[part])
+                X[part] += variables.X[part]
                 yield
             return X, (yield from cholesky(X.copy()))
 
         def dual_end(length: float) -> Generator[None, None, tuple[Vector, Matrix, Matrix]]:
-            x = point.x + length * move.x
+            x = variables.x + length * direction.x
             factor = yield from self.problem.factor(x)
             return x, factor, (yield from self._inverse_of_S(x, factor))
 
-        primal, (X, root) = yield from dense.retreat(primal, primal_end)
-        dual, (x, factor, self._P) = yield from dense.retreat(dual, dual_end)
-        self.point = Point(x, factor, X, root, point.s + primal * move.s, point.xi + primal * move.xi)
+        primal, (X, root) = yield from dense.backtrack(primal, primal_end)
+        dual, (x, factor, self._P) = yield from dense.backtrack(dual, dual_end)
+        self.variables = Variables(x, factor, X, root, variables.s + primal * direction.s, variables.xi + primal * direction.xi)
         return min(primal, dual)
 
-    def _room(self, x: Vector) -> Vector:
+    def _upper_slack(self, x: Vector) -> Vector:
         """``bounds − x``, 1 where there is no bound."""
         return np.where(self._capped, np.where(self._capped, self.bounds, 0.0) - x, 1.0)
 
@@ -207,9 +210,9 @@ class Interior:
         """S⁻¹, shape (n + 1, n + 1)."""
         n = self.problem.n
         H, B = yield from self._inverse_of_M(x, factor)
-        price = self.problem.price(x, factor)
-        z = 0.5 * (price.Gv + B @ price.inner)
-        slack = x[-1] - price.value
+        quadratic = self.problem.quadratic_term(x, factor)
+        z = 0.5 * (quadratic.Gv + B @ quadratic.inner)
+        slack = x[-1] - quadratic.value
         if slack <= 0:
             raise Indefinite
         yield
@@ -223,63 +226,64 @@ class Interior:
         return P
 
     def _newton(self) -> Matrix:
-        """N and the scalar pairs on its diagonal; lower triangle and all."""
-        point, problem, P = self.point, self.problem, self._P
+        """Newton's matrix N with the scalar pairs on its diagonal, both triangles."""
+        variables, problem, P = self.variables, self.problem, self._P
         inside, linear, n = problem.unlabeled, problem.linear, problem.n
         N = np.empty((problem.n_multipliers,) * 2)
-        N[inside, inside] = point.X[inside, inside] * P[inside, inside]
-        XV, PV = problem.columns(point.X), problem.columns(P)
-        mixed = 0.5 * (XV[inside] * P[inside, n, None] + point.X[inside, n, None] * PV[inside])
+        N[inside, inside] = variables.X[inside, inside] * P[inside, inside]
+        XV, PV = problem.columns(variables.X), problem.columns(P)
+        mixed = 0.5 * (XV[inside] * P[inside, n, None] + variables.X[inside, n, None] * PV[inside])
         N[inside, linear], N[linear, inside] = mixed, mixed.T
         crossed = np.outer(XV[n], PV[n])
-        both = point.X[n, n] * problem.columns(PV.T) + P[n, n] * problem.columns(XV.T) + crossed + crossed.T
+        both = variables.X[n, n] * problem.columns(PV.T) + P[n, n] * problem.columns(XV.T) + crossed + crossed.T
         N[np.ix_(linear, linear)] = 0.25 * both
-        N.reshape(-1)[:: len(N) + 1] += np.where(self._signed, point.s / np.where(self._signed, point.x, 1.0), 0.0) + point.xi / self._room(point.x)
+        scalar = np.where(self._signed, variables.s / np.where(self._signed, variables.x, 1.0), 0.0)
+        N.reshape(-1)[:: len(N) + 1] += scalar + variables.xi / self._upper_slack(variables.x)
         return N
 
-    def _direction(self, newton: Matrix, target: float, correction: _Correction | None) -> Generator[None, None, _Move]:
-        """Towards complementarity ``target``, corrected for what the predictor leaves out.
+    def _direction(self, newton: Matrix, target: float, correction: _Correction | None) -> Generator[None, None, _Direction]:
+        """The direction towards complementarity ``target``, with the second-order ``correction`` if there is one.
 
-        ``ΔX = target S⁻¹ − X − sym(X ΔS S⁻¹)``. Between the small eigenvalues of X and the large ones of S⁻¹ the last term is a difference of numbers
-        that are larger by orders of magnitude, unless X is taken as ``R Rᵀ`` and its left factor is multiplied last.
+        ``ΔX = target S⁻¹ − X − sym(X ΔS S⁻¹)``. The last term cancels badly between the small eigenvalues of X and the large ones of S⁻¹. So X enters
+        it as ``R Rᵀ``, and its left factor is multiplied last.
         """
-        point, problem, P = self.point, self.problem, self._P
-        positive, room = np.where(self._signed, point.x, 1.0), self._room(point.x)
+        variables, problem, P = self.variables, self.problem, self._P
+        positive, upper_slack = np.where(self._signed, variables.x, 1.0), self._upper_slack(variables.x)
         lower, upper = np.where(self._signed, target, 0.0), np.where(self._capped, target, 0.0)
         right = self.right - target * problem.values(P)
         if correction is not None:
             lower, upper = lower - correction.lower, upper - correction.upper
             right += self._values_from_root(correction.carried)
             yield
-        right += lower / positive - upper / room
+        right += lower / positive - upper / upper_slack
         dx = solved(newton, solved(newton, right), transposed=True)
         image = self._slack_image(dx)
         yield
-        T = yield from dense.upper_product(point.root, image)
+        T = yield from dense.upper_product(variables.root, image)
         del image
         if correction is not None:
             T += correction.carried
         yield
-        T = yield from dense.lower_product(point.root, T)
+        T = yield from dense.lower_product(variables.root, T)
         dX = np.empty_like(P)
         for part in dense.strips(P):
             np.multiply(P[part], target, out=dX[part])
-            dX[part] -= point.X[part]
+            dX[part] -= variables.X[part]
             dX[part] -= 0.5 * (T[part] + T[:, part].T)
             yield
-        ds = lower / positive - point.s - np.where(self._signed, point.s / positive, 0.0) * dx
-        return _Move(dx, dX, ds, np.asarray(upper / room - point.xi + point.xi / room * dx))
+        ds = lower / positive - variables.s - np.where(self._signed, variables.s / positive, 0.0) * dx
+        return _Direction(dx, dX, ds, np.asarray(upper / upper_slack - variables.xi + variables.xi / upper_slack * dx))
 
-    def _correction(self, guess: _Move) -> Generator[None, None, _Correction]:
-        """Of a predictor, whose X is used up."""
-        yield from dense.divide(guess.X, self.point.root)
+    def _correction(self, guess: _Direction) -> Generator[None, None, _Correction]:
+        """The second-order terms of a predictor, whose X is overwritten."""
+        yield from dense.divide(guess.X, self.variables.root)
         carried = yield from dense.product(guess.X.T, self._slack_image(guess.x))
         return _Correction(guess.s * guess.x, -guess.xi * guess.x, carried)
 
     def _slack_image(self, dx: Vector) -> Matrix:
-        """``ΔS S⁻¹``; ΔS is diagonal but for its last row and column."""
+        """``ΔS S⁻¹``; ΔS is diagonal except in its last row and column."""
         n, inside, P = self.problem.n, self.problem.unlabeled, self._P
-        half = -0.5 * self.problem.pull(dx)
+        half = -0.5 * self.problem.linear_term(dx)
         image: Matrix = np.outer(np.append(half, dx[-1]), P[n])
         image[inside] -= dx[inside, None] * P[inside]
         image[n] += half @ P[:n]
@@ -287,7 +291,7 @@ class Interior:
 
     def _values_from_root(self, carried: Matrix) -> Vector:
         """``⟨A_k, sym(R carried)⟩``."""
-        problem, R, n = self.problem, self.point.root, self.problem.n
+        problem, R, n = self.problem, self.variables.root, self.problem.n
         inside, values = problem.unlabeled, np.empty(problem.n_multipliers)
         values[problem.linear] = problem.columns(0.5 * (R[n] @ carried + R @ carried[:, n])[None])[0]
         values[inside] = np.einsum("ij,ji->i", R[inside], carried[:, inside])
@@ -297,35 +301,35 @@ class Interior:
         """``tr(X S)``, S at the multipliers x; linear in X."""
         n, inside = self.problem.n, self.problem.unlabeled
         fixed = np.vdot(self._inverse, X[:n, :n]) - x[inside] @ X.diagonal()[inside]
-        return float(fixed - self.problem.pull(x) @ X[:n, n] + x[-1] * X[n, n])
+        return float(fixed - self.problem.linear_term(x) @ X[:n, n] + x[-1] * X[n, n])
 
-    def _complementarity_after(self, move: _Move, primal: float, dual: float) -> float:
-        """What is left of it after a step."""
-        point = self.point
-        x = point.x + dual * move.x
-        pairs = (point.s + primal * move.s) @ x + (point.xi + primal * move.xi) @ self._room(x)
-        return self._trace(point.X, x) + primal * self._trace(move.X, x) + float(pairs)
+    def _complementarity_after(self, direction: _Direction, primal: float, dual: float) -> float:
+        """Complementarity after steps of these lengths."""
+        variables = self.variables
+        x = variables.x + dual * direction.x
+        pairs = (variables.s + primal * direction.s) @ x + (variables.xi + primal * direction.xi) @ self._upper_slack(x)
+        return self._trace(variables.X, x) + primal * self._trace(direction.X, x) + float(pairs)
 
-    def _reach(self, move: _Move) -> Generator[None, None, tuple[float, float]]:
-        """How far X, s and ξ, and how far the multipliers and S, can go along ``move``; nearly."""
-        point, n, inside, P = self.point, self.problem.n, self.problem.unlabeled, self._P
-        half = -0.5 * self.problem.pull(move.x)
+    def _max_steps(self, direction: _Direction) -> Generator[None, None, tuple[float, float]]:
+        """Nearly the largest steps along ``direction``: the primal one of X, s and ξ, the dual one of the multipliers and S."""
+        variables, n, inside, P = self.variables, self.problem.n, self.problem.unlabeled, self._P
+        half = -0.5 * self.problem.linear_term(direction.x)
 
         def slack_change(q: Vector) -> Vector:
-            image: Vector = np.append(half * q[n], half @ q[:n] + move.x[-1] * q[n])
-            image[inside] -= move.x[inside] * q[inside]
+            image: Vector = np.append(half * q[n], half @ q[:n] + direction.x[-1] * q[n])
+            image[inside] -= direction.x[inside] * q[inside]
             return image
 
         def unrooted(z: Vector) -> Vector:
-            return solved(point.root, solved(point.root, z), transposed=True)
+            return solved(variables.root, solved(variables.root, z), transposed=True)
 
-        least = yield from dense.least_eigenvalue(lambda q: np.asarray(move.X @ q), unrooted, n + 1)
-        primal = min(_until(least), dense.reach(point.s, move.s), dense.reach(point.xi, move.xi))
+        least = yield from dense.least_eigenvalue(lambda q: np.asarray(direction.X @ q), unrooted, n + 1)
+        primal = min(_max_step_of_matrix(least), dense.max_step(variables.s, direction.s), dense.max_step(variables.xi, direction.xi))
         least = yield from dense.least_eigenvalue(slack_change, lambda z: np.asarray(P @ z), n + 1)
-        room = dense.reach(self._room(point.x)[self._capped], -move.x[self._capped])
-        return primal, min(_until(least), dense.reach(point.x[:-1], move.x[:-1]), room)
+        room = dense.max_step(self._upper_slack(variables.x)[self._capped], -direction.x[self._capped])
+        return primal, min(_max_step_of_matrix(least), dense.max_step(variables.x[:-1], direction.x[:-1]), room)
 
 
-def _until(least: float) -> float:
-    """How far a positive definite matrix can go along a change that has this least eigenvalue beside it."""
+def _max_step_of_matrix(least: float) -> float:
+    """The largest step of a positive definite matrix along a change whose least eigenvalue relative to it is ``least``."""
     return -1.0 / least if least < 0 else np.inf

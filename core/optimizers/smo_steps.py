@@ -1,7 +1,10 @@
-"""The compiled steps of sequential minimal optimisation.
+"""Compiled steps of sequential minimal optimisation.
 
-Maxima are taken over integers that are ordered as the numbers are: the compiler keeps those in vector registers, and floating-point ones not
-(measured: four to five times as fast). For the same reason strips of rows are indexed by unsigned numbers. Rows are checked to be finite beforehand.
+Maxima are taken over integer keys that are ordered as the numbers are: the compiler vectorises those, and maxima of floating-point numbers not
+(measured: four to five times as fast). For the same reason strips of rows are indexed by unsigned numbers.
+
+Conventions: ``kernel_sums`` is K α, shape (n_points,); ``up`` and ``low`` are the slopes of all_slopes; ``ends`` has shape (2,). Kernel rows are
+finite, which the caller has checked.
 """
 
 from typing import NamedTuple
@@ -23,61 +26,68 @@ _ALL_BUT_SIGN = np.int64(2**63 - 1)
 _LEAST = np.int64(-(2**63))
 
 
-class Terms(NamedTuple):
-    """The concave, piecewise linear term of each point of the dual, all of shape (n_points,).
+class DualTerms(NamedTuple):
+    """The concave, piecewise linear term of each point of the dual; all arrays of shape (n_points,).
 
-    Point r may have ``lower ≤ α ≤ upper``; its term grows by ``below`` for each unit of α up to ``knot``, and by ``above ≤ below`` from there on.
-    A labeled document with loss ``C max(0, 1 − y f)`` has below = y and no second piece (knot = upper). An unlabeled document and its copy with the
-    other label share a kernel row, so they are one point: their multipliers add up, and the first (+1) is used up before the second (−1) is
-    touched.
+    A point has ``lower ≤ α ≤ upper``. Its term has the slope ``below`` up to ``knot``, and the slope ``above ≤ below`` from there on.
+    A labeled document with the loss ``C max(0, 1 − y f)`` has below = y and one piece only (knot = upper). An unlabeled document and its copy
+    with the other label share a kernel row, so they are one point: its α is the sum of their multipliers. The copy labeled +1 has the slope
+    below, the copy labeled −1 the slope above.
     """
 
     lower: Vector
+    """least α"""
     knot: Vector
+    """α where the slope changes"""
     upper: Vector
+    """largest α"""
     below: Vector
+    """slope below the knot"""
     above: Vector
+    """slope above the knot"""
 
 
 @_inlined
 def _key(value: float) -> np.int64:
-    """An integer that is larger where the number is."""
+    """An integer key that orders as the number does."""
     bits = np.float64(value).view(np.int64)
     return bits ^ ((bits >> np.int64(63)) & _ALL_BUT_SIGN)
 
 
 @_inlined
 def _value(key: np.int64) -> float:
-    """The number of a key."""
+    """The number with this key."""
     return np.int64(key ^ ((key >> np.int64(63)) & _ALL_BUT_SIGN)).view(np.float64)
 
 
 @_fast
-def all_slopes(alpha: Vector, terms: Terms, up: Vector, low: Vector) -> None:
-    """For each point, what its term changes by when it grows (−inf where it cannot) and when it shrinks (inf where it cannot)."""
+def all_slopes(alpha: Vector, terms: DualTerms, up: Vector, low: Vector) -> None:
+    """Write the slope of each point's term above its α to ``up`` (−inf at the upper bound) and below it to ``low`` (inf at the lower bound)."""
     for r in range(len(alpha)):
         _slopes(r, alpha, terms, up, low)
 
 
 @_fast
-def _slopes(r: int, alpha: Vector, terms: Terms, up: Vector, low: Vector) -> None:
+def _slopes(r: int, alpha: Vector, terms: DualTerms, up: Vector, low: Vector) -> None:
     up[r] = terms.below[r] if alpha[r] < terms.knot[r] else (terms.above[r] if alpha[r] < terms.upper[r] else -np.inf)
     low[r] = terms.above[r] if alpha[r] > terms.knot[r] else (terms.below[r] if alpha[r] > terms.lower[r] else np.inf)
 
 
 @_fast
-def advance(alpha: Vector, pull: Vector, up: Vector, low: Vector, terms: Terms, slots: Slots, now: int, goal: float, steps: int) -> tuple[int, int]:
-    """At most ``steps`` steps: how they ended, and how many there were.
+def advance(
+    alpha: Vector, kernel_sums: Vector, up: Vector, low: Vector, terms: DualTerms, slots: Slots, now: int, goal: float, steps: int
+) -> tuple[int, int]:
+    """Make at most ``steps`` steps; returns how they ended and how many were made.
 
-    Points that have no row may not be moved: their ``up`` is −inf and their ``low`` inf.
+    A point without a kernel row in the cache must not move: its ``up`` is −inf and its ``low`` inf.
     """
     rows, slot_of, stamps, diagonal = slots.rows, slots.slot_of, slots.stamps, slots.diagonal
     ends = np.empty(2)
-    first = _extremes(pull, up, low, ends)
+    first = _extremes(kernel_sums, up, low, ends)
     for step in range(steps):
         if ends[0] - ends[1] <= goal:
             return CONVERGED, step
-        second = _partner(rows[slot_of[first]], diagonal, diagonal[first], pull, low, ends[0])
+        second = _partner(rows[slot_of[first]], diagonal, diagonal[first], kernel_sums, low, ends[0])
         if second < 0 or slot_of[first] < 0 or slot_of[second] < 0:
             return STUCK, step
         own, other = slot_of[first], slot_of[second]
@@ -85,7 +95,7 @@ def advance(alpha: Vector, pull: Vector, up: Vector, low: Vector, terms: Terms, 
         top = terms.knot[first] if alpha[first] < terms.knot[first] else terms.upper[first]
         bottom = terms.knot[second] if alpha[second] > terms.knot[second] else terms.lower[second]
         curvature = max(diagonal[first] + diagonal[second] - 2.0 * rows[own, second], _FLAT)
-        change = (ends[0] - low[second] + pull[second]) / curvature
+        change = (ends[0] - low[second] + kernel_sums[second]) / curvature
         room = min(top - alpha[first], alpha[second] - bottom)
         if change < room:
             alpha[first] += change
@@ -96,26 +106,26 @@ def advance(alpha: Vector, pull: Vector, up: Vector, low: Vector, terms: Terms, 
             alpha[second] = bottom if alpha[second] - bottom <= room else alpha[second] - room
         _slopes(first, alpha, terms, up, low)
         _slopes(second, alpha, terms, up, low)
-        first = _shift(pull, rows[own], rows[other], change, up, low, ends)
+        first = _shift(kernel_sums, rows[own], rows[other], change, up, low, ends)
     return GOING_ON, steps
 
 
 @_fast
-def _extremes(pull: Vector, up: Vector, low: Vector, ends: NDArray[np.float64]) -> int:
-    """``ends`` become the largest slope upwards and the smallest downwards; the point of the first, or -1."""
+def _extremes(kernel_sums: Vector, up: Vector, low: Vector, ends: NDArray[np.float64]) -> int:
+    """Write the largest ``up − kernel_sums`` and the least ``low − kernel_sums`` to ``ends``; returns the point of the first, or −1."""
     most, least, at = _LEAST, _ALL_BUT_SIGN, -1
-    for r in range(len(pull)):
-        key = _key(up[r] - pull[r])
+    for r in range(len(kernel_sums)):
+        key = _key(up[r] - kernel_sums[r])
         if key > most:
             most, at = key, r
-        least = min(least, _key(low[r] - pull[r]))
-    ends[0], ends[1] = up[at] - pull[at], _value(least)
+        least = min(least, _key(low[r] - kernel_sums[r]))
+    ends[0], ends[1] = up[at] - kernel_sums[at], _value(least)
     return at
 
 
 @_fast
 def _shift(
-    pull: Vector,
+    kernel_sums: Vector,
     gained: NDArray[np.float32],
     lost: NDArray[np.float32],
     change: float,
@@ -123,13 +133,13 @@ def _shift(
     low: Vector,
     ends: NDArray[np.float64],
 ) -> int:
-    """Move ``pull`` by a step; ``ends`` and the answer as in _extremes."""
-    most, least, at, n = _LEAST, _ALL_BUT_SIGN, 0, len(pull)
+    """Update ``kernel_sums`` by a step; ``ends`` and the answer as in _extremes."""
+    most, least, at, n = _LEAST, _ALL_BUT_SIGN, 0, len(kernel_sums)
     for start in range(0, n, _STRIP):
         strip_most, strip_least = _LEAST, _ALL_BUT_SIGN
         for r in range(np.uintp(start), np.uintp(min(start + _STRIP, n))):
-            value = pull[r] + change * (np.float64(gained[r]) - np.float64(lost[r]))
-            pull[r] = value
+            value = kernel_sums[r] + change * (np.float64(gained[r]) - np.float64(lost[r]))
+            kernel_sums[r] = value
             strip_most = max(strip_most, _key(up[r] - value))
             strip_least = min(strip_least, _key(low[r] - value))
         least = min(least, strip_least)
@@ -137,36 +147,36 @@ def _shift(
             most, at = strip_most, start
     first, most = at, _LEAST
     for r in range(at, min(at + _STRIP, n)):  # a search for the maximum itself could fail, as sums may be rounded otherwise here
-        if _key(up[r] - pull[r]) > most:
-            first, most = r, _key(up[r] - pull[r])
+        if _key(up[r] - kernel_sums[r]) > most:
+            first, most = r, _key(up[r] - kernel_sums[r])
     ends[0], ends[1] = _value(most), _value(least)
     return first
 
 
 @_fast
-def _partner(row: NDArray[np.float32], diagonal: Vector, own: float, pull: Vector, low: Vector, most: float) -> int:
-    """The point that can shrink and gains most with the one of this row: by ``(difference of slopes)² / curvature``; -1 if none gains."""
-    best, at, n = np.int64(0), -1, len(pull)
+def _partner(row: NDArray[np.float32], diagonal: Vector, own: float, kernel_sums: Vector, low: Vector, most: float) -> int:
+    """The point with the largest second-order gain ``(difference of slopes)² / curvature`` beside the point of this row; −1 if none gains."""
+    best, at, n = np.int64(0), -1, len(kernel_sums)
     for start in range(0, n, _STRIP):
         strip = np.int64(0)
         for r in range(np.uintp(start), np.uintp(min(start + _STRIP, n))):
-            strip = max(strip, _gain(row[r], diagonal[r], own, pull[r], low[r], most))
+            strip = max(strip, _gain(row[r], diagonal[r], own, kernel_sums[r], low[r], most))
         if strip > best:
             best, at = strip, start
     if at < 0:
         return -1
     second, best = at, np.int64(-1)
     for r in range(at, min(at + _STRIP, n)):
-        gain = _gain(row[r], diagonal[r], own, pull[r], low[r], most)
+        gain = _gain(row[r], diagonal[r], own, kernel_sums[r], low[r], most)
         if gain > best:
             second, best = r, gain
     return second
 
 
 @_inlined
-def _gain(value: float, diagonal: float, own: float, pull: float, low: float, most: float) -> np.int64:
-    """The key of the gain, which is 0 where there is none: bits of numbers that are not negative are ordered as they are."""
-    difference = most - low + pull
+def _gain(value: float, diagonal: float, own: float, kernel_sums: float, low: float, most: float) -> np.int64:
+    """The key of the gain, 0 where there is none: the bits of nonnegative numbers order as the numbers do."""
+    difference = most - low + kernel_sums
     difference = difference if difference > 0.0 else 0.0
     curvature = own + diagonal - 2.0 * value
     curvature = curvature if curvature > _FLAT else _FLAT

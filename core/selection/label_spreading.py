@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from core.engine.kernel_requests import Keep
+from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Pause, Report, Steps, Stopped
-from core.kernels.function import Block, Kernel
-from core.kernels.gram import dense_copy, resolved, squares_of
+from core.kernels.function import Float32Matrix, Kernel
+from core.kernels.gram import dense_copy, resolve_kernel, squares_of
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint
@@ -46,7 +46,7 @@ class LabelSpreading:
         self._edges = _neighbours(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
         self._landmarks = _landmarks(len(self._dense), len(data.class_indices))
-        self._kernel = resolved("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
+        self._kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
 
     def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
         """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.fraction_path."""
@@ -65,7 +65,7 @@ class LabelSpreading:
         rows, n_labeled = self._landmarks, len(self._data.class_indices)
         result = Result(Expansion(rows[:0], np.zeros(0), 0.0, self._kernel), np.full(len(self._dense) - n_labeled, np.nan), np.nan, Status.CANCELLED)
         try:
-            yield Keep(rows)
+            yield CheckModelSize(rows)
             targets = self._at(self._scores[N_FOLDS][:, column], fraction)[rows]
             mean = float(targets.mean())
             constant = float(((targets - mean) ** 2).sum())
@@ -97,10 +97,10 @@ class LabelSpreading:
             self._checkpoint()
         return matrix
 
-    def _values(self, rows: slice | NDArray[np.int64]) -> Block:
+    def _values(self, rows: slice | NDArray[np.int64]) -> Float32Matrix:
         """Kernel values of rows with the landmarks, shape (n, n_landmarks)."""
         products = self._dense[rows] @ self._dense[self._landmarks].T
-        self._kernel.turn(products, self._squares[rows], self._squares[self._landmarks])
+        self._kernel.apply_to_products(products, self._squares[rows], self._squares[self._landmarks])
         return products
 
     def _spread(self) -> NDArray[np.float64]:
@@ -166,7 +166,7 @@ def _strips(n: int, width: int) -> list[slice]:
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _neighbours(rows: Block, squares: NDArray[np.float32], checkpoint: Checkpoint) -> csr_array:
+def _neighbours(rows: Float32Matrix, squares: NDArray[np.float32], checkpoint: Checkpoint) -> csr_array:
     """Edges of each row to its nearest ones, both ways, by ``1 / √(degree · degree)``."""
     n_rows = len(rows)
     nearest = np.empty((n_rows, NEIGHBOURS), np.int64)

@@ -90,8 +90,8 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
     made, modules = Meter(), [module for name, module in sys.modules.items() if name.startswith("core.")]
     loops = {value for module in modules for value in vars(module).values() if hasattr(value, "py_func")}
     # those that others call are part of these, and compiled with them
-    inner = {name for loop in loops for name in loop.py_func.__code__.co_names}
-    counted = {loop: made.over(loop) for loop in loops if loop.py_func.__name__ not in inner}
+    inner = {id(loop.py_func.__globals__.get(name)) for loop in loops for name in loop.py_func.__code__.co_names}
+    counted = {loop: made.over(loop) for loop in loops if id(loop) not in inner}
     for module in modules:
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func") and value in counted:
@@ -102,7 +102,7 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
         (products, "SLICE"),
         (gram, "SLICE"),
         (smo, "_SLICE"),
-        (cache, "_APART"),
+        (cache, "_MOST_UNCACHED"),
         (feature_scaling, "_SLICE"),
     ):
         monkeypatch.setattr(where, name, SLICE)
@@ -180,7 +180,7 @@ PREPARATIONS: dict[str, tuple[int, Callable[[SparseRows, Callable[[], None]], ob
     "gathered": (1, lambda rows, ask: columns.gathered(rows, np.arange(rows.n_rows), ask)),
     "feature_scaling": (1, lambda rows, ask: feature_scaling.scale_features(rows, ask)),
     "gram": (3, lambda rows, ask: gram.Gram(rows, Kernel("rbf", 1.0), None, ask)),
-    "scale": (1, lambda rows, ask: gram.resolved("rbf", "scale", 3, 0.0, rows, ask)),
+    "scale": (1, lambda rows, ask: gram.resolve_kernel("rbf", "scale", 3, 0.0, rows, ask)),
 }
 """what goes over the nonzeros before any solver begins, in NumPy and thus uncounted, and how often it does at least"""
 

@@ -53,8 +53,8 @@ def dual_value(given: Given) -> float:
     a, b, c = (np.concatenate([part, pad]) for part in (np.append(given.y, np.zeros(n - len(given.y))), 1.0 - given.labeled, given.c))
     gamma, multipliers, t = cp.Variable(n, nonneg=True), cp.Variable(2, nonneg=True), cp.Variable((1, 1))
     wide = np.vstack([np.eye(n), np.zeros((len(pad), n))])
-    pull = cp.reshape(scale.T @ (cp.multiply(a, wide @ gamma) - (multipliers[0] - multipliers[1]) * c), (len(A), 1), order="C")
-    block = cp.bmat([[np.eye(len(A)) - scale.T @ cp.diag(cp.multiply(b, wide @ gamma)) @ scale, pull], [pull.T, t]])
+    linear_term = cp.reshape(scale.T @ (cp.multiply(a, wide @ gamma) - (multipliers[0] - multipliers[1]) * c), (len(A), 1), order="C")
+    block = cp.bmat([[np.eye(len(A)) - scale.T @ cp.diag(cp.multiply(b, wide @ gamma)) @ scale, linear_term], [linear_term.T, t]])
     worth = np.ones(n) @ gamma - t[0, 0] / 4
     constraints = [(block + block.T) / 2 >> 0]
     constraints += [gamma[k] <= given.caps[k] for k in np.flatnonzero(np.isfinite(given.caps))]

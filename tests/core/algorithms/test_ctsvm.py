@@ -15,7 +15,7 @@ from core.engine.solver import solve
 from core.errors import InvalidOption
 from core.losses.relaxation import Relaxation
 from core.numerics.blocked_lapack import Matrix
-from core.optimizers.interior_point import Interior, Standing
+from core.optimizers.interior_point import Interior, Residuals
 from core.options.relaxation import CtsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
@@ -52,20 +52,20 @@ def random_given(seed: int, n: int, n_labeled: int, kernel: str, caps: float, ep
 
 class Solved(NamedTuple):
     interior: Interior
-    standing: Standing
+    residuals: Residuals
 
 
 def relaxed(problem: Given, tolerance: float = 1e-7, steps: int = 60) -> Solved:
     interior = Interior(Relaxation(problem.G.copy(), problem.y, problem.caps, None if problem.epsilon is None else problem.c, problem.epsilon or 1.0))
-    for _ in interior.begin():
+    for _ in interior.initialise():
         pass
     for _ in range(steps):
-        standing = interior.standing()
-        if standing.feasible and standing.primal - standing.dual <= tolerance * standing.dual:
-            return Solved(interior, standing)
-        for _ in interior.step(standing.complementarity):
+        residuals = interior.residuals()
+        if residuals.feasible and residuals.primal - residuals.dual <= tolerance * residuals.dual:
+            return Solved(interior, residuals)
+        for _ in interior.step(residuals.complementarity):
             pass
-    raise AssertionError(f"no convergence: {standing}")
+    raise AssertionError(f"no convergence: {residuals}")
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -73,29 +73,29 @@ def relaxed(problem: Given, tolerance: float = 1e-7, steps: int = 60) -> Solved:
 @pytest.mark.parametrize(("n", "n_labeled"), [(10, 3), (25, 6), (40, 4)])
 def test_the_value_is_that_of_a_general_solver(kernel: str, caps: float, n: int, n_labeled: int) -> None:
     problem = random_given(n, n, n_labeled, kernel, caps)
-    standing = relaxed(problem).standing
-    assert standing.dual == pytest.approx(dual_value(problem), rel=1e-5)
-    assert standing.dual <= standing.primal * (1 + 1e-9)
+    residuals = relaxed(problem).residuals
+    assert residuals.dual == pytest.approx(dual_value(problem), rel=1e-5)
+    assert residuals.dual <= residuals.primal * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("caps", [0.01, 1.0])
 def test_the_steps_stay_long_up_to_the_ninth_digit(kernel: str, caps: float) -> None:
     """With ``X ΔS S⁻¹`` multiplied from the left, rounding blocked X: three of these four ended after 50 to 70 steps, short of this tolerance."""
-    standing = relaxed(random_given(0, 100, 10, kernel, caps, epsilon=0.01), tolerance=1e-9, steps=30).standing
-    assert -1e-9 * standing.dual <= standing.primal - standing.dual <= 1e-9 * standing.dual
+    residuals = relaxed(random_given(0, 100, 10, kernel, caps, epsilon=0.01), tolerance=1e-9, steps=30).residuals
+    assert -1e-9 * residuals.dual <= residuals.primal - residuals.dual <= 1e-9 * residuals.dual
 
 
 @pytest.mark.parametrize(("epsilon", "bias"), [(None, 1.0), (0.5, 0.0), (None, 0.0), (1e-6, 1.0), (BALANCED, 10.0)])
 def test_the_value_without_balance_or_bias(epsilon: float | None, bias: float) -> None:
     problem = random_given(1, 20, 4, "rbf", 2.0, epsilon, bias)
-    assert relaxed(problem).standing.dual == pytest.approx(dual_value(problem), rel=1e-5)
+    assert relaxed(problem).residuals.dual == pytest.approx(dual_value(problem), rel=1e-5)
 
 
 def test_caps_may_differ_and_only_some_be_hard() -> None:
     problem = random_given(2, 20, 4, "rbf", 1.0)
     mixed = problem._replace(caps=np.where(problem.labeled, HARD, 0.5 + np.arange(20) / 20))
-    assert relaxed(mixed).standing.dual == pytest.approx(dual_value(mixed), rel=1e-5)
+    assert relaxed(mixed).residuals.dual == pytest.approx(dual_value(mixed), rel=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -103,33 +103,33 @@ def test_caps_may_differ_and_only_some_be_hard() -> None:
 @pytest.mark.parametrize("unlabeled", [3, 8])
 def test_the_relaxation_never_exceeds_the_best_labeling(kernel: str, caps: float, unlabeled: int) -> None:
     problem = random_given(unlabeled, unlabeled + 3, 3, kernel, caps)
-    assert relaxed(problem).standing.dual <= best_labeling(problem) * (1 + 1e-6)
+    assert relaxed(problem).residuals.dual <= best_labeling(problem) * (1 + 1e-6)
 
 
 @pytest.mark.slow
 def test_the_relaxation_never_exceeds_the_best_labeling_of_twelve() -> None:
     problem = random_given(7, 15, 3, "rbf", HARD)
-    assert relaxed(problem).standing.dual <= best_labeling(problem) * (1 + 1e-6)
+    assert relaxed(problem).residuals.dual <= best_labeling(problem) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_the_relaxation_never_exceeds_the_soft_optimum(kernel: str) -> None:
     problem = random_given(8, 8, 3, kernel, 1.0)
     small_caps = problem._replace(caps=np.full(8, 0.9 / float(np.linalg.eigvalsh(problem.G).max())))
-    value, optimum = relaxed(small_caps).standing.dual, soft_optimum(small_caps)
+    value, optimum = relaxed(small_caps).residuals.dual, soft_optimum(small_caps)
     assert optimum * 0.5 < value <= optimum * (1 + 1e-6)
 
 
 def test_without_unlabeled_rows_nothing_is_relaxed() -> None:
     problem = random_given(3, 8, 8, "rbf", 2.0, epsilon=None)
-    assert relaxed(problem).standing.dual == pytest.approx(best_labeling(problem), rel=1e-6)
+    assert relaxed(problem).residuals.dual == pytest.approx(best_labeling(problem), rel=1e-6)
 
 
 def test_the_scores_are_those_of_the_stationary_point() -> None:
     """(8): M z = ½ (γ∘a − (α − β) c), with M from an explicit inverse; it is nearly singular, so that it is not inverted here."""
     problem = random_given(4, 20, 5, "rbf", 3.0)
     interior = relaxed(problem, 1e-9).interior
-    x = interior.point.x
+    x = interior.variables.x
     M = np.linalg.inv(problem.G) - np.diag(np.where(problem.labeled, 0.0, x[:20]))
     v = np.concatenate([problem.y, np.zeros(15)]) * x[:20] - (x[20] - x[21]) * problem.c
     np.testing.assert_allclose(M @ interior.scores(), 0.5 * v, atol=1e-5)
@@ -141,7 +141,7 @@ def test_without_balance_and_bias_the_scores_propagate_labels() -> None:
     """(11), Remark II: (I − Σ_j γ_j K E_jj) z = Σ_i ½ γ_i y_i K(x_i, ·)."""
     problem = random_given(5, 20, 5, "rbf", 3.0, epsilon=None, bias=0.0)
     interior = relaxed(problem, 1e-9).interior
-    gamma = interior.point.x[:20]
+    gamma = interior.variables.x[:20]
     spread = np.eye(20) - problem.K * np.where(problem.labeled, 0.0, gamma)
     sent = 0.5 * problem.K[:, :5] @ (gamma[:5] * problem.y)
     np.testing.assert_allclose(spread @ interior.scores(), sent, atol=1e-5)
@@ -151,8 +151,8 @@ def test_without_balance_and_bias_the_scores_propagate_labels() -> None:
 def test_the_certificate_keeps_every_constraint() -> None:
     problem = random_given(6, 30, 6, "rbf", 3.0)
     interior = relaxed(problem).interior
-    X, z = interior.point.X, interior.scores()
-    xi = interior.point.xi[:30]
+    X, z = interior.variables.X, interior.scores()
+    xi = interior.variables.xi[:30]
     assert np.linalg.eigvalsh(X).min() > 0
     assert X[30, 30] == pytest.approx(1.0, abs=1e-8)
     assert (problem.y * z[:6] >= 1 - xi[:6] - 1e-8).all()

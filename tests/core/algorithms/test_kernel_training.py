@@ -14,7 +14,7 @@ from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.engine.solver import solve
 from core.errors import HalfmoonError, InvalidDocuments, ModelTooLarge
-from core.kernels.gram import Gram, resolved
+from core.kernels.gram import Gram, resolve_kernel
 from core.models.io import read_model
 from core.options.base import Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
@@ -285,7 +285,7 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     if training.status is Status.NUMERICAL_ERROR:
         options, documents = OPTIONS[problem.algorithm].parse(problem.options), compact(rows, np.arange(rows.n_rows), lambda: None).rows
         assert isinstance(options, KernelOptions)
-        assert not Gram(documents, resolved(options.kernel, options.gamma, options.degree, options.coef0, documents)).sound
+        assert not Gram(documents, resolve_kernel(options.kernel, options.gamma, options.degree, options.coef0, documents)).fits_float32
         return
     assert np.isfinite(training.scores).all()
     assert np.isfinite(training.model.scores(rows)).all()

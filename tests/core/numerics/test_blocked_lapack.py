@@ -98,9 +98,9 @@ def test_an_attempt_is_made_again_nearer_until_there_is_nowhere_to_go() -> None:
             raise Indefinite
         return "there"
 
-    length, found = answer_of(dense.retreat(1.0, attempt))[0]
+    length, found = answer_of(dense.backtrack(1.0, attempt))[0]
     assert (length, found) == (tried[-1], "there")
     assert 0.3 < length <= 0.5
     assert tried == sorted(tried, reverse=True)
     with pytest.raises(Indefinite):
-        answer_of(dense.retreat(1e-9, attempt))
+        answer_of(dense.backtrack(1e-9, attempt))

@@ -11,8 +11,8 @@ from core.engine.kernel_requests import KernelSums
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Gram
-from core.optimizers.cccp import adopt
-from core.optimizers.smo import Iterate, Terms
+from core.optimizers.cccp import move_into_bounds
+from core.optimizers.smo import DualTerms, Multipliers
 from tests.core.problems import random_rows
 
 
@@ -26,15 +26,15 @@ class Alone:
             work()
 
 
-def run(cache: RowCache, iterate: Iterate, terms: Terms) -> None:
+def run(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> None:
     """What a Sweeper does with the one request that there may be."""
-    steps = adopt(cache, iterate, terms)
+    steps = move_into_bounds(cache, multipliers, terms)
     answer: Any = None
     try:
         while True:
             request = steps.send(answer)
             assert isinstance(request, KernelSums)
-            answer = cache.expand(request.positions, request.weights)
+            answer = cache.weighted_sum(request.positions, request.weights)
     except StopIteration:
         return
 
@@ -47,28 +47,28 @@ def test_new_bounds_are_obeyed_and_the_sum_stays_zero(seed: int, free: bool) -> 
     cache = RowCache(Gram(random_rows(rng, n, 8), Kernel("rbf", 0.5)), 1 << 20, Alone(), lambda: None)
     alpha = rng.standard_normal(n) * 3
     alpha -= alpha.mean()
-    iterate = Iterate(alpha.copy(), cache.expand(np.arange(n), alpha))
+    multipliers = Multipliers(alpha.copy(), cache.weighted_sum(np.arange(n), alpha))
     lower, upper = -rng.random(n), rng.random(n)
     if free:
         lower[-1], upper[-1] = -np.inf, np.inf
-    terms = Terms(lower, upper.copy(), upper, np.sign(rng.standard_normal(n)), np.ones(n))
-    run(cache, iterate, terms)
-    assert (iterate.alpha >= lower - 1e-12).all()
-    assert (iterate.alpha <= upper + 1e-12).all()
-    assert abs(iterate.alpha.sum()) < 1e-9
-    np.testing.assert_allclose(iterate.pull, cache.expand(np.arange(n), iterate.alpha), atol=1e-9)
+    terms = DualTerms(lower, upper.copy(), upper, np.sign(rng.standard_normal(n)), np.ones(n))
+    run(cache, multipliers, terms)
+    assert (multipliers.alpha >= lower - 1e-12).all()
+    assert (multipliers.alpha <= upper + 1e-12).all()
+    assert abs(multipliers.alpha.sum()) < 1e-9
+    np.testing.assert_allclose(multipliers.kernel_sums, cache.weighted_sum(np.arange(n), multipliers.alpha), atol=1e-9)
     if free:
-        np.testing.assert_array_equal(iterate.alpha[:-1], np.clip(alpha, lower, upper)[:-1])
+        np.testing.assert_array_equal(multipliers.alpha[:-1], np.clip(alpha, lower, upper)[:-1])
 
 
 def test_multipliers_within_the_bounds_stay() -> None:
     rng = np.random.default_rng(0)
     cache = RowCache(Gram(random_rows(rng, 6, 4), Kernel("linear")), 1 << 20, Alone(), lambda: None)
     alpha = np.array([1.0, -1.0, 0.5, -0.5, 0.0, 0.0])
-    iterate = Iterate(alpha.copy(), np.zeros(6))
-    run(cache, iterate, Terms(*(np.full(6, value) for value in (-2.0, 2.0, 2.0, 1.0, 1.0))))
-    np.testing.assert_array_equal(iterate.alpha, alpha)
-    np.testing.assert_array_equal(iterate.pull, 0)
+    multipliers = Multipliers(alpha.copy(), np.zeros(6))
+    run(cache, multipliers, DualTerms(*(np.full(6, value) for value in (-2.0, 2.0, 2.0, 1.0, 1.0))))
+    np.testing.assert_array_equal(multipliers.alpha, alpha)
+    np.testing.assert_array_equal(multipliers.kernel_sums, 0)
 
 
 @pytest.mark.parametrize(("share", "counts"), [(0.1, (2, 8)), (0.001, (1, 1)), (1.0, (20, 80))])

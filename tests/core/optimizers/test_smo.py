@@ -13,7 +13,7 @@ from core.engine.runner import Report
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Gram
-from core.optimizers.smo import Ending, Iterate, Terms, maximise
+from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.problem.result import Status
 from tests.core.problems import Array, dense_of, normal, random_rows, rows_of
 from tests.reference.kernel import solve_dual, with_mean
@@ -36,17 +36,17 @@ def cache_of(rows: SparseRows, kernel: Kernel, most_bytes: int = 2**30, weights:
     return RowCache(Gram(rows, kernel, weights), most_bytes, Alone(), lambda: None)
 
 
-def run(steps: Generator[Any, Any, Ending]) -> Ending:
+def run(steps: Generator[Any, Any, SmoResult]) -> SmoResult:
     """Answer what is asked for, to the end."""
-    endings: list[Ending] = []
+    results: list[SmoResult] = []
 
     def whole_way() -> Generator[Any, Any, None]:
-        endings.append((yield from steps))
+        results.append((yield from steps))
 
     for request in whole_way():
         if isinstance(request, KernelRows):
             request.cache.fetch(request.positions)
-    return endings[0]
+    return results[0]
 
 
 def whole(gram: Gram) -> Array:
@@ -55,18 +55,18 @@ def whole(gram: Gram) -> Array:
     return out.astype(np.float64)
 
 
-def random_terms(rng: np.random.Generator, n: int, knots: bool) -> Terms:
+def random_terms(rng: np.random.Generator, n: int, knots: bool) -> DualTerms:
     """Bounds of the ramp loss; with knots some points stand for an unlabeled document and its copy."""
     y, C = np.where(rng.random(n) < 0.5, 1.0, -1.0), rng.uniform(0.5, 3.0, n)
     beta = np.where(rng.random(n) < 0.3, C, 0.0)
     low, high = np.where(y > 0, -beta, beta - C), np.where(y > 0, C - beta, beta)
-    terms = Terms(low, high.copy(), high, y, y.copy())
+    terms = DualTerms(low, high.copy(), high, y, y.copy())
     if not knots:
         return terms
     twice = rng.random(n) < 0.5
     side = rng.integers(0, 3, n)
     plus, minus = np.where(side == 1, C, 0.0), np.where(side == 2, C, 0.0)
-    return Terms(
+    return DualTerms(
         np.where(twice, -plus - (C - minus), terms.lower),
         np.where(twice, minus - plus, terms.knot),
         np.where(twice, C - plus + minus, terms.upper),
@@ -75,7 +75,7 @@ def random_terms(rng: np.random.Generator, n: int, knots: bool) -> Terms:
     )
 
 
-def exact(K: Array, terms: Terms) -> tuple[Array, float, float]:
+def exact(K: Array, terms: DualTerms) -> tuple[Array, float, float]:
     """α, its objective and b by Clarabel, each piece of a term being a variable of its own."""
     n = len(K)
     slopes, zero = np.concatenate([terms.below, terms.above]), np.zeros(n)
@@ -83,7 +83,7 @@ def exact(K: Array, terms: Terms) -> tuple[Array, float, float]:
     return dual.alpha[:n] + dual.alpha[n:], dual.objective, dual.b
 
 
-def value(K: Array, terms: Terms, alpha: Array) -> float:
+def value(K: Array, terms: DualTerms, alpha: Array) -> float:
     below = np.minimum(alpha, terms.knot)
     return float(terms.below @ below + terms.above @ (alpha - below) - 0.5 * alpha @ K @ alpha)
 
@@ -94,24 +94,24 @@ def value(K: Array, terms: Terms, alpha: Array) -> float:
 def test_the_maximum_is_clarabels(seed: int, knots: bool, most_bytes: int) -> None:
     rng = np.random.default_rng(seed)
     cache = cache_of(random_rows(rng, 90, 5, 0.7), RBF, most_bytes)
-    terms, iterate = random_terms(rng, 90, knots), Iterate.zero(90)
-    iterate.alpha[:] = feasible(terms)
-    iterate.pull[:] = whole(cache.gram) @ iterate.alpha
-    ending = run(maximise(cache, terms, iterate, 1e-6, REPORT))
+    terms, multipliers = random_terms(rng, 90, knots), Multipliers.zero(90)
+    multipliers.alpha[:] = feasible(terms)
+    multipliers.kernel_sums[:] = whole(cache.gram) @ multipliers.alpha
+    found = run(maximise(cache, terms, multipliers, 1e-6, REPORT))
     K = whole(cache.gram)
     alpha, objective, b = exact(K, terms)
-    assert ending.status is Status.CONVERGED
-    assert ending.gap <= 1e-6
-    assert iterate.alpha.sum() == pytest.approx(0, abs=1e-9)
-    assert np.all(iterate.alpha >= terms.lower)
-    assert np.all(iterate.alpha <= terms.upper)
-    assert value(K, terms, iterate.alpha) == pytest.approx(objective, rel=1e-6)
-    np.testing.assert_allclose(K @ iterate.alpha + ending.intercept, K @ alpha + b, atol=1e-4)
+    assert found.status is Status.CONVERGED
+    assert found.gap <= 1e-6
+    assert multipliers.alpha.sum() == pytest.approx(0, abs=1e-9)
+    assert np.all(multipliers.alpha >= terms.lower)
+    assert np.all(multipliers.alpha <= terms.upper)
+    assert value(K, terms, multipliers.alpha) == pytest.approx(objective, rel=1e-6)
+    np.testing.assert_allclose(K @ multipliers.alpha + found.intercept, K @ alpha + b, atol=1e-4)
     # a row that is computed again in another block may differ in its last float32 digit
-    np.testing.assert_allclose(iterate.pull, K @ iterate.alpha, atol=1e-9 if most_bytes else 2e-6)
+    np.testing.assert_allclose(multipliers.kernel_sums, K @ multipliers.alpha, atol=1e-9 if most_bytes else 2e-6)
 
 
-def feasible(terms: Terms) -> Array:
+def feasible(terms: DualTerms) -> Array:
     """A point that obeys the constraints."""
     alpha = np.clip(np.zeros(len(terms.lower)), terms.lower, terms.upper)
     for r in range(len(alpha)):
@@ -126,16 +126,16 @@ def test_a_warm_start_ends_at_the_same_and_sooner(seed: int) -> None:
     cache = cache_of(random_rows(rng, 120, 6, 0.7), RBF)
     y = np.where(rng.random(120) < 0.5, 1.0, -1.0)
 
-    def hinge(C: float) -> Terms:
+    def hinge(C: float) -> DualTerms:
         low, high = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
-        return Terms(low, high.copy(), high, y, y.copy())
+        return DualTerms(low, high.copy(), high, y, y.copy())
 
-    warm = Iterate.zero(120)
+    warm = Multipliers.zero(120)
     run(maximise(cache, hinge(1.0), warm, 1e-5, REPORT))
     again = run(maximise(cache, hinge(1.0), warm.copy(), 1e-5, REPORT))
     assert again.steps == 0
     moved = run(maximise(cache, hinge(1.2), warm, 1e-5, REPORT))
-    cold = Iterate.zero(120)
+    cold = Multipliers.zero(120)
     from_zero = run(maximise(cache, hinge(1.2), cold, 1e-5, REPORT))
     assert moved.steps < from_zero.steps
     K = whole(cache.gram)
@@ -186,7 +186,7 @@ def test_the_cache_holds_what_was_asked_for_and_forgets_the_oldest(most_bytes: i
     cache = cache_of(random_rows(rng, 300, 5, 0.8), RBF, most_bytes)
     K = whole(cache.gram)
     for _ in range(200):
-        wanted = np.sort(rng.choice(300, int(rng.integers(1, cache.block + 1)), replace=False))
+        wanted = np.sort(rng.choice(300, int(rng.integers(1, cache.batch_rows + 1)), replace=False))
         cache.fetch(wanted)
         assert not len(cache.missing(wanted))
         held = np.flatnonzero(cache.slots.slot_of >= 0)
@@ -194,4 +194,4 @@ def test_the_cache_holds_what_was_asked_for_and_forgets_the_oldest(most_bytes: i
         assert len(set(cache.slots.slot_of[held])) == len(held)
         np.testing.assert_allclose(cache.slots.rows[cache.slots.slot_of[held]], K[held], atol=1e-6)
     weights = normal(rng, 300)
-    np.testing.assert_allclose(cache.expand(np.arange(300), weights), K @ weights, atol=1e-4)
+    np.testing.assert_allclose(cache.weighted_sum(np.arange(300), weights), K @ weights, atol=1e-4)

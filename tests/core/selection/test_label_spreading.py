@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.engine.kernel_requests import Keep
+from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Report, Stopped
 from core.errors import ModelTooLarge
 from core.models.linear import LinearModel
@@ -133,7 +133,7 @@ def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
 
     spreading = LabelSpreading(selection_data_of(rings(0)), checkpoint)
     solving = spreading.steps(0, 0.5)
-    assert isinstance(next(solving), Keep)
+    assert isinstance(next(solving), CheckModelSize)
     assert isinstance(next(solving), Report)
     before, heard = asked, True
     with pytest.raises(StopIteration) as ending:
