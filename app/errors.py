@@ -1,4 +1,17 @@
-"""What the gateway itself refuses, and errors as answers. They are ``application/problem+json`` (RFC 9457)."""
+"""Errors that the gateway itself raises, and the answers to all errors: ``application/problem+json`` (RFC 9457).
+
+HalfmoonError
+├── ErrorWithHeaders         an error whose answer needs headers of its own
+│   ├── Unauthenticated          401: no key, or none that is valid
+│   ├── Forbidden                403: the key lacks the scope
+│   ├── TooManyRequests          429: a limit is reached
+│   │   └── TooManyConnections
+│   └── TooSlow                  408: the body does not come in time
+├── InvalidRequest           422: a JSON body or a parameter is not valid
+├── UnsupportedMediaType     415
+├── NotAcceptable            406
+└── Misdirected              421: the Host is not a name of this machine
+"""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -8,34 +21,34 @@ from starlette.responses import Response
 
 from core.errors import MAX_FAULTS, HalfmoonError
 from workers import problems
-from workers.problems import Kind
+from workers.problems import ProblemType
 
 V2 = "/v2"
-"""Below this path errors have the form of the Open Inference Protocol."""
+"""Path of the Open Inference Protocol, below which errors have its form."""
 PROBLEM = "application/problem+json"
 RETRY_SECONDS = 1
-_LONGEST = 8_000
-"""characters of a text in a problem"""
+_MAX_TEXT = 8_000
+"""Characters of a text in a problem."""
 _CHALLENGE = 'Bearer realm="halfmoon"'
 
 
-class Refusal(HalfmoonError):
-    """A refusal that says more in the headers of its answer."""
+class ErrorWithHeaders(HalfmoonError):
+    """An error whose answer needs headers of its own."""
 
     def __init__(self, detail: str, headers: Mapping[str, str]) -> None:
         super().__init__(detail)
         self.headers = headers
 
 
-class Unauthenticated(Refusal):
-    """Nobody is known to make this request."""
+class Unauthenticated(ErrorWithHeaders):
+    """The request has no valid key; ``sent`` if it has one that is not valid."""
 
     def __init__(self, detail: str, *, sent: bool) -> None:
         super().__init__(detail, {"WWW-Authenticate": _CHALLENGE + (', error="invalid_token"' if sent else "")})
 
 
-class Forbidden(Refusal):
-    """The key that was sent is not for this."""
+class Forbidden(ErrorWithHeaders):
+    """The key does not have a scope that the request needs."""
 
     def __init__(self, held: Sequence[str], needed: Sequence[str]) -> None:
         challenge = f'{_CHALLENGE}, error="insufficient_scope", scope="{" ".join(needed)}"'
@@ -43,49 +56,49 @@ class Forbidden(Refusal):
 
 
 class Misdirected(HalfmoonError):
-    """A request for a name that is not this machine's."""
+    """The Host of the request is not a name of this machine."""
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"this gateway is for callers on its own machine, who know it as localhost, not as {host!r}; see HALFMOON_ACCESS")
+        super().__init__(f"this gateway serves its own machine under the name localhost, not {host!r}; see HALFMOON_ACCESS")
 
 
-class TooMany(Refusal):
-    """Too much of something at this time; ``left`` is what a smaller request might still get, ``seconds`` when to come again."""
+class TooManyRequests(ErrorWithHeaders):
+    """A limit is reached; ``left`` is what a smaller request might still get, ``seconds`` when to try again."""
 
     def __init__(self, name: str, unit: str, most: int, left: int, seconds: int) -> None:
         super().__init__(f"{name}: no more than {most} at a time; try again in {seconds} s", rate_limit(name, unit, most, left, seconds))
 
 
-class TooManyConnections(TooMany):
-    """More clients are connected than may be."""
+class TooManyConnections(TooManyRequests):
+    """More connections are open than allowed."""
 
     def __init__(self, most: int) -> None:
         super().__init__("connections", "connections", most, 0, RETRY_SECONDS)
         self.headers = {**self.headers, "Connection": "close"}
 
 
-class TooSlow(Refusal):
-    """A body that does not come."""
+class TooSlow(ErrorWithHeaders):
+    """The body does not come in time."""
 
     def __init__(self, idle: float, rate: float) -> None:
         super().__init__(
-            f"the body came too slowly: {idle:g} s without a byte, or on the whole less than {rate:g} bytes a second", {"Connection": "close"}
+            f"the body came too slowly: {idle:g} s without a byte, or less than {rate:g} bytes a second on average", {"Connection": "close"}
         )
 
 
 class UnsupportedMediaType(HalfmoonError):
-    """A body of a type or encoding that is not read."""
+    """The body has a media type or an encoding that is not supported."""
 
     def __init__(self, what: str, known: str) -> None:
         super().__init__(f"{what} is not supported; {known}")
 
 
 class NotAcceptable(HalfmoonError):
-    """An answer is wanted in a form that it does not have."""
+    """The answer is not available in a media type that the request accepts."""
 
 
 class InvalidRequest(HalfmoonError):
-    """A JSON body or a parameter that is not as the contract has it; names the field."""
+    """A JSON body or a parameter that is not valid; names the field."""
 
     def __init__(self, field: str, detail: str) -> None:
         super().__init__(f"{field}: {detail}" if field else detail)
@@ -93,65 +106,67 @@ class InvalidRequest(HalfmoonError):
         self.detail = detail
 
 
-KINDS: Mapping[type[Exception], Kind] = {
-    **problems.KINDS,
-    Unauthenticated: Kind(401, "unauthenticated", "A valid key is needed"),
-    Forbidden: Kind(403, "forbidden", "The key is not for this"),
-    Misdirected: Kind(421, "misdirected", "The request is for another name"),
-    NotAcceptable: Kind(406, "not-acceptable", "The answer does not come in that form"),
-    TooMany: Kind(429, "too-many", "Too much at a time"),
-    TooSlow: Kind(408, "too-slow", "The body did not come in time"),
-    InvalidRequest: Kind(422, "invalid-request", "The request is not valid"),
-    UnsupportedMediaType: Kind(415, "unsupported-media-type", "The body is of a type that is not read"),
+PROBLEM_TYPES: Mapping[type[Exception], ProblemType] = {
+    **problems.PROBLEM_TYPES,
+    Unauthenticated: ProblemType(401, "unauthenticated", "A valid key is required"),
+    Forbidden: ProblemType(403, "forbidden", "The key is not for this"),
+    Misdirected: ProblemType(421, "misdirected", "The request is for another host"),
+    NotAcceptable: ProblemType(406, "not-acceptable", "The answer is not available in that form"),
+    TooManyRequests: ProblemType(429, "too-many", "Too much at a time"),
+    TooSlow: ProblemType(408, "too-slow", "The body did not come in time"),
+    InvalidRequest: ProblemType(422, "invalid-request", "The request is not valid"),
+    UnsupportedMediaType: ProblemType(415, "unsupported-media-type", "The type of the body is not supported"),
 }
+"""The problem type of every error, by class."""
 
 
 def rate_limit(name: str, unit: str, most: int, left: int, seconds: int | None = None) -> dict[str, str]:
-    """The headers that tell of a quota; with ``seconds``, also when to come again."""
-    told = {"RateLimit-Policy": f'"{name}";q={most};qu="{unit}"', "RateLimit": f'"{name}";r={max(left, 0)}'}
-    return told if seconds is None else {**told, "RateLimit": f"{told['RateLimit']};t={seconds}", "Retry-After": str(seconds)}
+    """The rate-limit headers of a limit; with ``seconds`` also when to try again."""
+    headers = {"RateLimit-Policy": f'"{name}";q={most};qu="{unit}"', "RateLimit": f'"{name}";r={max(left, 0)}'}
+    return headers if seconds is None else {**headers, "RateLimit": f"{headers['RateLimit']};t={seconds}", "Retry-After": str(seconds)}
 
 
-def problem(kind: Kind, detail: str, errors: list[dict[str, str]] | None = None, headers: Mapping[str, str] | None = None) -> Response:
-    """A problem as the contract has it; ``errors`` only where single documents or fields are named."""
-    content = {"type": f"/problems/{kind.type}", "title": kind.title, "status": kind.status, "detail": _shortened(detail)}
+def problem_response(
+    problem_type: ProblemType, detail: str, errors: list[dict[str, str]] | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A problem of this type; ``errors`` names single documents or fields."""
+    content = {"type": f"/problems/{problem_type.type}", "title": problem_type.title, "status": problem_type.status, "detail": _shortened(detail)}
     named = [{name: _shortened(text) for name, text in each.items()} for each in (errors or [])[:MAX_FAULTS]]
     body = msgspec.json.encode(content | ({"errors": named} if named else {}))
-    return Response(body, kind.status, headers, PROBLEM)
+    return Response(body, problem_type.status, headers, PROBLEM)
 
 
 def _shortened(text: str) -> str:
-    """What was sent may be named as it was sent, whatever it was: an answer need not be as long."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    """A text that may quote what was sent, cut so that the answer is not as long as the request."""
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
 
 
-def answer(error: HalfmoonError) -> Response:
-    """The response to an error of the domain."""
-    kind = problems.kind_of(error, KINDS)
-    detail = "the failure has been logged" if kind.status == HTTPStatus.INTERNAL_SERVER_ERROR else str(error)
-    return problem(kind, detail, _named_by(error), _headers(error, kind))
+def error_response(error: HalfmoonError) -> Response:
+    """The answer to an error. The detail of an internal error is only logged."""
+    problem_type = problems.problem_type_of(error, PROBLEM_TYPES)
+    detail = "the failure has been logged" if problem_type.status == HTTPStatus.INTERNAL_SERVER_ERROR else str(error)
+    return problem_response(problem_type, detail, _faults_of(error), _headers(error, problem_type))
 
 
-def in_form_of(path: str, response: Response) -> Response:
-    """A problem in the form that those expect who call a path."""
+def in_form_for(path: str, response: Response) -> Response:
+    """A problem in the form that a path has: below /v2 that of the Open Inference Protocol."""
     return _as_v2(response) if f"{path}/".startswith(f"{V2}/") else response
 
 
 def _as_v2(response: Response) -> Response:
-    """A problem in the form of the Open Inference Protocol."""
-    told = msgspec.json.decode(response.body)
-    kept = {name: value for name, value in response.headers.items() if name not in ("content-type", "content-length")}
+    problem = msgspec.json.decode(response.body)
+    headers = {name: value for name, value in response.headers.items() if name not in ("content-type", "content-length")}
     status = HTTPStatus.BAD_REQUEST if response.status_code == HTTPStatus.UNPROCESSABLE_ENTITY else response.status_code
-    return Response(msgspec.json.encode({"error": told["detail"]}), status, kept, "application/json")
+    return Response(msgspec.json.encode({"error": problem["detail"]}), status, headers, "application/json")
 
 
-def _headers(error: HalfmoonError, kind: Kind) -> Mapping[str, str] | None:
-    if isinstance(error, Refusal):
+def _headers(error: HalfmoonError, problem_type: ProblemType) -> Mapping[str, str] | None:
+    if isinstance(error, ErrorWithHeaders):
         return error.headers
-    return {"Retry-After": str(RETRY_SECONDS)} if kind.status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    return {"Retry-After": str(RETRY_SECONDS)} if problem_type.status == HTTPStatus.SERVICE_UNAVAILABLE else None
 
 
-def _named_by(error: HalfmoonError) -> list[dict[str, str]]:
+def _faults_of(error: HalfmoonError) -> list[dict[str, str]]:
     if isinstance(error, InvalidRequest):
         return [{"document": "", "field": error.field, "detail": error.detail}]
-    return problems.named_by(error)
+    return problems.faults_of(error)

@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from app.contract.openapi import describe
 from app.datasets import routes as datasets
 from app.evaluation import routes as evaluations
-from app.http.error_handlers import ErrorBoundary, add_handlers
+from app.http.error_handlers import ErrorBoundary, add_error_handlers
 from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, ConnectionLimit, RequestId, RequestMetrics, SecurityHeaders
 from app.inference import routes as inference
 from app.jobs import routes as jobs
@@ -61,7 +61,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
     for router in _ROUTERS:
         app.include_router(router)
     _add_docs(app)
-    add_handlers(app)
+    add_error_handlers(app)
     describe(app)
     _add_middleware(app, settings)
     return app

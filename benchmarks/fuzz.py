@@ -23,10 +23,15 @@ from workers.store import open_store
 _ROOT = Path(__file__).parent.parent
 _CONTRACT = _ROOT / "openapi" / "openapi.yaml"
 _PHASES = "examples,coverage,fuzzing,stateful"
-_PROPERTIES = {
-    "bodies and archives for the parsers": ("tests/app/test_parser_fuzz.py", "tests/app/test_encoding.py"),
-    "problems and options for the solvers": ("tests/core/test_fuzz.py", "tests/core/test_kernel_training.py", "tests/core/test_ctsvm.py"),
+PROPERTIES = {
+    "bodies and archives for the parsers": ("tests/app/codecs/test_parser_fuzz.py", "tests/app/codecs/test_content_encoding.py"),
+    "problems and options for the solvers": (
+        "tests/core/test_fuzz.py",
+        "tests/core/algorithms/test_kernel_training.py",
+        "tests/core/algorithms/test_ctsvm.py",
+    ),
 }
+"""Test files whose hypothesis tests are counted, by what they generate."""
 
 
 def fuzz(running: Service, key: str, examples: int) -> str:
@@ -52,7 +57,7 @@ def _train(url: str, key: str) -> None:
 def made_up() -> list[tuple[str, object]]:
     """How many cases of each kind hypothesis has made up, and how many of them failed."""
     rows: list[tuple[str, object]] = []
-    for what, files in _PROPERTIES.items():
+    for what, files in PROPERTIES.items():
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "hypothesis"]
         command += ["--hypothesis-show-statistics", "--hypothesis-profile=default", *files]
         done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from app.codecs import json_body, ndjson, npz, svmlight
 from app.codecs.base import BLOCK_BYTES, Bounds, Decoder, Spool
-from app.codecs.encoding import Gunzip, Held, Identity, Unpacker, free
+from app.codecs.content_encoding import Gunzip, Held, Identity, Unpacker, free
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch

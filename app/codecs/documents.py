@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT
 from app.codecs.features import feature_fault, named_rows
+from app.codecs.json_text import WrongJson, decoded, instead
 from app.codecs.numbers import rows_of
-from app.codecs.text import WrongJson, decoded, instead
 from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from core.errors import Fault, InvalidDocuments

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Meta
 
 from app.codecs.base import MAX_TEXT
+from app.codecs.json_text import WrongJson, decoded
 from app.codecs.numbers import rows_of
-from app.codecs.text import WrongJson, decoded
 from core.documents.kinds import NamedRows
 
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from app.codecs.base import MAX_FAULTS, Format
+from app.codecs.byte_order_mark import Unmarked
 from app.codecs.documents import BatchMaker, Document, fault_of, refusal, too_long
-from app.codecs.mark import Unmarked
-from app.codecs.text import WrongJson, decoded
+from app.codecs.json_text import WrongJson, decoded
 from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch

@@ -3,10 +3,10 @@
 import msgspec
 
 from app.codecs.base import Format
+from app.codecs.byte_order_mark import Unmarked
 from app.codecs.documents import BatchMaker, Document, fault_of
+from app.codecs.json_text import WrongJson, decoded
 from app.codecs.lines import LinesDecoder, WrongLine
-from app.codecs.mark import Unmarked
-from app.codecs.text import WrongJson, decoded
 from workers.repositories.datasets import Batch
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.base import Format
+from app.codecs.byte_order_mark import Unmarked
 from app.codecs.lines import LinesDecoder, WrongLine
-from app.codecs.mark import Unmarked
 from app.codecs.numbers import rows_of
 from core.documents.rows import MAX_FEATURES
 from core.errors import Fault

@@ -12,8 +12,8 @@ from pydantic.json_schema import models_json_schema
 
 from app.contract.examples import EXAMPLES
 from app.errors import V2
-from app.http.access import SCHEMES, allowed
-from app.http.documented import DOCUMENT, DOCUMENTS, DOCUMENTS_BY_KIND, REFUSED, refusals, v2_refusals
+from app.http.access import SCHEMES, scopes_for
+from app.http.openapi_fragments import DOCUMENT, DOCUMENTS, DOCUMENTS_BY_KIND, ERROR_RESPONSES, error_responses, v2_error_responses
 from app.http.schemas import ProblemOut
 from app.inference.schemas import MODELS
 from app.predictions.schemas import LabeledDocument
@@ -64,12 +64,12 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     for path, item in document["paths"].items():
         for method, operation in item.items():
             _without_fastapis_own(operation)
-            _guard(operation, method, v2_refusals if path.startswith(V2) else refusals)
+            _guard(operation, method, v2_error_responses if path.startswith(V2) else error_responses)
             _summarise(operation)
             operation |= _name_objects({key: operation[key] for key in operation.keys() & {"requestBody"}}, schemas)
     untitled = {name: _untitled(schema) for name, schema in sorted(schemas.items())}
     used = re.findall(r"'#/components/responses/(\w+)'", str(document["paths"]))
-    document["components"] = {"schemas": untitled, "responses": {name: REFUSED[name] for name in sorted({*used})}, "securitySchemes": SCHEMES}
+    document["components"] = {"schemas": untitled, "responses": {name: ERROR_RESPONSES[name] for name in sorted({*used})}, "securitySchemes": SCHEMES}
     return _with_examples(_without_suffix(document))
 
 
@@ -86,13 +86,13 @@ def _without_fastapis_own(operation: dict[str, Any]) -> None:
         del operation["responses"]["422"]
 
 
-def _guard(operation: dict[str, Any], method: str, refusals: Callable[..., dict[int | str, dict[str, Any]]]) -> None:
+def _guard(operation: dict[str, Any], method: str, error_responses: Callable[..., dict[int | str, dict[str, Any]]]) -> None:
     """Say which keys an operation takes, where keys are needed at all."""
-    scopes = allowed(operation["tags"][0], method.upper())
+    scopes = scopes_for(operation["tags"][0], method.upper())
     if scopes is not None:
         operation["security"] = [{name: []} for name in SCHEMES]
         operation["x-scopes"] = sorted(scope.value for scope in scopes)
-        answers = operation["responses"] | {str(status): answer for status, answer in refusals(401, 403, 421, 429).items()}
+        answers = operation["responses"] | {str(status): answer for status, answer in error_responses(401, 403, 421, 429).items()}
         operation["responses"] = dict(sorted(answers.items()))
 
 

@@ -8,14 +8,14 @@ from starlette.responses import Response
 from app.datasets.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.datasets.upload import read_dataset
 from app.http.bodies import in_thread, read_json
-from app.http.checked_route import CheckedRoute, PlainRoute
-from app.http.documented import DOCUMENT_BODY, ENCODING, LABELS, NAME, json_body, path_parameter, refusals
+from app.http.openapi_fragments import DOCUMENT_BODY, ENCODING, LABELS, NAME, error_responses, json_body, path_parameter
 from app.http.paging import Cursor, PageSize
-from app.services import Has, services_of
+from app.http.route_classes import AuthorizedRoute, RawRoute
+from app.services import ServicesDep, services_of
 from workers.contract import Dataset
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=CheckedRoute)
-bodies = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=PlainRoute)
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
+bodies = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
 
 _NAME = {
     "name": "name",
@@ -33,33 +33,33 @@ _LOCATION = {"Location": {"description": "Where the dataset is shown.", "schema"
 _MADE: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Made and durable", "headers": _LOCATION}}
 
 
-@bodies.post("", status_code=201, responses={**_MADE, **refusals(408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_UPLOAD)
+@bodies.post("", status_code=201, responses={**_MADE, **error_responses(408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_UPLOAD)
 async def create_dataset(request: Request) -> Response:
     """Make a dataset from the documents in the body, which is read as a stream."""
     dataset = await read_dataset(request, services_of(request), request.query_params.get("name"))
     return _created(dataset)
 
 
-@router.get("", responses=refusals(422, 503))
-def list_datasets(services: Has, limit: PageSize = 50, cursor: Cursor = None) -> DatasetPage:
+@router.get("", responses=error_responses(422, 503))
+def list_datasets(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = None) -> DatasetPage:
     """All datasets, newest first."""
     found, following = services.datasets.list(limit, cursor)
     return DatasetPage(datasets=[DatasetOut.of(dataset) for dataset in found], next_cursor=following)
 
 
-@router.get("/{id}", responses=refusals(404, 422, 503))
-def show_dataset(services: Has, id: str) -> DatasetOut:
+@router.get("/{id}", responses=error_responses(404, 422, 503))
+def show_dataset(services: ServicesDep, id: str) -> DatasetOut:
     """One dataset."""
     return DatasetOut.of(services.datasets.get(id))
 
 
-@router.delete("/{id}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
-def delete_dataset(services: Has, id: str) -> None:
+@router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
+def delete_dataset(services: ServicesDep, id: str) -> None:
     """Delete a dataset that no unfinished job needs."""
     services.datasets.delete(id)
 
 
-@bodies.put("/{id}/labels", status_code=201, responses={**_MADE, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_LABELS)
+@bodies.put("/{id}/labels", status_code=201, responses={**_MADE, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_LABELS)
 async def change_labels(request: Request) -> Response:
     """Make a new dataset that shares the documents of this one, with some labels changed."""
     services = services_of(request)

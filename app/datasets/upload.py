@@ -13,8 +13,8 @@ from fastapi import Request
 from app.codecs.base import BLOCK_BYTES
 from app.codecs.dispatch import Body, body_of, pieces
 from app.http.bodies import in_thread
-from app.http.checked_route import RESERVATION
 from app.http.limits import Reservation
+from app.http.route_classes import RESERVATION
 from app.services import Services
 from workers.contract import Dataset
 from workers.repositories.datasets import DatasetBuilder

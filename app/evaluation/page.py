@@ -8,8 +8,8 @@ from importlib.resources import files
 from starlette.responses import HTMLResponse
 
 from app.evaluation.markup import Markup, element, joined
+from app.evaluation.plot_files import PLOTS, save_link, style, with_curves
 from app.evaluation.plots import Drawing, curves, reliability
-from app.evaluation.saved import PLOTS, save_link, style, with_curves
 from app.evaluation.schemas import ClassFigures, Evaluation
 
 _LARGEST_MATRIX = 30

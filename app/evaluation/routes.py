@@ -5,15 +5,15 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.evaluation.evaluating import HTML, JSON, evaluate
-from app.evaluation.saved import PLOTS, SVG
+from app.evaluation.plot_files import PLOTS, SVG
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.http.checked_route import PlainRoute
-from app.http.documented import DOCUMENT_BODY, DOCUMENTS, json_body, path_parameter, refusals
+from app.evaluation.service import HTML, JSON, evaluate
+from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, error_responses, json_body, path_parameter
+from app.http.route_classes import RawRoute
 from app.http.version_numbers import NUMBER, version_reference
 from app.services import services_of
 
-router = APIRouter(prefix="/v1/models", tags=["evaluations"], route_class=PlainRoute)
+router = APIRouter(prefix="/v1/models", tags=["evaluations"], route_class=RawRoute)
 
 _MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
 _NUMBER = path_parameter("number", "Of the version.", NUMBER)
@@ -36,7 +36,7 @@ _PAGE = {"schema": {"type": "string"}, "example": "<!doctype html>…"}
 _DRAWING = {"schema": {"type": "string"}, "example": "<svg …>…</svg>"}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": Evaluation, "description": "The figures, a page of them, or a plot", "content": {HTML: _PAGE, SVG: _DRAWING}},
-    **refusals(404, 406, 408, 413, 415, 422, 429, 503, 507),
+    **error_responses(404, 406, 408, 413, 415, 422, 429, 503, 507),
 }
 _HELD_OUT = {
     "type": "boolean",

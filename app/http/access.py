@@ -20,10 +20,10 @@ SCHEMES = {
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, for clients that cannot send the other."},
 }
 
-Allowed = frozenset[Scope]
-_EVERYBODY = frozenset(Scope)
-_READING = frozenset({"GET", "HEAD"})
-_TO_CHANGE: Mapping[str, Allowed] = {
+Scopes = frozenset[Scope]
+_ANY_SCOPE = frozenset(Scope)
+_READ_METHODS = frozenset({"GET", "HEAD"})
+_WRITE_SCOPES: Mapping[str, Scopes] = {
     "datasets": frozenset({Scope.TRAIN}),
     "jobs": frozenset({Scope.TRAIN}),
     "models": frozenset(),
@@ -32,14 +32,14 @@ _TO_CHANGE: Mapping[str, Allowed] = {
     "inference": frozenset({Scope.PREDICT}),
     "evaluations": frozenset({Scope.PREDICT, Scope.TRAIN}),
 }
-_TO_READ: Mapping[str, Allowed] = {**_TO_CHANGE, "models": frozenset({Scope.PREDICT, Scope.TRAIN}), "metrics": _EVERYBODY}
+_READ_SCOPES: Mapping[str, Scopes] = {**_WRITE_SCOPES, "models": frozenset({Scope.PREDICT, Scope.TRAIN}), "metrics": _ANY_SCOPE}
 
 
-def allowed(tag: str, method: str) -> Allowed | None:
+def scopes_for(tag: str, method: str) -> Scopes | None:
     """The scopes of which one lets a call of this kind in; None: no key is needed. What is not in a table is for admin alone, who may do all."""
     if tag == "health":
         return None
-    table = _TO_READ if method in _READING else _TO_CHANGE
+    table = _READ_SCOPES if method in _READ_METHODS else _WRITE_SCOPES
     return table.get(tag, frozenset()) | {Scope.ADMIN}
 
 
@@ -63,12 +63,12 @@ class Access:
         if self._needed:
             self._valid = {listed.key.id: listed.key for listed in self._keys.every() if not listed.revoked}
 
-    def admit(self, connection: Connection, tag: str) -> None:
+    def authorize(self, connection: Connection, tag: str) -> None:
         """Let a call pass and note who makes it.
 
         Raises Unauthenticated, Forbidden, StoreUnavailable while no keys could be read, and Misdirected where anyone on this machine may call.
         """
-        may = allowed(tag, connection["method"])
+        may = scopes_for(tag, connection["method"])
         if may is not None and self._names is not None:
             _check_name(Headers(scope=connection).get("host", ""), self._names)
         if may is None or not (self._metrics_needed if tag == "metrics" else self._needed):

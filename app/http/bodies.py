@@ -10,13 +10,13 @@ import msgspec
 from fastapi import Request
 
 from app.codecs.base import Bounds
+from app.codecs.byte_order_mark import unmarked
+from app.codecs.content_encoding import Unpacker
 from app.codecs.dispatch import check_size, is_packed, media_type_of, pieces, unpacker_of
-from app.codecs.encoding import Unpacker
-from app.codecs.mark import unmarked
-from app.codecs.text import WrongJson, decoded, instead
+from app.codecs.json_text import WrongJson, decoded, instead
 from app.errors import InvalidRequest, UnsupportedMediaType
-from app.http.checked_route import RESERVATION
 from app.http.limits import Reservation
+from app.http.route_classes import RESERVATION
 from app.http.state import HttpState
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ async def in_thread(executor: Executor, function: Callable[..., T], *arguments: 
 
 
 async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
-    """The whole body as sent, in blocks of at least _WORTH_PARSING bytes but for the last; raises LimitExceeded, TooMany, TooSlow."""
+    """The whole body as sent, in blocks of at least _WORTH_PARSING bytes but for the last; raises LimitExceeded, TooManyRequests, TooSlow."""
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
@@ -59,7 +59,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
 async def read_json(request: Request, state: HttpState, kind: type[T], absent: T | None = None) -> T:
     """A JSON body as a struct, or ``absent`` if that is given and there is no body.
 
-    Raises InvalidRequest naming the field, LimitExceeded, TooMany, UnsupportedMediaType.
+    Raises InvalidRequest naming the field, LimitExceeded, TooManyRequests, UnsupportedMediaType.
     """
     bounds = state.settings.request_bounds
     media_type = media_type_of(request.headers)

@@ -1,4 +1,4 @@
-"""Every way in which a request can fail, answered as a problem."""
+"""Exception handlers: every way in which a request can fail, answered as a problem."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -11,80 +11,83 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import KINDS, InvalidRequest, answer, in_form_of, problem
+from app.errors import PROBLEM_TYPES, InvalidRequest, error_response, in_form_for, problem_response
 from app.http.middleware import shortened
 from core.errors import HalfmoonError
-from workers.problems import Kind
+from workers.problems import ProblemType
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-_CLIENT_GONE = 499
-Handler = Callable[[Request, Exception], Awaitable[Response]]
+_CLIENT_CLOSED_REQUEST = 499
+ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
-def add_handlers(app: FastAPI) -> None:
-    """Make the application answer all errors alike."""
-    app.add_exception_handler(HalfmoonError, _in_form(_refused))
-    app.add_exception_handler(RequestValidationError, _in_form(_invalid))
-    app.add_exception_handler(HTTPException, _in_form(_http))
-    app.add_exception_handler(ClientDisconnect, _gone)
+def add_error_handlers(app: FastAPI) -> None:
+    """Let the application answer all errors as problems."""
+    app.add_exception_handler(HalfmoonError, _in_form(_on_halfmoon_error))
+    app.add_exception_handler(RequestValidationError, _in_form(_on_validation_error))
+    app.add_exception_handler(HTTPException, _in_form(_on_http_exception))
+    app.add_exception_handler(ClientDisconnect, _on_disconnect)
 
 
-def _in_form(handler: Handler) -> Handler:
-    """The handler, its answers in the form that those expect who call that path."""
+def _in_form(handler: ErrorHandler) -> ErrorHandler:
+    """The handler, its answers in the form that the path of the request has."""
 
-    async def formed(request: Request, error: Exception) -> Response:
-        return in_form_of(request.url.path, await handler(request, error))
+    async def handle(request: Request, error: Exception) -> Response:
+        return in_form_for(request.url.path, await handler(request, error))
 
-    return formed
+    return handle
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _on_halfmoon_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HalfmoonError)
-    response = answer(error)
+    response = error_response(error)
     if response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("request failed", path=shortened(request.url.path), error=str(error))
     return response
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _on_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     named = [{"document": "", "field": ".".join(str(part) for part in each["loc"][1:]), "detail": each["msg"]} for each in error.errors()]
-    return problem(KINDS[InvalidRequest], f"{named[0]['field']}: {named[0]['detail']}", named)
+    return problem_response(PROBLEM_TYPES[InvalidRequest], f"{named[0]['field']}: {named[0]['detail']}", named)
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     details = {HTTPStatus.NOT_FOUND: f"nothing is at {request.url.path}", HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here"}
-    kind = Kind(status, status.phrase.lower().replace(" ", "-"), status.phrase)
-    headers = {"Allow": _allowed(request)} if status == HTTPStatus.METHOD_NOT_ALLOWED else error.headers
-    return problem(kind, details.get(status, status.description or status.phrase), headers=headers)
+    problem_type = ProblemType(status, status.phrase.lower().replace(" ", "-"), status.phrase)
+    headers = {"Allow": _allowed_methods(request)} if status == HTTPStatus.METHOD_NOT_ALLOWED else error.headers
+    return problem_response(problem_type, details.get(status, status.description or status.phrase), headers=headers)
 
 
-def _allowed(request: Request) -> str:
-    """Every method of the path; a router on its own knows only of its own routes."""
+def _allowed_methods(request: Request) -> str:
+    """Every method of the path, from the contract: a router knows only its own routes."""
     template = getattr(request.scope.get("route"), "path", "")
     return ", ".join(sorted(method.upper() for method in request.app.openapi()["paths"].get(template, {"get": None})))
 
 
-async def _gone(request: Request, error: Exception) -> Response:
-    return Response(status_code=_CLIENT_GONE)
+async def _on_disconnect(request: Request, error: Exception) -> Response:
+    return Response(status_code=_CLIENT_CLOSED_REQUEST)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _on_any_error(request: Request, error: Exception) -> Response:
     _log.error("request failed", path=shortened(request.url.path), exc_info=error)
-    return answer(HalfmoonError())
+    return error_response(HalfmoonError())
 
 
 class ErrorBoundary:
-    """Answers what nothing else has caught. It stands inside what counts, marks and logs answers, so that this one is as good as any other."""
+    """ASGI middleware that answers every error that nothing else handles with 500.
+
+    It stands inside the middleware that counts, tags and logs answers, so that this answer is counted, tagged and logged, too.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._answer = _in_form(_failed)
+        self._answer = _in_form(_on_any_error)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; an answer that has started is cut off by whoever sends it."""
+        """Handle the request. After the start of an answer the error is raised again: the server then closes the connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

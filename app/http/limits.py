@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.errors import TooMany
+from app.errors import TooManyRequests
 
 _RETRY_SECONDS = 1
 """A reservation is held by a request that is being answered, so it is soon given back."""
@@ -34,7 +34,7 @@ class Limit:
 
     @contextmanager
     def reserve(self, size: int = 0) -> Iterator["Reservation"]:
-        """A reservation of this size, which can grow and is given back at the end of the block. Raises TooMany."""
+        """A reservation of this size, which can grow and is given back at the end of the block. Raises TooManyRequests."""
         reservation = Reservation(self)
         try:
             reservation.grow(size)
@@ -44,10 +44,10 @@ class Limit:
                 self._used -= reservation.size
 
     def acquire(self, size: int) -> None:
-        """Add to what is used; raises TooMany."""
+        """Add to what is used; raises TooManyRequests."""
         with self._lock:
             if self._used + size > self._most:
-                raise TooMany(self._name, self._unit, self._most, self._most - self._used, _RETRY_SECONDS)
+                raise TooManyRequests(self._name, self._unit, self._most, self._most - self._used, _RETRY_SECONDS)
             self._used += size
 
 
@@ -59,6 +59,6 @@ class Reservation:
         self.size = 0
 
     def grow(self, size: int) -> None:
-        """Reserve so much more; raises TooMany."""
+        """Reserve so much more; raises TooManyRequests."""
         self._limit.acquire(size)
         self.size += size

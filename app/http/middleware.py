@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import TooManyConnections, TooSlow, answer, in_form_of
+from app.errors import TooManyConnections, TooSlow, error_response, in_form_for
 from app.http.access import KEY_ID
 
 REQUEST_ID = "X-Request-ID"
@@ -178,7 +178,7 @@ class ConnectionLimit:
         if scope["type"] != "http" or scope.get(CONNECTIONS, 0) <= self._most or scope["path"] in _LIVENESS_PATHS:
             await self._app(scope, receive, send)
             return
-        await in_form_of(scope["path"], answer(TooManyConnections(self._most)))(scope, receive, send)
+        await in_form_for(scope["path"], error_response(TooManyConnections(self._most)))(scope, receive, send)
 
 
 class SecurityHeaders:

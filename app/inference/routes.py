@@ -8,18 +8,18 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.http.bodies import in_thread
-from app.http.checked_route import PlainRoute
-from app.http.documented import ENCODING, path_parameter, v2_refusals
+from app.http.openapi_fragments import ENCODING, path_parameter, v2_error_responses
+from app.http.route_classes import RawRoute
 from app.http.version_numbers import NUMBER, checked_number
 from app.inference.service import infer, metadata
 from app.operations.routes import ready as ready_now
 from app.operations.schemas import Ready
-from app.predictions.predicting import version_and_model
+from app.predictions.prediction import version_and_model
 from app.services import services_of
 from workers.errors import Unavailable
 
-health = APIRouter(prefix="/v2", tags=["health"], route_class=PlainRoute)
-router = APIRouter(prefix="/v2/models", tags=["inference"], route_class=PlainRoute)
+health = APIRouter(prefix="/v2", tags=["health"], route_class=RawRoute)
+router = APIRouter(prefix="/v2/models", tags=["inference"], route_class=RawRoute)
 
 _MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
 _VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
@@ -39,7 +39,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def _answers(name: str, *refused: int) -> dict[int | str, dict[str, Any]]:
-    return {200: {"description": "Successful Response", "content": _schema(name)}, **v2_refusals(*refused)}
+    return {200: {"description": "Successful Response", "content": _schema(name)}, **v2_error_responses(*refused)}
 
 
 def _infer_extra(*parameters: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.inference.tensors import SPARSE, TEXT, Tensor, documents_of
-from app.predictions.predicting import gathered, is_little, version_and_model
+from app.predictions.prediction import gathered, is_little, version_and_model
 from app.predictions.scoring import batches_of, score_posted
 from app.services import Services
 from core.documents.kinds import Kind, Rows

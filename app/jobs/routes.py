@@ -12,21 +12,21 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.http.access import KEY_ID
 from app.http.bodies import in_thread, read_json
-from app.http.checked_route import CheckedRoute, PlainRoute
-from app.http.documented import DOCUMENTS, ENCODING, NAME, json_body, refusals
+from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_responses, json_body
 from app.http.paging import Cursor, PageSize
+from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.jobs.events import events_of
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
-from app.services import Has, Services, services_of
+from app.services import Services, ServicesDep, services_of
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from workers.contract import JobState
 from workers.errors import Conflict, RedisStateUnavailable
 from workers.repositories.job_watch import job_now
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=CheckedRoute)
-bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=PlainRoute)
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuthorizedRoute)
+bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=RawRoute)
 
 _KEY = {
     "name": "Idempotency-Key",
@@ -99,7 +99,7 @@ _LINES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@bodies.post("", status_code=202, responses={**_ACCEPTED, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
+@bodies.post("", status_code=202, responses={**_ACCEPTED, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
 async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
@@ -107,9 +107,9 @@ async def create_job(request: Request) -> Response:
     return await in_thread(services.parsing, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID))
 
 
-@router.get("", responses=refusals(422, 503))
+@router.get("", responses=error_responses(422, 503))
 def list_jobs(
-    services: Has,
+    services: ServicesDep,
     state: JobState | None = None,
     model: Annotated[str | None, Query(max_length=128)] = None,
     limit: PageSize = 50,
@@ -125,20 +125,20 @@ def list_jobs(
     return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following)
 
 
-@router.get("/{id}", responses=refusals(404, 422, 503))
-def show_job(services: Has, id: str) -> JobOut:
+@router.get("/{id}", responses=error_responses(404, 422, 503))
+def show_job(services: ServicesDep, id: str) -> JobOut:
     """A job as it is now."""
     return JobOut.of(job_now(services.jobs, services.redis_state, id))
 
 
-@router.delete("/{id}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
-def delete_job(services: Has, id: str) -> None:
+@router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
+def delete_job(services: ServicesDep, id: str) -> None:
     """Forget a job that is over, its labels and its trace; a model that it has published stays."""
     services.jobs.delete(id)
 
 
-@router.post("/{id}/cancel", status_code=202, responses=refusals(404, 409, 422, 503, 507))
-def cancel_job(services: Has, id: str) -> JobOut:
+@router.post("/{id}/cancel", status_code=202, responses=error_responses(404, 409, 422, 503, 507))
+def cancel_job(services: ServicesDep, id: str) -> JobOut:
     """Ask a job to stop; `cancelling` says that it was asked, `cancelled` that it has stopped."""
     job = services.jobs.cancel(id)
     # the worker also reads the wish from the store, only later
@@ -147,8 +147,8 @@ def cancel_job(services: Has, id: str) -> JobOut:
     return JobOut.of(job)
 
 
-@router.get("/{id}/events", response_class=Response, responses={**_STREAM, **refusals(404, 422, 503)})
-async def follow_job(services: Has, id: str) -> StreamingResponse:
+@router.get("/{id}/events", response_class=Response, responses={**_STREAM, **error_responses(404, 422, 503)})
+async def follow_job(services: ServicesDep, id: str) -> StreamingResponse:
     """Server-sent events: the state and the progress, now and whenever they change."""
     events = events_of(services.watch.follow(id))
     first = await anext(events)
@@ -157,8 +157,8 @@ async def follow_job(services: Has, id: str) -> StreamingResponse:
     )
 
 
-@router.get("/{id}/trace", responses=refusals(404, 422, 503))
-def show_trace(services: Has, id: str) -> Trace:
+@router.get("/{id}/trace", responses=error_responses(404, 422, 503))
+def show_trace(services: ServicesDep, id: str) -> Trace:
     """The objective by iteration."""
     job = services.jobs.get(id)
     stored, points = services.jobs.file(job, "trace"), []
@@ -170,8 +170,8 @@ def show_trace(services: Has, id: str) -> Trace:
     return Trace(job=id, points=[Point.model_validate(point) for point in points])
 
 
-@router.get("/{id}/labels", response_class=Response, responses={**_LINES, **refusals(404, 409, 422, 503)})
-async def download_labels(services: Has, id: str) -> FileResponse:
+@router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 409, 422, 503)})
+async def download_labels(services: ServicesDep, id: str) -> FileResponse:
     """The labels that a succeeded job has given to the documents that were unlabeled, as NDJSON."""
     return FileResponse(await asyncio.to_thread(_labels, services, id), media_type="application/x-ndjson")
 

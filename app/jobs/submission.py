@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
-from app.codecs.text import WrongJson, decoded
+from app.codecs.json_text import WrongJson, decoded
 from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
@@ -50,7 +50,7 @@ def submit(services: Services, body: JobBody, key: str | None, caller: str | Non
     When a job has been stored, the store is not asked for anything more: an accepted job must not be answered with a failure.
 
     Raises QueueUnavailable while Redis is away, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption, UnknownAlgorithm,
-    LimitExceeded, QuotaExceeded, TooMany, IdempotencyConflict; after each of them nothing is kept.
+    LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict; after each of them nothing is kept.
     """
     _check(body, key)
     maker = _Maker(key, "" if key is None else _fingerprint(body), caller)

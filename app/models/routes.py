@@ -6,15 +6,15 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.http.bodies import in_thread, read_json
-from app.http.checked_route import CheckedRoute, PlainRoute
-from app.http.documented import ENCODING, NAME, json_body, path_parameter, refusals
+from app.http.openapi_fragments import ENCODING, NAME, error_responses, json_body, path_parameter
 from app.http.paging import Cursor, PageSize
+from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.http.version_numbers import VersionNumber, checked_number
 from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
-from app.services import Has, Services, services_of
+from app.services import Services, ServicesDep, services_of
 
-router = APIRouter(prefix="/v1/models", tags=["models"], route_class=CheckedRoute)
-bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=PlainRoute)
+router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)
+bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawRoute)
 
 _ALIAS: dict[str, Any] = {
     **json_body(AliasBody, {"version": 3}),
@@ -22,41 +22,43 @@ _ALIAS: dict[str, Any] = {
 }
 
 
-@router.get("", responses=refusals(422, 503))
-def list_models(services: Has, limit: PageSize = 50, cursor: Cursor = None) -> ModelPage:
+@router.get("", responses=error_responses(422, 503))
+def list_models(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = None) -> ModelPage:
     """All models that have a version, by name."""
     names, following = services.models.registry.names(limit, cursor)
     summaries = (ModelSummary.of(services.models.registry, name) for name in names)
     return ModelPage(models=[summary for summary in summaries if summary], next_cursor=following)
 
 
-@router.get("/{name}", responses=refusals(404, 422, 503))
-def show_model(services: Has, name: str) -> ModelOut:
+@router.get("/{name}", responses=error_responses(404, 422, 503))
+def show_model(services: ServicesDep, name: str) -> ModelOut:
     """A model with its versions and aliases."""
     return ModelOut.of(services.models.registry, name)
 
 
-@router.delete("/{name}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
-def delete_model(services: Has, name: str) -> None:
+@router.delete("/{name}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
+def delete_model(services: ServicesDep, name: str) -> None:
     """Delete all versions and aliases of a model from which no unfinished job starts; its numbers are not used again."""
     services.models.registry.delete(name, services.jobs.starting_from)
     services.models.forget()
 
 
-@router.get("/{name}/versions/{number}", responses=refusals(404, 422, 503))
-def show_version(services: Has, name: str, number: VersionNumber) -> VersionOut:
+@router.get("/{name}/versions/{number}", responses=error_responses(404, 422, 503))
+def show_version(services: ServicesDep, name: str, number: VersionNumber) -> VersionOut:
     """One version."""
     return VersionOut.of(services.models.registry.version(name, checked_number(name, number)))
 
 
-@router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=refusals(404, 409, 422, 503))
-def delete_version(services: Has, name: str, number: VersionNumber) -> None:
+@router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
+def delete_version(services: ServicesDep, name: str, number: VersionNumber) -> None:
     """Delete a version to which no alias points and from which no unfinished job starts; its number is not used again."""
     services.models.registry.delete_version(name, checked_number(name, number), services.jobs.starting_from)
     services.models.forget()
 
 
-@bodies.put("/{name}/aliases/{alias}", responses={200: {"model": AliasOut}, **refusals(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_ALIAS)
+@bodies.put(
+    "/{name}/aliases/{alias}", responses={200: {"model": AliasOut}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_ALIAS
+)
 async def set_alias(request: Request) -> Response:
     """Let an alias stand for a version, at once and for every gateway."""
     services = services_of(request)
@@ -66,8 +68,8 @@ async def set_alias(request: Request) -> Response:
     return Response(made.model_dump_json(), media_type="application/json")
 
 
-@router.delete("/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=refusals(404, 422, 503))
-def delete_alias(services: Has, name: str, alias: str) -> None:
+@router.delete("/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))
+def delete_alias(services: ServicesDep, name: str, alias: str) -> None:
     """Remove an alias; the version stays."""
     services.models.registry.delete_alias(name, alias)
     services.models.forget()

@@ -5,15 +5,15 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.errors import KINDS, RETRY_SECONDS, problem
-from app.http.checked_route import CheckedRoute
-from app.http.documented import refusals
+from app.errors import PROBLEM_TYPES, RETRY_SECONDS, problem_response
+from app.http.openapi_fragments import error_responses
+from app.http.route_classes import AuthorizedRoute
 from app.operations.schemas import Alive, Ready
-from app.services import Has
+from app.services import ServicesDep
 from workers.errors import Unavailable
 
-router = APIRouter(prefix="/v1/health", tags=["health"], route_class=CheckedRoute)
-measures = APIRouter(tags=["metrics"], route_class=CheckedRoute)
+router = APIRouter(prefix="/v1/health", tags=["health"], route_class=AuthorizedRoute)
+measures = APIRouter(tags=["metrics"], route_class=AuthorizedRoute)
 _TEXT: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
@@ -23,8 +23,8 @@ async def live() -> Alive:
     return Alive(status="live")
 
 
-@router.get("/ready", response_model=Ready, responses=refusals(503))
-def ready(services: Has) -> Ready | Response:
+@router.get("/ready", response_model=Ready, responses=error_responses(503))
+def ready(services: ServicesDep) -> Ready | Response:
     """The store and Redis can be written."""
     store, workers = services.store.writable(), 0
     try:
@@ -38,10 +38,10 @@ def ready(services: Has) -> Ready | Response:
 
 
 @measures.get("/metrics", response_class=Response, responses=_TEXT)
-def metrics(services: Has) -> Response:
+def metrics(services: ServicesDep) -> Response:
     """What Prometheus collects."""
     return Response(services.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def _unready(detail: str) -> Response:
-    return problem(KINDS[Unavailable], detail, headers={"Retry-After": str(RETRY_SECONDS)})
+    return problem_response(PROBLEM_TYPES[Unavailable], detail, headers={"Retry-After": str(RETRY_SECONDS)})

@@ -5,22 +5,22 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.checked_route import PlainRoute
-from app.http.documented import DOCUMENT_BODY, DOCUMENTS, ENCODING, json_body, path_parameter, refusals
+from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, ENCODING, error_responses, json_body, path_parameter
+from app.http.route_classes import RawRoute
 from app.http.version_numbers import NUMBER, version_reference
-from app.predictions.explaining import ExplainBody, ExplanationOut, explain
-from app.predictions.predicting import predict
+from app.predictions.explanation import ExplainBody, ExplanationOut, explain
+from app.predictions.prediction import predict
 from app.predictions.schemas import Prediction
 from app.services import services_of
 
-router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=PlainRoute)
+router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=RawRoute)
 
 _MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
 _VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
-_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **refusals(404, 408, 413, 415, 422, 429, 503)}
+_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
 
 
-_EXPLAINED: dict[int | str, dict[str, Any]] = {200: {"model": ExplanationOut}, **refusals(404, 408, 413, 415, 422, 429, 503)}
+_EXPLAINED: dict[int | str, dict[str, Any]] = {200: {"model": ExplanationOut}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
 
 
 def _explain_extra(*parameters: dict[str, Any]) -> dict[str, Any]:

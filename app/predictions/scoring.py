@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.codecs.documents import refusal
 from app.errors import InvalidRequest
-from app.http.waiting import check_waited_for, while_waited_for
+from app.http.disconnect import raise_if_disconnected, run_until_disconnect
 from app.services import Services
 from core.documents.kinds import Kind, Rows, kind_of, spans
 from core.documents.rows import SparseRows
@@ -80,10 +80,10 @@ _WHAT: dict[Kind, str] = {
 async def apart(request: Request, services: Services, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function that scores a dataset, where no prediction has to wait for its end, and as long as the caller waits for it.
 
-    Raises TooMany, and ClientDisconnect when the caller has gone.
+    Raises TooManyRequests, and ClientDisconnect when the caller has gone.
     """
     with services.scoring_limit.reserve(1):
-        return await while_waited_for(request, services.scoring, function, *arguments)
+        return await run_until_disconnect(request, services.scoring, function, *arguments)
 
 
 def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
@@ -143,7 +143,7 @@ def _taken(rows: Rows, positions: NDArray[np.int64]) -> Rows:
 
 
 def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequence[Label | None]) -> Scored:
-    check_waited_for()
+    raise_if_disconnected()
     read = model.vocabulary.read(rows)
     scores, unseen = model.scores_and_unseen(read.rows)
     return Scored(positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values)

@@ -12,8 +12,8 @@ from fastapi import Depends, Request
 from app.http.access import Access
 from app.http.limits import Limit
 from app.services.backlog import Backlog
-from app.services.loaded_models import LoadedModels
 from app.services.metrics import Metrics, Observed
+from app.services.model_cache import LoadedModels
 from app.services.periodic import PeriodicTask
 from app.settings import GatewaySettings
 from workers.queue.connect import connect
@@ -122,5 +122,5 @@ def services_of(request: Request) -> Services:
     return found
 
 
-Has = Annotated[Services, Depends(services_of)]
+ServicesDep = Annotated[Services, Depends(services_of)]
 """A parameter of this type gets the services."""

@@ -4,7 +4,7 @@ import threading
 from contextlib import suppress
 from typing import NamedTuple
 
-from app.errors import TooMany, rate_limit
+from app.errors import TooManyRequests, rate_limit
 from workers.errors import NotFound
 from workers.repositories.jobs import Jobs
 
@@ -20,9 +20,9 @@ class Allowance(NamedTuple):
     left: int
 
     def check(self) -> None:
-        """Raises TooMany if there may not be another job now."""
+        """Raises TooManyRequests if there may not be another job now."""
         if self.left <= 0:
-            raise TooMany(self.name, UNIT, self.most, self.left, AGAIN_SECONDS)
+            raise TooManyRequests(self.name, UNIT, self.most, self.left, AGAIN_SECONDS)
 
     def without(self, taken: int) -> "Allowance":
         """What is left when so many more are taken."""

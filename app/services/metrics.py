@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from app.http.limits import Limit
-from app.services.loaded_models import LoadedModels
+from app.services.model_cache import LoadedModels
 from workers.contract import JobState
 from workers.errors import Unavailable
 from workers.queue.queue import Queue

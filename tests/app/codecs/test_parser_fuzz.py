@@ -24,7 +24,7 @@ from app.inference.service import InferBody
 from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody
 from app.models.schemas import AliasBody
-from app.predictions.predicting import documents_in
+from app.predictions.prediction import documents_in
 from core.documents.kinds import FIELDS, NamedRows, Rows, TextRows
 from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded

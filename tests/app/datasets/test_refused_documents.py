@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from app.predictions.predicting import documents_in
+from app.predictions.prediction import documents_in
 from app.settings import GatewaySettings
 from core.errors import InvalidDocuments
 from tests.app.codecs.encodings import arrays_of, as_json, as_ndjson, npz

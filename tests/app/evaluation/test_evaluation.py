@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from app.http import waiting
+from app.http import disconnect
 from app.predictions import scoring
 from core.documents.rows import SparseRows
 from core.evaluation import Reliability
@@ -334,7 +334,7 @@ def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypat
     """At the next batch after it is known that the client has left; fails if that is never known."""
 
     def nobody_waits() -> bool:
-        gone = waiting._gone.get()
+        gone = disconnect._gone.get()
         return gone is not None and gone.is_set()
 
     publish(gateway.store)

@@ -12,7 +12,7 @@ import yaml
 from app.cli.commands import main
 from app.cli.contract import FILE
 from app.cli.keys import SCOPES
-from app.http.access import SCHEMES, allowed
+from app.http.access import SCHEMES, scopes_for
 from app.http.listener import check_exposure
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, until
@@ -238,7 +238,7 @@ def test_every_guarded_call_of_the_contract_says_so() -> None:
 
 
 def test_an_unknown_kind_of_call_is_for_admin_alone() -> None:
-    assert allowed("something new", "GET") == frozenset({Scope.ADMIN})
+    assert scopes_for("something new", "GET") == frozenset({Scope.ADMIN})
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.codecs.encoding import Gunzip
-from app.errors import TooMany
+from app.codecs.content_encoding import Gunzip
+from app.errors import TooManyRequests
 from app.http.limits import Limit
 from app.services.backlog import Backlog
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
@@ -139,7 +139,7 @@ def test_whose_jobs_they_are_is_looked_up_once(gateway: Gateway, monkeypatch: py
     for _ in range(3):
         gateway.job(dataset=dataset)
     backlog = Backlog(jobs, 10, 3)
-    with pytest.raises(TooMany, match=r"^jobs: no more than 3 at a time"):
+    with pytest.raises(TooManyRequests, match=r"^jobs: no more than 3 at a time"):
         backlog.allowance(None).check()
     monkeypatch.setattr(Jobs, "get", lambda self, id: pytest.fail("looked up again"))
     backlog.allowance("key-other").check()
@@ -215,9 +215,9 @@ def test_a_reservation_is_given_back() -> None:
     limit = Limit("things", "requests", 10)
     with limit.reserve(3) as reservation:
         reservation.grow(4)
-        with pytest.raises(TooMany):
+        with pytest.raises(TooManyRequests):
             reservation.grow(4)
-        with pytest.raises(TooMany), limit.reserve(4):
+        with pytest.raises(TooManyRequests), limit.reserve(4):
             pass
         assert limit.used == 7
     assert limit.used == 0

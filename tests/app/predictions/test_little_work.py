@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.predictions.predicting import is_little
+from app.predictions.prediction import is_little
 from core.documents.rows import SparseRows
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.evaluation.schemas import CalibrationFigures, ClassFigures, Evaluation, ReliabilityBin
-from app.evaluation.stored_scores import KeptScores
-from app.http.waiting import check_waited_for
+from app.evaluation.score_file import KeptScores
+from app.http.disconnect import raise_if_disconnected
 from app.predictions.scoring import Scored, Unseen
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation import Agreement, Confusion, Ranking, Reliability, ranked
@@ -95,7 +95,7 @@ class Measurer:
         shown = set(np.argsort(-support, kind="stable")[:_CURVES].tolist())
         found = {}
         for class_index in np.flatnonzero(support).tolist():
-            check_waited_for()
+            raise_if_disconnected()
             column = np.array(scores[:, column_of(class_index, scores.shape[1])])
             # of two classes the scores are for the second
             ranking = ranked(-column if scores.shape[1] == 1 and class_index == 0 else column, truth == class_index)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.http.bodies import read_json
 from app.http.schemas import Out
-from app.predictions.predicting import version_and_model
+from app.predictions.prediction import version_and_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import Unseen, apart, rows_at, score_stored
 from app.services import Services
@@ -65,7 +65,10 @@ class Suggestions(Out):
 
 
 async def suggest(request: Request, services: Services, reference: str) -> Response:
-    """Documents to label next, by the version that ``reference`` stands for now. Raises InvalidRequest, NotFound, TooMany, UnsupportedMediaType."""
+    """Documents to label next, by the version that ``reference`` stands for now.
+
+    Raises InvalidRequest, NotFound, TooManyRequests, UnsupportedMediaType.
+    """
     body = await read_json(request, services, SuggestBody)
     version, model = await version_and_model(services, reference)
     return await apart(request, services, _answer, services, version, model, body)

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.codecs.base import MAX_FAULTS, Bounds
+from app.codecs.content_encoding import Held, free
 from app.codecs.dispatch import Body, body_of, is_packed
 from app.codecs.documents import refusal
-from app.codecs.encoding import Held, free
 from app.http.bodies import in_thread, read_blocks
-from app.http.checked_route import RESERVATION
+from app.http.route_classes import RESERVATION
 from app.predictions.scoring import Scored, Unseen, named, score_posted
 from app.services import Services
 from core.documents.kinds import checked
@@ -94,7 +94,7 @@ def gathered(batches: Iterable[Scored]) -> tuple[NDArray[np.float64], list[str]]
 
 
 def documents_in(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Iterator[Batch]:
-    """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, TooMany, UnsupportedMediaType."""
+    """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, TooManyRequests, UnsupportedMediaType."""
     body = body_of(headers, bounds, held=held)
     position = 0
     for batch in _batches(body, blocks):

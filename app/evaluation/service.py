@@ -11,16 +11,16 @@ from app.codecs.dispatch import media_type_of, pieces
 from app.codecs.documents import refusal
 from app.datasets.upload import spool
 from app.errors import InvalidRequest
-from app.evaluation.measuring import Measurer
+from app.evaluation.evaluator import Measurer
 from app.evaluation.page import page_of
-from app.evaluation.saved import SVG, check_plot, plot_of
+from app.evaluation.plot_files import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.evaluation.trained import chosen, trained_on, warnings
+from app.evaluation.training_overlap import chosen, trained_on, warnings
 from app.http.bodies import read_blocks, read_json
-from app.http.checked_route import RESERVATION
+from app.http.disconnect import run_until_disconnect
 from app.http.negotiation import preferred
-from app.http.waiting import while_waited_for
-from app.predictions.predicting import documents_in, version_and_model
+from app.http.route_classes import RESERVATION
+from app.predictions.prediction import documents_in, version_and_model
 from app.predictions.scoring import Scored, apart, score_posted, score_stored
 from app.services import Services
 from core.errors import Fault
@@ -51,13 +51,14 @@ class _Form(NamedTuple):
 async def evaluate(request: Request, services: Services, reference: str) -> Response:
     """How good the version is that ``reference`` stands for now, on the labeled documents of the body or of a dataset.
 
-    Raises NotAcceptable, NotFound, Forbidden, InvalidDocuments, InvalidRequest, LimitExceeded, TooMany, StoreUnavailable, UnsupportedMediaType.
+    Raises NotAcceptable, NotFound, Forbidden, InvalidDocuments, InvalidRequest, LimitExceeded, TooManyRequests, StoreUnavailable,
+    UnsupportedMediaType.
     """
     form = _form(request)
     asked = await _read(request, services)
     version, model = await version_and_model(services, reference)
     if asked.dataset is None:
-        return await while_waited_for(request, services.evaluating, _answer, services, version, model, asked, form)
+        return await run_until_disconnect(request, services.evaluating, _answer, services, version, model, asked, form)
     return await apart(request, services, _answer, services, version, model, asked, form)
 
 
@@ -74,7 +75,7 @@ async def _read(request: Request, services: Services) -> _Asked:
     """What is asked for, by a caller who may: a dataset is for those who may read it, documents are for those who may predict."""
     bounds = services.settings.prediction_bounds
     if media_type_of(request.headers) != JSON:
-        services.access.admit(request.scope, "predictions")
+        services.access.authorize(request.scope, "predictions")
         return _Asked(documents_in(await read_blocks(request, bounds), request.headers, bounds, request.scope[RESERVATION].grow))
     body = await read_json(request, services, EvaluateBody)
     documents = bytes(body.documents)
@@ -83,7 +84,7 @@ async def _read(request: Request, services: Services) -> _Asked:
         raise InvalidRequest("dataset", "give either dataset or documents")
     if posted and body.held_out:
         raise InvalidRequest("held_out", "is for a dataset; of documents in the body nobody knows whether they were trained on")
-    services.access.admit(request.scope, "predictions" if posted else "datasets")
+    services.access.authorize(request.scope, "predictions" if posted else "datasets")
     text = b'{"documents":' + documents + b"}"
     return _Asked(documents_in(pieces(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
 

@@ -17,8 +17,8 @@ _gone: ContextVar[threading.Event | None] = ContextVar("gone", default=None)
 """set when nobody waits any more for what is done in this context"""
 
 
-async def while_waited_for(request: Request, executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that blocks and now and then calls ``check_waited_for``. The body of the request must have been read."""
+async def run_until_disconnect(request: Request, executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that blocks and now and then calls ``raise_if_disconnected``. The body of the request must have been read."""
     gone = threading.Event()
     token = _gone.set(gone)
     watching = asyncio.create_task(_watch(request, gone))
@@ -29,7 +29,7 @@ async def while_waited_for(request: Request, executor: Executor, function: Calla
         _gone.reset(token)
 
 
-def check_waited_for() -> None:
+def raise_if_disconnected() -> None:
     """Raises ClientDisconnect where somebody waited for this work, and has gone."""
     gone = _gone.get()
     if gone is not None and gone.is_set():

@@ -16,7 +16,7 @@ from app.codecs.dispatch import pieces
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.http.schemas import Out
-from app.predictions.predicting import documents_in, version_and_model
+from app.predictions.prediction import documents_in, version_and_model
 from app.predictions.scoring import Unseen, score_posted
 from app.services import Services
 from core.models.explanation import Explanation, explain_score, top_weights
@@ -126,7 +126,7 @@ class ExplanationOut(Out):
 async def explain(request: Request, services: Services, reference: str) -> Response:
     """The weights of a version, and the contributions to the scores of the documents in the body if there are any.
 
-    Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound, TooMany, UnsupportedMediaType.
+    Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound, TooManyRequests, UnsupportedMediaType.
     """
     body = await read_json(request, services, ExplainBody, ExplainBody())
     version, model = await version_and_model(services, reference)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from app.codecs.base import Decoder
 from app.codecs.documents import refusal
-from app.codecs.text import MARK, WrongJson
+from app.codecs.json_text import MARK, WrongJson
 from core.errors import Fault
 from workers.repositories.datasets import Batch
 

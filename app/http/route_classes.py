@@ -17,7 +17,7 @@ RESERVATION = "halfmoon.reservation"
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class CheckedRoute(APIRoute):
+class AuthorizedRoute(APIRoute):
     """A route for those whose key allows it (see ``app.http.access``; its first tag says what kind of call it is).
 
     It refuses query parameters that it does not know, or twice, since a misspelt or a second one would silently change what is asked.
@@ -28,7 +28,7 @@ class CheckedRoute(APIRoute):
         handle, known, tag = self.handler(), self.query_names(), str(self.tags[0])
 
         async def checked(request: Request) -> Response:
-            state_of(request).access.admit(request.scope, tag)
+            state_of(request).access.authorize(request.scope, tag)
             if request.scope["query_string"]:
                 _check_query(request, known)
             return await handle(request)
@@ -44,7 +44,7 @@ class CheckedRoute(APIRoute):
         return [parameter.alias for parameter in self.dependant.query_params]
 
 
-class PlainRoute(CheckedRoute):
+class RawRoute(AuthorizedRoute):
     """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
 
     def handler(self) -> Handler:

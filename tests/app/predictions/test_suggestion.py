@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.predictions import suggesting
+from app.predictions import suggestion
 from core.evaluation import active_learning as querying
 from core.models.linear import LinearModel
 from core.models.model import Model
@@ -207,7 +207,7 @@ def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) ->
             super().add(positions, margins)
             held.append(len(self.positions))
 
-    monkeypatch.setattr(suggesting, "LeastSure", Watched)
+    monkeypatch.setattr(suggestion, "LeastSure", Watched)
     publish(gateway.store)
     suggest(gateway, dataset=upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(500)}), n=4)
     assert max(held) == 12

@@ -9,7 +9,7 @@ from app.codecs.dispatch import FORMATS
 from app.errors import PROBLEM
 from core.documents.kinds import FIELDS, Kind
 
-_REFUSALS = {
+_ERRORS = {
     401: ("Unauthenticated", "No key was sent, or none that is valid"),
     403: ("Forbidden", "The key is not for this"),
     404: ("NotFound", "There is no such thing"),
@@ -80,23 +80,23 @@ DOCUMENT_BODY: dict[str, Any] = {
 
 def _refused(status: int, form: str, schema: str) -> dict[str, Any]:
     headers = {"headers": _TRY_AGAIN} if status in (429, 503) else {}
-    return {"description": _REFUSALS[status][1], **headers, "content": {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+    return {"description": _ERRORS[status][1], **headers, "content": {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
 
 
-REFUSED: dict[str, Any] = {name: _refused(status, PROBLEM, "ProblemOut") for status, (name, _) in _REFUSALS.items()} | {
-    f"V2{name}": _refused(status, "application/json", "InferenceError") for status, (name, _) in _REFUSALS.items()
+ERROR_RESPONSES: dict[str, Any] = {name: _refused(status, PROBLEM, "ProblemOut") for status, (name, _) in _ERRORS.items()} | {
+    f"V2{name}": _refused(status, "application/json", "InferenceError") for status, (name, _) in _ERRORS.items()
 }
 """Every refusal by name, first in the form of the service, then in that of the Open Inference Protocol."""
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with."""
-    return {status: _reference(_REFUSALS[status]) for status in statuses}
+    return {status: _reference(_ERRORS[status]) for status in statuses}
 
 
-def v2_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def v2_error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The same in the form of the Open Inference Protocol, which calls 400 what is 422 elsewhere."""
-    return {status: _reference(_REFUSALS[422 if status == _V2_INVALID else status], "V2") for status in statuses}
+    return {status: _reference(_ERRORS[422 if status == _V2_INVALID else status], "V2") for status in statuses}
 
 
 def _reference(refusal: tuple[str, str], form: str = "") -> dict[str, Any]:
