@@ -1,16 +1,34 @@
 """What the options of all algorithms have in common."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import InvalidOption
+from core.numerics.width import WIDTH
+from core.one_vs_rest import n_problems
 
 Weight = Annotated[float, Field(ge=1e-12, le=1e9, allow_inf_nan=False)]
 """Beyond these bounds sums of squares overflow or vanish before any method is meaningfully different from its limit."""
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Drawn = Literal["unknown", "random", "chosen"]
+
+
+class TrainingSize(NamedTuple):
+    """Size of a training, from which its memory is estimated."""
+
+    n_documents: int
+    n_labeled: int
+    n_nonzeros: int
+    n_features: int
+    """number of features that occur"""
+    n_classes: int
+
+    @property
+    def n_parallel(self) -> int:
+        """Number of two-class problems that are solved at a time."""
+        return min(n_problems(self.n_classes), WIDTH)
 
 
 class Options(BaseModel):
@@ -28,6 +46,14 @@ class Options(BaseModel):
 
     def check_size(self, n_documents: int, n_classes: int) -> None:
         """Raise InvalidOption if a dataset is too large for the algorithm, told these options; most take what fits in memory."""
+
+    def working_bytes(self, size: TrainingSize) -> int:
+        """Bytes at the peak that only this algorithm holds, beyond the rows and the vectors of the two-class problems."""
+        return 0
+
+    def memory_remedy(self, size: TrainingSize) -> str:
+        """What makes a training need less memory, as the end of a sentence."""
+        return "train on fewer documents"
 
 
 class SolverOptions(Options):

@@ -1,10 +1,14 @@
-"""The options of the kernel family."""
+"""The options of the kernel family, and the memory that it takes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from core.options.base import BalancedOptions, SolverOptions, Weight
+from core.numerics.width import WIDTH
+from core.options.base import BalancedOptions, SolverOptions, TrainingSize, Weight
+
+_BY_COLUMNS, _SCORED = 8, 16
+"""bytes a nonzero: the rows by their columns; the rows that a solver of labeled rows scores, twice"""
 
 Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 
@@ -24,11 +28,29 @@ class KernelChoice(SolverOptions):
 class KernelOptions(KernelChoice):
     """What every algorithm takes that learns an expansion in kernel functions by pairs of multipliers."""
 
+    uses_unlabeled: ClassVar[bool] = False
+    """whether the unlabeled documents have multipliers, too, and so kernel rows"""
+
     C: Weight = Field(default=1.0, description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth.")
     tolerance: float = Field(
         default=1e-3, ge=1e-9, le=1, description="A convex solve ends when no pair of documents violates the optimality conditions by more."
     )
     cache_bytes: int = Field(default=2**30, ge=0, description="Most bytes of kernel values kept at a time; a few rows are kept however small it is.")
+
+    def working_bytes(self, size: TrainingSize) -> int:
+        """Bytes of the cached kernel rows, and of the rows by their columns of all problems that are solved at a time."""
+        per_nonzero = _BY_COLUMNS + (0 if self.uses_unlabeled else _SCORED)
+        return self.cached_bytes(size) + size.n_parallel * per_nonzero * size.n_nonzeros
+
+    def cached_bytes(self, size: TrainingSize) -> int:
+        """Bytes of the kernel values that are kept."""
+        n_points = size.n_documents if self.uses_unlabeled else size.n_labeled
+        return min(self.cache_bytes, 4 * n_points**2)
+
+    def memory_remedy(self, size: TrainingSize) -> str:
+        """See Options."""
+        cached, fewer = self.cached_bytes(size), super().memory_remedy(size)
+        return f"lower cache_bytes, since {cached / 2**20:.0f} MiB of it are for kernel values, or {fewer}" if cached else fewer
 
 
 class RampOptions(KernelOptions):
@@ -41,9 +63,18 @@ class RampOptions(KernelOptions):
     subset_fraction: float = Field(default=0.1, gt=0, le=1, description="Share of the labeled documents of each class in that part.")
     max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most convex solves; reaching it is told in the status.")
 
+    def cached_bytes(self, size: TrainingSize) -> int:
+        """Bytes of the kernel values that are kept, those of the first part too."""
+        if self.start == "zero":
+            return super().cached_bytes(size)
+        n_part = round(self.subset_fraction * size.n_labeled) + 2
+        return super().cached_bytes(size) + min(self.cache_bytes, WIDTH * 4 * n_part**2)
+
 
 class CccpOptions(KernelOptions, BalancedOptions):
     """Options of the transductive SVM by the concave-convex procedure."""
+
+    uses_unlabeled: ClassVar[bool] = True
 
     C_u: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = Field(
         default=None, description="Weight of the summed losses of the unlabeled documents; by default labeled and unlabeled weigh the same in total."

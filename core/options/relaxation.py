@@ -5,9 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from core.errors import InvalidOption
-from core.numerics.width import WIDTH
-from core.one_vs_rest import n_problems
-from core.options.base import BalancedOptions, Weight
+from core.options.base import BalancedOptions, TrainingSize, Weight
 from core.options.kernel import KernelChoice
 
 _MATRICES = 16
@@ -41,18 +39,18 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
         default=3000, ge=1, le=20_000, description="More documents than this are refused: memory grows with their square, time with their cube."
     )
 
-    def matrix_bytes(self, n_documents: int, n_classes: int) -> int:
-        """Bytes of the dense matrices of documents × documents that are held at a time; the kernel's own is shared by the classes."""
-        together = min(n_problems(n_classes), WIDTH)
-        return n_documents**2 * (8 * _MATRICES * together + 4)
+    def working_bytes(self, size: TrainingSize) -> int:
+        """Bytes of the dense matrices of documents × documents that are held at a time; the classes share the kernel matrix."""
+        return size.n_documents**2 * (8 * _MATRICES * size.n_parallel + 4)
 
     def check_size(self, n_documents: int, n_classes: int) -> None:
-        """Refuse what would take more memory than was agreed to."""
+        """Raise InvalidOption for more documents than ``max_documents``."""
         if n_documents <= self.max_documents:
             return
+        size = TrainingSize(n_documents, n_documents, 0, 0, n_classes)
         raise InvalidOption(
             "max_documents",
             f"{n_documents:,} documents are more than the {self.max_documents:,} that this option allows: ctsvm would need about "
-            f"{self.matrix_bytes(n_documents, n_classes) / 1e6:,.0f} MB for dense matrices of documents × documents; "
+            f"{self.working_bytes(size) / 1e6:,.0f} MB for dense matrices of documents × documents; "
             "tsvm, da, cuts3vm and cccp_tsvm learn from as many",
         )

@@ -20,7 +20,8 @@ import numpy as np
 import structlog
 
 from core.errors import HalfmoonError
-from core.memory_estimate import Size, remedy, training_bytes
+from core.memory_estimate import Size, training_bytes
+from core.options.base import TrainingSize
 from core.options.text import TextOptions
 from core.problem.result import Status
 from core.registry import algorithm as find_algorithm
@@ -195,9 +196,10 @@ class Attempts:
         options, most = find_algorithm(request.algorithm).options.parse(request.options), self._context.max_job_bytes
         if size.reading > most:
             raise JobTooLarge(size.reading, most, text_remedy(TextOptions.parse(request.text or {}).ngrams))
-        needed = training_bytes(options, size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes)
+        training = TrainingSize(size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes)
+        needed = training_bytes(options, training)
         if needed > most:
-            raise JobTooLarge(needed, most, remedy(options, size.n_rows, n_labeled))
+            raise JobTooLarge(needed, most, options.memory_remedy(training))
 
     def _record_outcome(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heartbeat: Heartbeat) -> None:
         """Store the trace, then the outcome, and publish it; retried while the store does not answer."""

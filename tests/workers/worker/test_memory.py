@@ -9,9 +9,9 @@ import pytest
 
 from core.documents.kinds import TextRows
 from core.documents.tfidf_fit import fit_terms
-from core.memory_estimate import expected_of_text, remedy, training_bytes
+from core.memory_estimate import expected_of_text, training_bytes
 from core.options.auto import AutoOptions
-from core.options.base import Options
+from core.options.base import Options, TrainingSize
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
@@ -56,10 +56,11 @@ def test_a_job_that_is_too_large_fails_before_it_starts(context: WorkerContext, 
 )
 def test_what_makes_a_kernel_training_need_less_is_its_cache(options: KernelOptions, kept: int) -> None:
     told = f"lower cache_bytes, since {kept / MIB:.0f} MiB of it are for kernel values, or train on fewer documents"
-    assert remedy(options, 10_000, 1000) == told
+    size = TrainingSize(10_000, 1000, 10, 10, 2)
+    assert options.memory_remedy(size) == told
     without = options.model_copy(update={"cache_bytes": 0})
-    assert remedy(without, 10_000, 1000) == "train on fewer documents"
-    assert training_bytes(options, 10_000, 1000, 10, 10, 2) - training_bytes(without, 10_000, 1000, 10, 10, 2) == kept
+    assert without.memory_remedy(size) == "train on fewer documents"
+    assert training_bytes(options, size) - training_bytes(without, size) == kept
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_what_makes_a_kernel_training_need_less_is_its_cache(options: KernelOpti
 def test_the_estimate_is_above_what_was_measured_but_not_by_much(
     name: str, options: Options, n_documents: int, n_nonzeros: int, n_features: int, n_classes: int, measured: int
 ) -> None:
-    estimate = training_bytes(options, n_documents, 1000, n_nonzeros, n_features, n_classes) / MIB
+    estimate = training_bytes(options, TrainingSize(n_documents, 1000, n_nonzeros, n_features, n_classes)) / MIB
     assert measured <= estimate <= 1.5 * measured + 128
 
 
