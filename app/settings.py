@@ -68,7 +68,7 @@ class GatewaySettings(Settings):
     """Seconds for which the newest version of a model is cached, where the store is not a local folder."""
     reconcile_interval_seconds: Seconds = 1.0
     """Seconds between two searches for lost and for half-published jobs."""
-    tidy_interval_seconds: Seconds = 600.0
+    cleanup_interval_seconds: Seconds = 600.0
     """Seconds between two runs of retention and garbage collection."""
     abandoned_after_seconds: Seconds = 86_400.0
     """Seconds after which an unfinished upload, relabeling or deletion counts as abandoned, and its files are removed."""
@@ -95,7 +95,7 @@ class GatewaySettings(Settings):
     @property
     def retention_policy(self) -> Policy:
         """What the store keeps."""
-        return Policy(self.keep_versions, self.keep_jobs, self.keep_datasets, self.keep_leftover_seconds)
+        return Policy(self.keep_versions, self.keep_jobs, self.keep_datasets)
 
     @property
     def store_is_local(self) -> bool:

@@ -37,7 +37,7 @@ RENAMED: Mapping[str, str] = {
     "resolve_seconds": "version_cache_seconds",
     "store_seconds": "store_retry_seconds",
     "threads": "training_threads",
-    "tidy_seconds": "tidy_interval_seconds",
+    "tidy_seconds": "cleanup_interval_seconds",
     "watch_threads": "event_poll_threads",
 }
 """Former names of settings, of the gateway's too, with the present ones.

@@ -27,6 +27,7 @@ from workers.repositories.job_watch import Watch, job_now
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store, open_store
+from workers.upkeep.garbage_collection import GarbageCollector
 from workers.upkeep.reconcile import Reconciler
 from workers.upkeep.retention import Retention
 
@@ -85,9 +86,11 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             max_attempts=settings.max_attempts,
             abandoned_seconds=settings.abandoned_after_seconds,
         )
-        stack.enter_context(PeriodicTask("reconcile", [datasets.settle, reconciler.reconcile], settings.reconcile_interval_seconds))
-        retention = Retention(store, datasets, jobs, models.registry, settings.retention_policy)
-        stack.enter_context(PeriodicTask("tidy", [store.sweep, quota.forget, datasets.collect, retention.collect], settings.tidy_interval_seconds))
+        stack.enter_context(PeriodicTask("reconcile", [datasets.recover_deletions, reconciler.reconcile], settings.reconcile_interval_seconds))
+        retention = Retention(datasets, jobs, models.registry, settings.retention_policy)
+        garbage = GarbageCollector(store, jobs, models.registry, settings.keep_leftover_seconds)
+        removals = [store.remove_abandoned, quota.recount, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned]
+        stack.enter_context(PeriodicTask("cleanup", removals, settings.cleanup_interval_seconds))
         upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads)
         buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes)
         scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_concurrent_scorings)

@@ -22,7 +22,7 @@ from workers.store import Store, open_store
 _CLIENTS = 3
 _WAITING = 12
 """unfinished jobs at which no more are posted before the next fault: a fault is to find jobs, not a heap of them"""
-_TIDY_INTERVAL_SECONDS = 2.0
+_CLEANUP_INTERVAL_SECONDS = 2.0
 _PAUSE = 0.1
 
 
@@ -81,7 +81,7 @@ class Storm(NamedTuple):
         return {
             "lease_seconds": str(self.lease_seconds),
             "drain_seconds": str(self.drain_seconds),
-            "tidy_interval_seconds": str(_TIDY_INTERVAL_SECONDS),
+            "cleanup_interval_seconds": str(_CLEANUP_INTERVAL_SECONDS),
             "abandoned_after_seconds": str(self.abandoned_seconds),
             "keep_leftover_seconds": "1",
         }

@@ -52,7 +52,7 @@ class Deletions:
             if not name.endswith(_DECIDED) and born_before(name, _ALIVE_SECONDS):
                 yield name, name.partition(".")[0]
 
-    def forget(self, seconds: float) -> None:
+    def remove_abandoned(self, seconds: float) -> None:
         """Remove decisions so old that nobody can ask for them any more."""
         for name in self._store.children("deleting"):
             if name.endswith(_DECIDED) and born_before(name.removesuffix(_DECIDED), seconds):

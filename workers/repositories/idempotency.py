@@ -33,7 +33,7 @@ class Keys:
             raise IdempotencyConflict(key)
         return None if first is None else first.job
 
-    def forget(self, digest: str) -> None:
+    def free(self, digest: str) -> None:
         """Free a key."""
         self._store.delete(_path(digest))
 

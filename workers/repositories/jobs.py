@@ -42,7 +42,7 @@ from workers.repositories.deletions import Deletions
 from workers.repositories.idempotency import Keys, digest_of
 from workers.repositories.models import MODEL_FILES, Models
 from workers.store import KeyMissing, Store, records
-from workers.store.prune import prune
+from workers.store.delete_except import delete_except
 from workers.store.trouble import disk
 
 
@@ -100,7 +100,7 @@ class Jobs:
             return self._store_request(request)
         except NotFound:
             if request.key is not None:
-                self._keys.forget(request.key)
+                self._keys.free(request.key)
             raise
 
     def made_by(self, key: str, fingerprint: str) -> Job | None:
@@ -185,24 +185,24 @@ class Jobs:
             raise JobNotFinished(id, job.state.value)
         # in this order: a key must never stand for a job of which only a part is left
         if job.request.key is not None:
-            self._keys.forget(job.request.key)
+            self._keys.free(job.request.key)
         self.close(id)
         self._store.delete(f"jobs/{id}/request.json")
         published = job.version is not None and not Models(self._store).deleted(job.request.model, job.version)
         files = job.outcome.files if published and job.outcome else {}
-        prune(self._store, f"jobs/{id}", {files[kind].key for kind in MODEL_FILES if kind in files})
+        delete_except(self._store, f"jobs/{id}", {files[kind].key for kind in MODEL_FILES if kind in files})
 
     def gone(self, id: str) -> bool:
         """Whether there is no such job and none is just being made: that is open before it has a folder, and has its request last."""
         return not self._store.exists(f"open/{id}") and not self._store.exists(f"jobs/{id}/request.json")
 
-    def drop_leftovers(self, job: Job) -> None:
-        """Remove the files of attempts at a job that is over which its outcome does not name."""
+    def remove_leftovers(self, job: Job) -> None:
+        """Remove the files of the attempts at a finished job that its outcome does not name."""
         folder = f"jobs/{job.request.id}/attempts"
         named = {file.key for file in job.outcome.files.values()} if job.outcome else set()
         for name in self._store.children(folder):
             if not name.endswith(".json"):
-                prune(self._store, f"{folder}/{name}", named)
+                delete_except(self._store, f"{folder}/{name}", named)
 
     def cancel(self, id: str) -> Job:
         """Ask that a job stop; one that no worker has begun is over at once. Raises NotFound, JobNotCancellable."""

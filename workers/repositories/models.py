@@ -174,8 +174,8 @@ class Models:
             self._drop_files(version)
         self._store.delete(f"models/{name}/aliases")
 
-    def collect(self) -> None:
-        """Remove the files of deleted versions that an interruption has left, and the marks of aliases that were never set."""
+    def remove_abandoned(self) -> None:
+        """Remove the files of versions whose deletion was cut short, and the marks of aliases that were never set."""
         for name in self._store.children("models"):
             for mark in self._store.children(f"models/{name}/aliasing"):
                 if born_before(mark, _ALIASING_SECONDS):

@@ -53,11 +53,11 @@ class Store(Protocol):
         ...
 
     def staging(self) -> Path:
-        """A new, empty folder for files that will be uploaded. What a dead process leaves in it is removed by ``sweep``."""
+        """A new, empty folder for files that will be uploaded. ``remove_abandoned`` removes it after the death of its process."""
         ...
 
-    def sweep(self) -> None:
-        """Remove what processes that no longer live have left in their staging folders."""
+    def remove_abandoned(self) -> None:
+        """Remove the staging folders of processes that have died."""
         ...
 
     def writable(self) -> bool:

@@ -40,7 +40,7 @@ class Staging:
         return Path(tempfile.mkdtemp(dir=self.folder()))
 
     @disk("write", "the staging area")
-    def sweep(self) -> None:
+    def remove_abandoned(self) -> None:
         """Remove the folders of processes that have died."""
         if not self._root.is_dir():
             return
@@ -59,9 +59,9 @@ class Staged:
         """See Store."""
         return self._staging.fresh()
 
-    def sweep(self) -> None:
+    def remove_abandoned(self) -> None:
         """See Store."""
-        self._staging.sweep()
+        self._staging.remove_abandoned()
 
 
 def _claim(root: Path) -> tuple[int, Path]:
@@ -73,7 +73,7 @@ def _claim(root: Path) -> tuple[int, Path]:
         if _take(lock) and path.exists():
             folder.mkdir()
             return lock, folder
-        # a sweeper came between creating the lock file and locking it
+        # another process took it for abandoned between the creation of the lock file and its locking
         os.close(lock)
 
 

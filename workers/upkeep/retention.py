@@ -1,8 +1,11 @@
-"""What is kept for how long: removes what a policy no longer keeps, and what nothing names any more."""
+"""Retention: removes the versions, jobs and datasets that a policy no longer keeps.
+
+It deletes by the same calls as a client, so what an alias, a version or an unfinished job names is refused to it as to any caller.
+"""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 import structlog
@@ -10,12 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from workers.contract import File
 from workers.errors import Conflict, NotFound
-from workers.names import is_id
 from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
-from workers.store import Store
-from workers.store.prune import prune
 
 T = TypeVar("T")
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -40,12 +40,10 @@ class Policy(NamedTuple):
     """that are over"""
     datasets: Keep | None = None
     """that neither a version nor an unfinished job names"""
-    leftover_seconds: float = 86_400.0
-    """how long after the end of a job those files of its attempts are kept that its outcome does not name"""
 
 
-class Collected(NamedTuple):
-    """What one collection has removed."""
+class Removed(NamedTuple):
+    """Ids of what one run has removed."""
 
     versions: list[str]
     jobs: list[str]
@@ -53,25 +51,21 @@ class Collected(NamedTuple):
 
 
 class Retention:
-    """Applies a policy to a store. May be cut short anywhere, and be run by any number of processes at once."""
+    """Application of a policy to a store. May be cut short anywhere, and be run by any number of processes at once."""
 
-    def __init__(self, store: Store, datasets: Datasets, jobs: Jobs, models: Models, policy: Policy) -> None:
-        self._store = store
+    def __init__(self, datasets: Datasets, jobs: Jobs, models: Models, policy: Policy) -> None:
         self._datasets = datasets
         self._jobs = jobs
         self._models = models
         self._policy = policy
-        self._clean: set[str] = set()
 
-    def collect(self) -> Collected:
-        """Remove what is not kept. Versions go first, since they keep datasets. Raises StoreUnavailable."""
+    def remove_expired(self) -> Removed:
+        """Remove what the policy does not keep. Versions go first, since they keep datasets. Raises StoreUnavailable."""
         now = datetime.now(UTC)
-        collected = Collected(list(self._old_versions(now)), list(self._old_jobs(now)), list(self._old_datasets(now)))
-        self._models.collect()
-        self._drop_leftovers(now)
-        if any(collected):
-            _log.info("collected what is no longer kept", **collected._asdict())
-        return collected
+        removed = Removed(list(self._old_versions(now)), list(self._old_jobs(now)), list(self._old_datasets(now)))
+        if any(removed):
+            _log.info("removed what the policy does not keep", **removed._asdict())
+        return removed
 
     def _old_versions(self, now: datetime) -> Iterator[str]:
         if self._policy.versions is None:
@@ -108,28 +102,6 @@ class Retention:
             with suppress(NotFound, Conflict):
                 self._datasets.delete(id)
                 yield id
-
-    def _drop_leftovers(self, now: datetime) -> None:
-        """Remove files of attempts that came to nothing, and what is left of jobs that were deleted."""
-        orphans = []
-        ids = self._store.children("jobs")
-        self._clean.intersection_update(ids)
-        for id in ids:
-            if id in self._clean or not is_id("job", id):
-                continue
-            try:
-                job = self._jobs.get(id)
-            except NotFound:
-                orphans.append(id)
-                continue
-            if job.state.final and job.outcome and now - job.outcome.finished_at > timedelta(seconds=self._policy.leftover_seconds):
-                self._jobs.drop_leftovers(job)
-                self._clean.add(id)
-        # looked up only now: a job that is gone had published whatever it has published
-        named = {file.key for version in self._models.every_version() for file in version.files.values()} if orphans else set()
-        for id in orphans:
-            if self._jobs.gone(id):
-                prune(self._store, f"jobs/{id}", named)
 
 
 def surplus(entries: Iterable[tuple[T, datetime, int]], keep: Keep, now: datetime) -> Iterator[T]:

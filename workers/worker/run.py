@@ -37,7 +37,7 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
     configure_logging(settings.log_format, settings.log_level)
     name = _name(os.getpid(), secrets.token_hex(4))
     context = _context(settings, name)
-    context.store.sweep()
+    context.store.remove_abandoned()
     if not warmed:
         _warm_up()
     worker_context.set(context)
@@ -104,7 +104,7 @@ def _recover(context: WorkerContext, job_id: str, death: Death) -> None:
         if job.attempt:
             jobs.note_death(job_id, job.attempt, death)
         reconciler.retry_now(job_id, job.attempt)
-        context.store.sweep()
+        context.store.remove_abandoned()
     except HalfmoonError as error:
         _log.warning("a killed job waits for a gateway to enqueue it again", job=job_id, error=str(error))
 

@@ -57,7 +57,7 @@ def test_files_that_datasets_share_are_counted_once(gateway: Gateway) -> None:
     labels = datasets.get(base).files["labels"].bytes
     assert (count, both) == (2, alone + labels)
     datasets.delete(base)
-    quota.forget()
+    quota.recount()
     assert quota.used() == (1, alone)
     with pytest.raises(QuotaExceeded):
         Quota(store, 1, None).left()

@@ -269,7 +269,7 @@ def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: S
 
     def waited() -> int:
         """How often requests have waited for Redis, which ends its connection each time."""
-        return sum(name not in ("reconcile", "tidy") for name in waits)
+        return sum(name not in ("reconcile", "cleanup") for name in waits)
 
     monkeypatch.setattr(AbstractConnection, "connect", counted)
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -301,7 +301,7 @@ def test_collecting_removes_only_what_is_old_and_unsealed(store: Store, monkeypa
         torn = new_id("ds")
     for id in (fresh, torn):
         store.create(f"datasets/{id}/indptr.npy", b"x")
-    Datasets(store).collect()
+    Datasets(store).remove_abandoned()
     assert store.children("datasets") == sorted([kept.id, fresh])
 
 
@@ -349,10 +349,10 @@ def test_a_deletion_cut_short_anywhere_is_undone_or_finished_within_seconds(stor
     if not cut_short(store, id, step, monkeypatch):
         assert store.children("datasets") == []
         return
-    datasets.settle()
+    datasets.recover_deletions()
     later = time.time() + 12
     monkeypatch.setattr("workers.names.time.time", lambda: later)
-    datasets.settle()
+    datasets.recover_deletions()
     if store.exists(f"datasets/{id}/manifest.json"):
         assert Jobs(store).submit(dataset=id, model="m", algorithm="svm", options={}, seed=0)[1]
         assert list(datasets.open(id).class_indices)
@@ -366,7 +366,7 @@ def test_a_deletion_that_still_lives_is_left_alone(store: Store, monkeypatch: py
     using = Jobs.using
 
     def looked_at(self: Jobs, wanted: Dataset) -> Any:
-        Datasets(store).settle()
+        Datasets(store).recover_deletions()
         return using(self, wanted)
 
     monkeypatch.setattr(Jobs, "using", looked_at)
@@ -381,7 +381,7 @@ def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch
     def stands_still(self: Jobs, wanted: Dataset) -> Any:
         found = using(self, wanted)
         monkeypatch.setattr("workers.names.time.time", lambda: now() + 12)
-        Datasets(store).settle()
+        Datasets(store).recover_deletions()
         monkeypatch.setattr("workers.names.time.time", now)
         submit(store, dataset=id)
         return found
@@ -391,5 +391,5 @@ def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch
         Datasets(store).delete(id)
     assert Datasets(store).get(id).id == id
     monkeypatch.setattr("workers.names.time.time", lambda: now() + 100_000)
-    Datasets(store).collect()
+    Datasets(store).remove_abandoned()
     assert store.children("deleting") == []

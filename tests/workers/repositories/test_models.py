@@ -255,7 +255,7 @@ def test_files_of_a_deletion_cut_short_are_removed_later(store: Store, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(Models, "_drop_files", lambda *_: None)
         models.delete_version("news", 1)
-    Models(store).collect()
+    Models(store).remove_abandoned()
     assert all(store.exists(file.key) for file in files), "it might still be undone"
     soon = datetime.now(UTC) + timedelta(seconds=61)
 
@@ -265,5 +265,5 @@ def test_files_of_a_deletion_cut_short_are_removed_later(store: Store, monkeypat
             return soon
 
     monkeypatch.setattr("workers.repositories.models.datetime", Later)
-    Models(store).collect()
+    Models(store).remove_abandoned()
     assert not any(store.exists(file.key) for file in files)

@@ -209,7 +209,7 @@ def test_sweep_removes_what_the_dead_have_left_and_nothing_else(tmp_path: Path) 
         os._exit(0)
     os.waitpid(child, 0)
     assert len([path for path in (tmp_path / ".staging").iterdir() if path.is_dir()]) == 2
-    FolderStore(tmp_path).sweep()
+    FolderStore(tmp_path).remove_abandoned()
     assert mine.is_dir()
     assert {path.name for path in (tmp_path / ".staging").iterdir()} == {mine.parent.name, f"{mine.parent.name}.lock"}
 

@@ -203,7 +203,7 @@ def wrong(store: Store, kept: set[str], alive: set[str]) -> Iterator[str]:
             if job.outcome is None:
                 finish(store, job.request.id, job.attempt + 1)
             jobs.publish(job.request.id)
-            jobs.drop_leftovers(jobs.get(job.request.id))
+            jobs.remove_leftovers(jobs.get(job.request.id))
     versions: list[Version] = list(models.every_version())
     for version in versions:
         for file in version.files.values():

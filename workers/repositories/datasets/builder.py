@@ -101,7 +101,7 @@ class DatasetBuilder:
             dataset = self._manifest(self._rows, classes, files)
             records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
         except BaseException:
-            # what cannot be removed either is collected a day later
+            # what cannot be removed either is garbage, which is collected a day later
             with suppress(StoreUnavailable):
                 self._store.delete(f"datasets/{self._id}")
             raise

@@ -11,7 +11,7 @@ class Quota:
     """Counts the datasets of a store and their bytes, and refuses more than a store may have.
 
     What several uploads add at the same time is seen by none of the others until it is sealed, so the bounds may be passed by as much. Manifests
-    never change, so each is read once, until ``forget``: the folder of a dataset that another process has deleted stays if its documents are shared.
+    never change, so each is read once, until ``recount``: the folder of a dataset that another process has deleted stays if its documents are shared.
     """
 
     def __init__(self, store: Store, datasets: int, bytes: int | None) -> None:
@@ -32,8 +32,8 @@ class Quota:
             raise QuotaExceeded("bytes of datasets", self._most_bytes)
         return self._most_bytes - used
 
-    def forget(self) -> None:
-        """Count anew next time."""
+    def recount(self) -> None:
+        """Read all manifests again at the next count."""
         with self._lock:
             self._known.clear()
 

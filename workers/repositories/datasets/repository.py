@@ -127,8 +127,8 @@ class Datasets:
             raise
         self._finish_deletion(dataset, mark)
 
-    def settle(self) -> None:
-        """Finish the deletions that whoever began them did not end, or undo them where it was not yet decided."""
+    def recover_deletions(self) -> None:
+        """Complete the deletions that were cut short once they were decided, and undo those that were not."""
         for mark, id in self._deletions.overdue():
             dataset = records.find(self._store, _manifest(id), Dataset)
             if dataset is None:
@@ -139,9 +139,9 @@ class Datasets:
             else:
                 self._deletions.withdraw(mark)
 
-    def collect(self) -> None:
-        """Remove what interrupted uploads, relabelings and deletions have left, once they can be taken for abandoned."""
-        self._deletions.forget(self._abandoned_seconds)
+    def remove_abandoned(self) -> None:
+        """Remove the files of uploads and relabelings that were not sealed, and decisions about deletions, of ``abandoned_seconds`` ago."""
+        self._deletions.remove_abandoned(self._abandoned_seconds)
         for id in self._store.children("datasets"):
             if born_before(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
                 self._drop(id)
@@ -154,7 +154,7 @@ class Datasets:
         self._drop(dataset.documents)
         self._deletions.end(mark)
         if self._quota is not None:
-            self._quota.forget()
+            self._quota.recount()
 
     def _drop(self, id: str) -> None:
         """Remove the files of a dataset without a manifest unless others share them."""

@@ -1,0 +1,118 @@
+"""Garbage collection: what was left is removed, what is in use is never touched, whatever else happens meanwhile."""
+
+import pytest
+
+from tests.workers.conftest import make_dataset, submit
+from tests.workers.upkeep.finished_jobs import done, failed, ids, upload
+from workers.contract import Job, JobState
+from workers.errors import NotFound
+from workers.names import new_id
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+from workers.upkeep.garbage_collection import GarbageCollector
+
+
+@pytest.fixture
+def store(any_store: Store) -> Store:
+    """Both kinds: what is removed is told by prefixes, and a bucket has no folders."""
+    return any_store
+
+
+def collect_garbage(store: Store, **settings: float) -> None:
+    GarbageCollector(store, Jobs(store), Models(store), **settings).remove_abandoned()
+
+
+def test_a_deleted_job_leaves_its_model(store: Store) -> None:
+    id, models = done(store), Models(store)
+    Jobs(store).delete(id)
+    for act in (Jobs(store).get, Jobs(store).delete):
+        with pytest.raises(NotFound):
+            act(id)
+    assert all(store.exists(file.key) for file in models.resolve("news").files.values())
+    assert store.children(f"jobs/{id}") == ["attempts"]
+    assert sorted(store.children(f"jobs/{id}/attempts/2")) == ["model", "model_meta"]
+    collect_garbage(store)
+    assert all(store.exists(file.key) for file in models.resolve("news").files.values())
+    models.delete_version("news", 1)
+    collect_garbage(store)
+    assert store.children("jobs") == []
+    assert models.names() == ([], None)
+
+
+@pytest.mark.parametrize("step", range(1, 7))
+def test_a_deletion_of_a_job_cut_short_is_completed_later(store: Store, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    id = failed(store)
+    delete, count = type(store).delete, 0
+
+    def dying(self: Store, prefix: str) -> None:
+        nonlocal count
+        count += 1
+        if count == step:
+            raise KeyboardInterrupt
+        delete(self, prefix)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "delete", dying)
+        try:
+            Jobs(store).delete(id)
+        except KeyboardInterrupt:
+            pass
+        else:
+            assert step > 3
+    collect_garbage(store)
+    assert store.children("jobs") == [] or Jobs(store).get(id).state is JobState.FAILED
+
+
+def test_everything_stays_but_leftovers_of_long_ago(store: Store) -> None:
+    ids_before = {done(store), done(store), failed(store, 90_000), submit(store)}
+    (old,) = [job.request.id for job in Jobs(store).every() if job.state is JobState.FAILED]
+    fresh = failed(store, 80_000)
+    for id in (old, fresh):
+        upload(store, f"jobs/{id}/attempts/1/labels.ndjson")
+    collect_garbage(store)
+    assert ids(store) == ids_before | {fresh}
+    assert store.children(f"jobs/{old}/attempts") == ["1.json"]
+    assert store.children(f"jobs/{fresh}/attempts") == ["1", "1.json"]
+    assert len(store.children("datasets")) == 5
+    assert len(Models(store).versions("news")) == 2
+
+
+def test_leftovers_go_and_what_the_outcome_names_stays(store: Store) -> None:
+    id = done(store)
+    collect_garbage(store, leftover_seconds=1e-9)
+    assert store.children(f"jobs/{id}/attempts") == ["1.json", "2", "2.json"]
+    outcome = Jobs(store).get(id).outcome
+    assert outcome is not None
+    assert sorted(store.children(f"jobs/{id}/attempts/2")) == sorted(outcome.files)
+
+
+def test_a_job_that_is_just_being_stored_is_not_taken_for_the_rest_of_a_deleted_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder is seen before its request is: whatever happens then, an accepted job stays."""
+    made: list[str] = []
+    dataset, children, get = make_dataset(store).id, type(store).children, Jobs.get
+
+    def seen(self: Store, prefix: str) -> list[str]:
+        return [*children(self, prefix), *(["job-" + "0" * 24] if prefix == "jobs" and not made else [])]
+
+    def stored_meanwhile(self: Jobs, id: str) -> Job:
+        if not made and id == "job-" + "0" * 24:
+            monkeypatch.setattr("workers.repositories.jobs.new_id", lambda prefix: id)
+            made.append(submit(store, dataset=dataset))
+            raise NotFound("job", id)
+        return get(self, id)
+
+    monkeypatch.setattr(type(store), "children", seen)
+    monkeypatch.setattr(Jobs, "get", stored_meanwhile)
+    collect_garbage(store)
+    assert get(Jobs(store), made[0]).state is JobState.QUEUED
+
+
+def test_what_a_deleted_job_has_left_goes_and_a_job_whose_request_is_still_to_come_keeps_all(store: Store) -> None:
+    deleted, coming = new_id("job"), new_id("job")
+    for id in (deleted, coming):
+        upload(store, f"jobs/{id}/attempts/1/labels")
+    store.create(f"open/{coming}", b"")
+    collect_garbage(store)
+    assert store.children(f"jobs/{deleted}") == []
+    assert store.exists(f"jobs/{coming}/attempts/1/labels")

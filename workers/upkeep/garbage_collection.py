@@ -1,0 +1,64 @@
+"""Garbage collection: removes what processes that died, and operations that were cut short, have left in the store.
+
+| what was left                                                 | removed by                        | after               |
+| ------------------------------------------------------------- | --------------------------------- | ------------------- |
+| unfinished files of a process that has died                   | ``Store.remove_abandoned``        | its death           |
+| files of uploads and relabelings that were not sealed         | ``Datasets.remove_abandoned``     | a day               |
+| deletions of datasets: they are completed, or undone          | ``Datasets.recover_deletions``    | ten seconds         |
+| files of deleted versions; marks of aliases that were not set | ``Models.remove_abandoned``       | a minute            |
+| files of attempts which the outcome of their job does not name | this module                      | a day after its end |
+| the rest of jobs whose deletion was cut short                 | this module                       | at once             |
+
+What a policy no longer keeps is another matter: see ``workers.upkeep.retention``.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from workers.errors import NotFound
+from workers.names import is_id
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import Store
+from workers.store.delete_except import delete_except
+
+
+class GarbageCollector:
+    """Garbage collection of models and jobs. May be cut short anywhere, and be run by any number of processes at once.
+
+    ``leftover_seconds``: how long after the end of a job files of its attempts stay which its outcome does not name.
+    """
+
+    def __init__(self, store: Store, jobs: Jobs, models: Models, leftover_seconds: float = 86_400.0) -> None:
+        self._store = store
+        self._jobs = jobs
+        self._models = models
+        self._leftover_time = timedelta(seconds=leftover_seconds)
+        self._clean: set[str] = set()
+        """ids of jobs that have no leftovers any more"""
+
+    def remove_abandoned(self) -> None:
+        """Remove what was left of versions, attempts and deleted jobs. Raises StoreUnavailable."""
+        self._models.remove_abandoned()
+        orphans = self._remove_leftovers()
+        # the versions are listed only now: a job that is gone had published before whatever it has published
+        named = {file.key for version in self._models.every_version() for file in version.files.values()} if orphans else set()
+        for id in orphans:
+            if self._jobs.gone(id):
+                delete_except(self._store, f"jobs/{id}", named)
+
+    def _remove_leftovers(self) -> list[str]:
+        """Remove files of attempts that came to nothing; returns the ids of folders that belong to no job."""
+        orphans, now, ids = [], datetime.now(UTC), self._store.children("jobs")
+        self._clean.intersection_update(ids)
+        for id in ids:
+            if id in self._clean or not is_id("job", id):
+                continue
+            try:
+                job = self._jobs.get(id)
+            except NotFound:
+                orphans.append(id)
+                continue
+            if job.state.final and job.outcome and now - job.outcome.finished_at > self._leftover_time:
+                self._jobs.remove_leftovers(job)
+                self._clean.add(id)
+        return orphans
