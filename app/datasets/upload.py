@@ -19,7 +19,7 @@ from app.services import Services
 from workers.contract import Dataset
 from workers.repositories.datasets import DatasetBuilder
 from workers.store import Store
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 
 T = TypeVar("T")
 
@@ -59,21 +59,21 @@ def spool(store: Store) -> IO[bytes]:
     return spool
 
 
-@disk("write", "the upload")
+@translate_os_errors("write", "the upload")
 def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[Body, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
     body = body_of(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(spool(services.store)))
     return body, builder
 
 
-@disk("write", "the upload")
+@translate_os_errors("write", "the upload")
 def _take(body: Body, builder: DatasetBuilder, data: bytes) -> None:
     for piece in pieces(data):
         for batch in body.feed(piece):
             builder.add(batch)
 
 
-@disk("write", "the upload")
+@translate_os_errors("write", "the upload")
 def _end(body: Body, builder: DatasetBuilder, data: bytes) -> Dataset:
     _take(body, builder, data)
     for batch in body.finish():

@@ -5,7 +5,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 
 
 class KeptScores:
@@ -22,7 +22,7 @@ class KeptScores:
         """Whether all scores are kept."""
         return self._n_rows * self._n_columns <= self._most
 
-    @disk("write", "the scores of an evaluation")
+    @translate_os_errors("write", "the scores of an evaluation")
     def add(self, scores: NDArray[np.float64]) -> None:
         """Keep scores of shape (n_rows, n_columns). Raises StoreUnavailable."""
         self._n_rows += len(scores)
@@ -30,7 +30,7 @@ class KeptScores:
         if self.complete:
             self._file.write(np.ascontiguousarray(scores).data)
 
-    @disk("read", "the scores of an evaluation")
+    @translate_os_errors("read", "the scores of an evaluation")
     def read(self) -> NDArray[np.float64]:
         """All of them, shape (n_rows, n_columns), mapped; at least one row was kept. Raises StoreUnavailable."""
         self._file.flush()

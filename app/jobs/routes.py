@@ -19,11 +19,11 @@ from app.jobs.events import events_of
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
 from app.services import Services, ServicesDep, services_of
+from app.services.job_follower import job_now
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from workers.contract import JobState
 from workers.errors import Conflict, RedisStateUnavailable
-from workers.repositories.job_watch import job_now
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuthorizedRoute)
 bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=RawRoute)
@@ -150,7 +150,7 @@ def cancel_job(services: ServicesDep, id: str) -> JobOut:
 @router.get("/{id}/events", response_class=Response, responses={**_STREAM, **error_responses(404, 422, 503)})
 async def follow_job(services: ServicesDep, id: str) -> StreamingResponse:
     """Server-sent events: the state and the progress, now and whenever they change."""
-    events = events_of(services.watch.follow(id))
+    events = events_of(services.job_follower.follow(id))
     first = await anext(events)
     return StreamingResponse(
         _chained(first, events), media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from app.http.access import Access
 from app.http.limits import Limit
 from app.services.backlog import Backlog
+from app.services.job_follower import JobFollower, job_now
 from app.services.metrics import Metrics, Observed
 from app.services.model_cache import LoadedModels
 from app.services.periodic import PeriodicTask
@@ -23,7 +24,6 @@ from workers.repositories.api_keys import ApiKeys
 from workers.repositories.datasets import Datasets
 from workers.repositories.datasets.quota import Quota
 from workers.repositories.job_list import JobList
-from workers.repositories.job_watch import Watch, job_now
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store, open_store
@@ -45,7 +45,7 @@ class Services:
     models: LoadedModels
     redis_state: RedisState
     queue: Queue
-    watch: Watch
+    job_follower: JobFollower
     metrics: Metrics
     backlog: Backlog
     upload_limit: Limit
@@ -94,8 +94,8 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads)
         buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes)
         scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_concurrent_scorings)
-        watching = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "watch"))
-        watch = Watch(partial(job_now, jobs, redis_state), settings.event_poll_seconds, watching)
+        polling = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "poll jobs"))
+        job_follower = JobFollower(partial(job_now, jobs, redis_state), settings.event_poll_seconds, polling)
         yield Services(
             settings=settings,
             store=store,
@@ -106,12 +106,12 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             models=models,
             redis_state=redis_state,
             queue=queue,
-            watch=watch,
+            job_follower=job_follower,
             backlog=Backlog(jobs, settings.max_unfinished_jobs, settings.max_unfinished_jobs_per_key),
             upload_limit=upload_limit,
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,
-            metrics=Metrics(Observed(store, queue, redis_state, jobs, models, quota, upload_limit, buffer_limit, scoring_limit, watch)),
+            metrics=Metrics(Observed(store, queue, redis_state, jobs, models, quota, upload_limit, buffer_limit, scoring_limit, job_follower)),
             parsing=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predicting=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
             scoring=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),

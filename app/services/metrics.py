@@ -10,13 +10,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from app.http.limits import Limit
+from app.services.job_follower import JobFollower
 from app.services.model_cache import LoadedModels
 from workers.contract import JobState
 from workers.errors import Unavailable
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.datasets.quota import Quota
-from workers.repositories.job_watch import Watch
 from workers.repositories.jobs import Jobs
 from workers.store import Store
 
@@ -35,7 +35,7 @@ class Observed(NamedTuple):
     upload_limit: Limit
     buffer_limit: Limit
     scoring_limit: Limit
-    watch: Watch
+    job_follower: JobFollower
 
 
 class Metrics:
@@ -88,7 +88,7 @@ class _Gateway(_Asked):
         yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._observed.upload_limit.used)
         yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and their answers held in memory.", self._observed.buffer_limit.used)
         yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are being scored, or wait to be.", self._observed.scoring_limit.used)
-        yield GaugeMetricFamily("halfmoon_listeners", "Clients that listen to the events of a job.", self._observed.watch.listeners)
+        yield GaugeMetricFamily("halfmoon_listeners", "Clients that listen to the events of a job.", self._observed.job_follower.listeners)
 
 
 class _Installation(_Asked):

@@ -251,12 +251,12 @@ def test_unknown_query_parameters_are_refused(gateway: Gateway, method: str, pat
     assert problem["errors"][0]["field"] == field
 
 
-def test_watching_has_threads_of_its_own(start: Start) -> None:
+def test_following_jobs_has_threads_of_its_own(start: Start) -> None:
     gateway = start(event_poll_threads=1)
     id = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
         next(answer.iter_lines())
-        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("watch")] == ["watch_0"]
+        assert [thread.name for thread in threading.enumerate() if thread.name.startswith("poll jobs")] == ["poll jobs_0"]
 
 
 def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> None:

@@ -43,7 +43,7 @@ from workers.repositories.idempotency import Keys, digest_of
 from workers.repositories.models import MODEL_FILES, Models
 from workers.store import KeyMissing, Store, records
 from workers.store.delete_except import delete_except
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 
 
 class _Return(Record):
@@ -234,7 +234,7 @@ class Jobs:
         numbers = (re.fullmatch(r"(\d+)\.json", name) for name in self._store.children(f"jobs/{id}/attempts"))
         return max((int(match[1]) for match in numbers if match), default=0)
 
-    @disk("write", "a trace")
+    @translate_os_errors("write", "a trace")
     def store_trace(self, key: str, points: Sequence[TraceRow]) -> File:
         """Store a trace under a key; raises StoreUnavailable."""
         folder = self._store.staging()

@@ -17,8 +17,8 @@ from workers.contract import File
 from workers.errors import StoreDamaged, StoreUnavailable
 from workers.store.digest import sha256_of
 from workers.store.keys import KeyMissing, check_key
+from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
-from workers.store.trouble import disk
 
 _REMEMBERED = 10_000
 """files known to be what they were, so that each is read once; beyond, all are forgotten"""
@@ -35,7 +35,7 @@ class FolderStore(Staged):
     def create(self, key: str, data: bytes) -> bool:
         """See Store."""
         path = self._path(key)
-        with disk("write", key), self._written(data) as temporary:
+        with translate_os_errors("write", key), self._written(data) as temporary:
             self._make_folder(path.parent)
             try:
                 os.link(temporary, path)
@@ -49,12 +49,12 @@ class FolderStore(Staged):
     def replace(self, key: str, data: bytes) -> None:
         """See Store."""
         path = self._path(key)
-        with disk("write", key), self._written(data) as temporary:
+        with translate_os_errors("write", key), self._written(data) as temporary:
             self._rename(temporary, path)
 
     def read(self, key: str) -> bytes:
         """See Store."""
-        with disk("read", key):
+        with translate_os_errors("read", key):
             try:
                 return self._path(key).read_bytes()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -62,7 +62,7 @@ class FolderStore(Staged):
 
     def exists(self, key: str) -> bool:
         """See Store."""
-        with disk("read", key):
+        with translate_os_errors("read", key):
             try:
                 return S_ISREG(self._path(key).stat().st_mode)
             except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +70,7 @@ class FolderStore(Staged):
 
     def children(self, prefix: str) -> list[str]:
         """See Store."""
-        with disk("list", prefix):
+        with translate_os_errors("list", prefix):
             try:
                 return sorted(name for name in os.listdir(self._path(prefix)) if not name.startswith("."))
             except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +79,7 @@ class FolderStore(Staged):
     def delete(self, prefix: str) -> None:
         """See Store. A folder vanishes in one step: it is moved aside, then removed."""
         path = self._path(prefix)
-        with disk("delete", prefix):
+        with translate_os_errors("delete", prefix):
             aside = self._staging.folder() / secrets.token_hex(8)
             try:
                 os.rename(path, aside)
@@ -94,7 +94,7 @@ class FolderStore(Staged):
     def upload(self, key: str, path: Path) -> File:
         """See Store. A file of the staging area is moved, not copied."""
         target = self._path(key)
-        with disk("write", key):
+        with translate_os_errors("write", key):
             digest, size = sha256_of(path)
             with path.open("rb") as opened:
                 os.fsync(opened.fileno())
@@ -106,7 +106,7 @@ class FolderStore(Staged):
         """See Store. The file itself, its checksum verified once by each process."""
         path = self._path(file.key)
         if (file.key, file.sha256) not in self._verified:
-            with disk("read", file.key):
+            with translate_os_errors("read", file.key):
                 try:
                     digest, size = sha256_of(path)
                 except FileNotFoundError:
@@ -121,14 +121,14 @@ class FolderStore(Staged):
     def writable(self) -> bool:
         """See Store."""
         try:
-            with disk("write", "a probe"), self._written(b"?"):
+            with translate_os_errors("write", "a probe"), self._written(b"?"):
                 return True
         except StoreUnavailable:
             return False
 
     def free(self) -> int | None:
         """See Store."""
-        with disk("read", "the file system"):
+        with translate_os_errors("read", "the file system"):
             try:
                 return shutil.disk_usage(self._root).free
             except FileNotFoundError:  # nothing was written yet

@@ -17,8 +17,8 @@ from workers.errors import StoreUnavailable
 from workers.store.cache import FileCache
 from workers.store.digest import sha256_of
 from workers.store.keys import KeyMissing, check_key
+from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
-from workers.store.trouble import disk
 
 _PROBE = "probe"
 _CONNECT = timedelta(seconds=3)
@@ -52,7 +52,7 @@ class ObjectStore(Staged):
 
     def create(self, key: str, data: bytes) -> bool:
         """See Store. No two writers may create the same key with the same bytes, unless it is the same to them who was first."""
-        with _trouble("write", key):
+        with _translate_errors("write", key):
             try:
                 obstore.put(self._client, check_key(key), data, mode="create", use_multipart=False)
             except AlreadyExistsError:
@@ -62,18 +62,18 @@ class ObjectStore(Staged):
 
     def replace(self, key: str, data: bytes) -> None:
         """See Store."""
-        with _trouble("write", key):
+        with _translate_errors("write", key):
             obstore.put(self._client, check_key(key), data, use_multipart=False)
 
     def read(self, key: str) -> bytes:
         """See Store."""
-        with _trouble("read", key):
+        with _translate_errors("read", key):
             return bytes(obstore.get(self._client, check_key(key)).bytes())
 
     def exists(self, key: str) -> bool:
         """See Store."""
         try:
-            with _trouble("read", key):
+            with _translate_errors("read", key):
                 obstore.head(self._client, check_key(key))
         except KeyMissing:
             return False
@@ -81,21 +81,21 @@ class ObjectStore(Staged):
 
     def children(self, prefix: str) -> list[str]:
         """See Store."""
-        with _trouble("list", prefix):
+        with _translate_errors("list", prefix):
             found = obstore.list_with_delimiter(self._client, check_key(prefix))
         paths = [*found["common_prefixes"], *(entry["path"] for entry in found["objects"])]
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
     def delete(self, prefix: str) -> None:
         """See Store. What is below goes first, so that an interrupted deletion can be repeated."""
-        with _trouble("delete", prefix):
+        with _translate_errors("delete", prefix):
             for entries in obstore.list(self._client, check_key(prefix) + "/"):
                 self._remove([entry["path"] for entry in entries])
             self._remove([prefix])
 
     def upload(self, key: str, path: Path) -> File:
         """See Store."""
-        with _trouble("write", key):
+        with _translate_errors("write", key):
             digest, size = sha256_of(path)
             obstore.put(self._client, check_key(key), path)
             file = File(key=key, sha256=digest, bytes=size)
@@ -104,7 +104,7 @@ class ObjectStore(Staged):
 
     def local(self, file: File) -> Path:
         """See Store. Fetched at most once while it stays in the cache."""
-        with _trouble("read", file.key):
+        with _translate_errors("read", file.key):
             return self._cache.path(file, self._fetch)
 
     def writable(self) -> bool:
@@ -132,9 +132,9 @@ class ObjectStore(Staged):
 
 
 @contextmanager
-def _trouble(verb: str, key: str) -> Iterator[None]:
+def _translate_errors(verb: str, key: str) -> Iterator[None]:
     """What the service or the local disk refuses becomes KeyMissing or StoreUnavailable."""
-    with disk(verb, key):
+    with translate_os_errors(verb, key):
         try:
             yield
         except (NotFoundError, FileNotFoundError):

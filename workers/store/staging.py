@@ -12,7 +12,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 
 
 class Staging:
@@ -25,7 +25,7 @@ class Staging:
         self._lock = -1
         self._folder = root
 
-    @disk("write", "the staging area")
+    @translate_os_errors("write", "the staging area")
     def folder(self) -> Path:
         """This process's own folder; a forked child gets a new one."""
         with self._guard:
@@ -34,12 +34,12 @@ class Staging:
                 self._owner = os.getpid()
             return self._folder
 
-    @disk("write", "the staging area")
+    @translate_os_errors("write", "the staging area")
     def fresh(self) -> Path:
         """A new, empty folder within this process's own."""
         return Path(tempfile.mkdtemp(dir=self.folder()))
 
-    @disk("write", "the staging area")
+    @translate_os_errors("write", "the staging area")
     def remove_abandoned(self) -> None:
         """Remove the folders of processes that have died."""
         if not self._root.is_dir():

@@ -21,7 +21,7 @@ from core.watch import Watch
 from workers.errors import JobTooLarge
 from workers.repositories.datasets.arrays import ArrayFile, open_array
 from workers.store import Store
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 
 _TEXT = Part(0.0, 0.25)
 """of a job is the reading of its text"""
@@ -106,7 +106,7 @@ def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[s
     return [f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}", *clauses]
 
 
-@disk("write", "the rows of text")
+@translate_os_errors("write", "the rows of text")
 def _written(folder: Path, texts: TextRows, terms: TextTerms, checkpoint: Callable[[float], None]) -> SparseRows:
     """The rows of the texts in files, so that memory does not grow with them."""
     with ExitStack() as stack:

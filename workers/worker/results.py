@@ -19,7 +19,7 @@ from workers.contract import File
 from workers.errors import StoreUnavailable
 from workers.repositories.datasets import Documents
 from workers.store import Store
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 from workers.worker.heartbeat import trace_row
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def usable(training: "Training") -> bool:
     return training.status is not Status.NUMERICAL_ERROR and math.isfinite(training.objective) and finite
 
 
-@disk("write", "the results of a training")
+@translate_os_errors("write", "the results of a training")
 def store_results(store: Store, training: "Training", documents: Documents, prefix: str) -> dict[str, File]:
     """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``. Raises StoreUnavailable."""
     folder = store.staging()

@@ -20,7 +20,7 @@ from workers.repositories.jobs import Jobs
 from workers.settings import Settings
 from workers.store import open_store
 from workers.worker.context import WorkerContext
-from workers.worker.memory import usable_memory
+from workers.worker.memory_limit import memory_limit
 from workers.worker.rq_worker import RQWorker
 from workers.worker.tasks import worker_context
 
@@ -122,7 +122,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         store_retry_seconds=settings.store_retry_seconds,
         max_attempts=settings.max_attempts,
         max_model_bytes=settings.max_model_bytes,
-        max_job_bytes=settings.max_job_memory_bytes or usable_memory(),
+        max_job_bytes=settings.max_job_memory_bytes or memory_limit(),
         worker_pid=os.getpid(),
     )
 

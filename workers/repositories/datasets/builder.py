@@ -22,7 +22,7 @@ from workers.repositories.datasets.manifest import class_warnings, content_diges
 from workers.repositories.datasets.row_files import Keeper, keeper_of
 from workers.settings import DatasetLimits
 from workers.store import Store, records
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 
 
 class DatasetBuilder:
@@ -40,7 +40,7 @@ class DatasetBuilder:
         self._classes = Classes(limits.classes)
         self._rows: Keeper | None = None
 
-    @disk("write", "a dataset")
+    @translate_os_errors("write", "a dataset")
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._folder = self._store.staging()
@@ -53,7 +53,7 @@ class DatasetBuilder:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._held.close()
 
-    @disk("write", "a dataset")
+    @translate_os_errors("write", "a dataset")
     def add(self, batch: Batch) -> None:
         """Check a batch and append it.
 
@@ -79,7 +79,7 @@ class DatasetBuilder:
         """Memory that grows with what was added: of named features the names."""
         return 0 if self._rows is None else self._rows.held_bytes
 
-    @disk("write", "a dataset")
+    @translate_os_errors("write", "a dataset")
     def seal(self) -> Dataset:
         """Make everything durable, the manifest last, and return it; or leave nothing.
 

@@ -21,7 +21,7 @@ from workers.repositories.deletions import Deletions
 from workers.repositories.jobs import Jobs
 from workers.settings import DatasetLimits
 from workers.store import KeyMissing, Store, records
-from workers.store.trouble import disk
+from workers.store.os_errors import translate_os_errors
 
 
 class Datasets:
@@ -74,7 +74,7 @@ class Datasets:
         except KeyMissing:
             raise NotFound("dataset", id) from None
 
-    @disk("write", "the labels of a dataset")
+    @translate_os_errors("write", "the labels of a dataset")
     def relabel(self, id: str, labels: Mapping[str, Label | None], name: str | None = None) -> Dataset:
         """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
 

@@ -1,4 +1,4 @@
-"""What the operating system refuses, in words of the domain."""
+"""Errors of the operating system in words of the domain: StoreUnavailable, and StoreFull where there is no room."""
 
 import errno
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def disk(verb: str, what: str) -> Iterator[None]:
-    """An OSError inside the block (or the function that this decorates) becomes StoreUnavailable, StoreFull where room is what is missing."""
+def translate_os_errors(verb: str, what: str) -> Iterator[None]:
+    """Raise StoreUnavailable, or StoreFull, for any OSError inside the block or the function that this decorates: "cannot {verb} {what}: …"."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Following jobs from an event loop: however many listen to a job, it is looked at once."""
+"""Following jobs from an event loop: however many clients listen to a job, it is read once."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -23,7 +23,7 @@ def job_now(jobs: Jobs, redis_state: RedisState, id: str) -> Job:
 
 @dataclass
 class _Channel:
-    """One job that somebody listens to."""
+    """A job that has listeners."""
 
     task: "asyncio.Task[None] | None" = None
     listeners: int = 0
@@ -31,25 +31,25 @@ class _Channel:
     job: Job | None = None
     error: BaseException | None = None
 
-    def tell(self, job: Job | None, error: BaseException | None = None) -> None:
-        """Let every listener see what is new."""
+    def publish(self, job: Job | None, error: BaseException | None = None) -> None:
+        """Wake every listener for a new state of the job, or an error."""
         self.job, self.error = job, error
         self.changed.set()
         self.changed = asyncio.Event()
 
 
-class Watch:
-    """Jobs that are being listened to, in one event loop; ``look`` (blocking, called in a thread of ``executor``) tells how a job is."""
+class JobFollower:
+    """Jobs that have listeners, in one event loop. ``read_job`` blocks and is called in a thread of ``executor``, every ``seconds`` for each job."""
 
-    def __init__(self, look: Callable[[str], Job], seconds: float = 0.25, executor: Executor | None = None) -> None:
-        self._look = look
+    def __init__(self, read_job: Callable[[str], Job], seconds: float = 0.25, executor: Executor | None = None) -> None:
+        self._read_job = read_job
         self._seconds = seconds
         self._executor = executor
         self._channels: dict[str, _Channel] = {}
 
     @property
     def listeners(self) -> int:
-        """How many follow a job now."""
+        """Number of clients that follow a job now."""
         return sum(channel.listeners for channel in list(self._channels.values()))
 
     async def follow(self, id: str) -> AsyncGenerator[Job, None]:
@@ -79,12 +79,12 @@ class Watch:
     async def _poll(self, id: str, channel: _Channel) -> None:
         while True:
             try:
-                job = await asyncio.get_running_loop().run_in_executor(self._executor, self._look, id)
+                job = await asyncio.get_running_loop().run_in_executor(self._executor, self._read_job, id)
             except Exception as error:
-                channel.tell(None, error)
+                channel.publish(None, error)
                 return
             if job != channel.job:
-                channel.tell(job)
+                channel.publish(job)
             if job.state.final:
                 return
             await asyncio.sleep(self._seconds)

@@ -7,18 +7,18 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
+from app.services.job_follower import JobFollower, job_now
 from tests.waiting import HANG
 from tests.workers.conftest import submit, success
 from workers.contract import Job, JobState, Progress
 from workers.errors import NotFound
 from workers.queue.redis_state import RedisState
-from workers.repositories.job_watch import Watch, job_now
 from workers.repositories.jobs import Jobs
 from workers.store import Store
 
 
-async def states(watch: Watch, id: str) -> list[JobState]:
-    return [job.state async for job in watch.follow(id)]
+async def states(job_follower: JobFollower, id: str) -> list[JobState]:
+    return [job.state async for job in job_follower.follow(id)]
 
 
 def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
@@ -30,13 +30,13 @@ def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
         looks.append(time.monotonic())
         return jobs.get(id)
 
-    async def listen(watch: Watch, states: list[JobState]) -> None:
-        async for job in watch.follow(id):
+    async def listen(job_follower: JobFollower, states: list[JobState]) -> None:
+        async for job in job_follower.follow(id):
             states += [job.state]
 
     async def scene() -> None:
-        watch = Watch(look, 0.02)
-        listeners = [asyncio.create_task(listen(watch, states)) for states in heard]
+        job_follower = JobFollower(look, 0.02)
+        listeners = [asyncio.create_task(listen(job_follower, states)) for states in heard]
         steps: tuple[Callable[[], object], ...] = (
             lambda: jobs.begin(id, "w"),
             lambda: jobs.cancel(id),
@@ -49,7 +49,7 @@ def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
                     await asyncio.sleep(0.01)
             step()
         await asyncio.gather(*listeners)
-        assert watch._channels == {}
+        assert job_follower._channels == {}
 
     asyncio.run(scene())
     path = [JobState.QUEUED, JobState.RUNNING, JobState.CANCELLING, JobState.RUNNING, JobState.SUCCEEDED]
@@ -67,8 +67,8 @@ def test_a_listener_that_leaves_stops_the_looking(store: Store) -> None:
         return Jobs(store).get(id)
 
     async def scene() -> int:
-        watch = Watch(look, 0.01)
-        follower = watch.follow(id)
+        job_follower = JobFollower(look, 0.01)
+        follower = job_follower.follow(id)
         assert (await anext(follower)).state is JobState.QUEUED
         await follower.aclose()
         before = len(looks)
@@ -80,8 +80,8 @@ def test_a_listener_that_leaves_stops_the_looking(store: Store) -> None:
 
 def test_unknown_jobs_are_told_to_every_listener(store: Store) -> None:
     async def scene() -> None:
-        watch = Watch(Jobs(store).get, 0.01)
-        answers = await asyncio.gather(*(states(watch, "job-000000000000000000000000") for _ in range(3)), return_exceptions=True)
+        job_follower = JobFollower(Jobs(store).get, 0.01)
+        answers = await asyncio.gather(*(states(job_follower, "job-000000000000000000000000") for _ in range(3)), return_exceptions=True)
         assert [type(answer) for answer in answers] == [NotFound] * 3
 
     asyncio.run(scene())
@@ -92,8 +92,8 @@ def test_a_final_job_is_told_once(store: Store) -> None:
     Jobs(store).cancel(id)
 
     async def scene() -> list[JobState]:
-        watch = Watch(Jobs(store).get, 0.01)
-        return [*await states(watch, id), *await states(watch, id)]
+        job_follower = JobFollower(Jobs(store).get, 0.01)
+        return [*await states(job_follower, id), *await states(job_follower, id)]
 
     assert asyncio.run(scene()) == [JobState.CANCELLED] * 2
 

@@ -23,7 +23,7 @@ from workers.repositories.jobs import Jobs
 from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
-from workers.worker.memory import usable_memory
+from workers.worker.memory_limit import memory_limit
 
 MIB = 2**20
 
@@ -91,12 +91,12 @@ def test_the_estimate_is_above_what_was_measured_but_not_by_much(
 
 
 def test_what_a_container_is_bounded_to(tmp_path: Path) -> None:
-    machine = usable_memory(tmp_path)
+    machine = memory_limit(tmp_path)
     assert machine > 100 * MIB
     (tmp_path / "memory.max").write_text("max\n")
-    assert usable_memory(tmp_path) == machine
+    assert memory_limit(tmp_path) == machine
     (tmp_path / "memory.max").write_text(f"{64 * MIB}\n")
-    assert usable_memory(tmp_path) == 64 * MIB
+    assert memory_limit(tmp_path) == 64 * MIB
 
 
 @pytest.mark.parametrize(
