@@ -2,7 +2,9 @@
 
 import os
 import platform
+import re
 import statistics
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,9 @@ from threadpoolctl import threadpool_limits
 from core.documents.rows import SparseRows
 
 T = TypeVar("T")
+
+_COLUMNS = 120
+"""of the prose of a page"""
 
 
 @dataclass(frozen=True)
@@ -118,8 +123,30 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def write(name: str, text: str) -> None:
     """Print a page and keep it in ``docs/``."""
+    text = wrapped(text)
     print(text)
     (Path(__file__).parent.parent / "docs" / name).write_text(text)
+
+
+def wrapped(page: str) -> str:
+    """The page with prose of at most 120 columns: whole sentences on a line as far as they fit. Tables, pictures, code and titles stay."""
+    lines, code = [], False
+    for line in page.split("\n"):
+        code ^= line.startswith("```")
+        prose = not code and not line.startswith("    ") and not line.lstrip().startswith(("|", "!", "#"))
+        lines += _wrapped(line) if prose and len(line) > _COLUMNS else [line]
+    return "\n".join(lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    indent, lines = "  " if line.startswith("- ") else "", list[str]()
+    for sentence in re.split(r"(?<=[.]) (?=[A-Z`*])", line):
+        if lines and len(lines[-1]) + 1 + len(sentence) <= _COLUMNS:
+            lines[-1] += f" {sentence}"
+        else:
+            first = indent if lines else ""
+            lines += textwrap.wrap(sentence, _COLUMNS, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines
 
 
 def renewed(page: str, head: str, parts: Iterable[str], order: Sequence[str]) -> str:

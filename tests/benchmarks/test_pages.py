@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.base import renewed
+from benchmarks.base import renewed, wrapped
 
 ORDER = ("One", "Two", "Three")
 PAGE = "# Old\n\nhead\n\n## Two\n\n### within\n\n| 2 |\n\n## Three\n\nthree\n"
@@ -21,3 +21,16 @@ def test_a_page_begins_with_its_first_part() -> None:
 def test_a_part_without_a_place_is_not_lost_in_silence() -> None:
     with pytest.raises(ValueError, match="Four"):
         renewed(PAGE, "# New", ["## Four\n\n4"], ORDER)
+
+
+def test_prose_is_wrapped_at_sentences_and_nothing_else_is() -> None:
+    sentence = f"A sentence {'of words ' * 9}ends."
+    table = f"  | {'cell ' * 40}|"
+    code = f"```\n{'code ' * 40}\n```"
+    page = f"# {'title ' * 30}\n\n- {sentence} {sentence} Short.\n\n{table}\n{code}\n"
+    made = wrapped(page)
+    assert made.split() == page.split()
+    assert made.splitlines()[2:5] == [f"- {sentence}", f"  {sentence} Short.", ""]
+    assert all(kept in made for kept in (table, code))
+    assert wrapped(made) == made
+    assert max(map(len, wrapped("word " * 100).splitlines())) <= 120

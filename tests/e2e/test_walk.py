@@ -1,4 +1,4 @@
-"""The walks in the README and on the page for Python work as they are printed, and print what they say."""
+"""The walk with curl, the lines of the README and the page for Python work as they are printed, and print what they say."""
 
 import json
 import re
@@ -18,7 +18,7 @@ PRINTED = "URL=http://127.0.0.1:8000/v1\n"
 
 @pytest.fixture
 def walk(repository: Path) -> str:
-    return (repository / "README.md").read_text().split("## A walk with curl")[1].split("\n## ")[0]
+    return (repository / "docs/walk.md").read_text()
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -26,7 +26,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def rounded(value: Any) -> Any:
-    """As the README prints numbers."""
+    """As the walk prints numbers."""
     if isinstance(value, float):
         return round(value, 2)
     if isinstance(value, dict):
@@ -45,9 +45,9 @@ def test_the_walk_works_as_printed(service: Service, walk: str, tmp_path: Path) 
     assert json.loads(dataset)["n_labeled"] == 2
     assert '"state":"succeeded"' in trained
     assert '"chosen":{' in trained
-    told_labels, told_prediction = blocks(walk, "json")
-    assert [rounded(json.loads(line)) for line in found.split()] == [json.loads(line) for line in told_labels.splitlines()]
-    assert rounded(json.loads(predicted)) == json.loads(told_prediction)
+    printed_labels, printed_prediction = blocks(walk, "json")
+    assert [rounded(json.loads(line)) for line in found.split()] == [json.loads(line) for line in printed_labels.splitlines()]
+    assert rounded(json.loads(predicted)) == json.loads(printed_prediction)
     assert [weights["class"] for weights in json.loads(explained)["weights"]] == ["sport"]
     assert {"cup", "vote"} <= {term["name"] for term in json.loads(explained)["documents"][0]["contributions"]}
     assert json.loads(evaluated)["accuracy"] == 1
@@ -62,13 +62,29 @@ def test_the_walk_works_as_printed(service: Service, walk: str, tmp_path: Path) 
     assert "2 of the 2 labeled documents were trained on" in page
 
 
+def test_the_lines_of_the_readme_work_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
+    (printed,) = blocks((repository / "README.md").read_text(), "python")
+    assert len(printed.splitlines()) <= 22
+    done = run_python(printed, service, tmp_path)
+    *labels, prediction = done.splitlines()
+    found = [json.loads(line) for line in labels if line]
+    assert {line["id"]: line["label"] for line in found} == {"2": "sport", "3": "politics", "4": "sport", "5": "politics"}
+    assert prediction.startswith("['sport'] [[0.")
+
+
 def test_the_walk_in_python_works_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
     printed = "".join(blocks((repository / "docs/python.md").read_text(), "python"))
-    assert "http://127.0.0.1:8000" in printed
-    script = printed.replace("http://127.0.0.1:8000", service.url) + "print(json.dumps([labels, answer, vectors]))\n"
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HANG, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    labels, prediction, vectors = json.loads(done.stdout.splitlines()[-1])
+    done = run_python(printed + "print(json.dumps([labels, answer, vectors]))\n", service, tmp_path)
+    labels, prediction, vectors = json.loads(done.splitlines()[-1])
     assert {key: label for key, (label, _) in labels.items()} == {"d3": "sport", "d4": "politics", "d5": "sport", "d6": "politics"}
     assert prediction["labels"] == ["sport"]
     assert (vectors["n_documents"], vectors["n_labeled"], vectors["n_features"]) == (6, 2, 2**18)
+
+
+def run_python(printed: str, service: Service, folder: Path) -> str:
+    """What a printed script prints when the service is where it says."""
+    assert "http://127.0.0.1:8000" in printed
+    script = printed.replace("http://127.0.0.1:8000", service.url)
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=HANG, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout

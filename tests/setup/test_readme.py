@@ -1,12 +1,14 @@
 """The pages for users know every setting and every algorithm, and lead to each other."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from app.settings import GatewaySettings
 from core.registry import OFFERED
+from workers.settings import RENAMED
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +36,33 @@ def test_the_algorithms_are_those_of_the_registry(repository: Path) -> None:
     assert [line.split("`")[1] for line in section.splitlines() if line.startswith("| `") and "algorithm" not in line.split("`")[1]] == list(OFFERED)
 
 
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
+def test_the_changelog_has_every_former_name_of_a_setting(repository: Path) -> None:
+    lines = (repository / "CHANGELOG.md").read_text().splitlines()
+    assert [former for former, name in RENAMED.items() if f"  | `HALFMOON_{former.upper()}` | `HALFMOON_{name.upper()}` |" not in lines] == []
+
+
+@pytest.mark.parametrize("package", ["app", "workers", "core"])
+def test_the_rooms_of_contributing_are_those_of_the_contracts(package: str, repository: Path) -> None:
+    contracts = tomllib.loads((repository / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each.get("containers") == [package]]
+    table = (repository / "CONTRIBUTING.md").read_text().split(f"| `{package}/` |")[1].split("\n\n")[0]
+    rooms = [re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
+    rank = {name: number for number, layer in enumerate(layers) for name in layer.replace("|", " ").split()}
+    named = [name for row in rooms for name in row]
+    assert sorted(named) == sorted(rank)
+    assert [rank[name] for name in named] == sorted(rank.values())
+
+
+def test_the_two_commands_lead_the_readme(repository: Path) -> None:
+    """The first block of commands is what sets up and runs, and what sets up and tests."""
+    first = re.findall(r"^```sh\n(.*?)^```", (repository / "README.md").read_text(), re.MULTILINE | re.DOTALL)[0]
+    commands = [line.partition("#")[0].split() for line in first.splitlines()]
+    assert commands == [["make", "demo"], ["make", "test"]]
+    targets = (repository / "Makefile").read_text()
+    assert all(f"\n{target}:" in targets for _, target in commands)
+
+
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 
 
 @pytest.mark.parametrize("page", PAGES)

