@@ -1,4 +1,7 @@
-"""A zip of .npy arrays, read side by side a slice at a time. Nothing is ever unpickled, and nothing is believed that was not compared."""
+"""Arrays of .npy format in a zip file, read in parallel a slice at a time.
+
+Nothing is unpickled. What a header says is compared with what the file holds before it is used.
+"""
 
 import errno
 import io
@@ -27,47 +30,47 @@ _BROKEN = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, UnicodeError),
     *(EOFError, NotImplementedError, OverflowError, RuntimeError),
 )
-"""What zipfile raises over a damaged zip, beside an OSError of a place that no file has."""
+"""Errors that zipfile raises on a damaged file, beside an OSError for an offset that the file does not have."""
 
 
-class Kind(NamedTuple):
-    """What an array of one name may be."""
+class ArraySpec(NamedTuple):
+    """The types and dimensions that an array of a name may have."""
 
     types: str
-    """kinds of NumPy's types, a letter each"""
+    """NumPy's letters of the kinds of types that are accepted."""
     dimensions: int = 1
 
 
 class Array(NamedTuple):
-    """One member of the zip: what its header says, and the numbers after it."""
+    """One array of the zip file: its header, and a stream of its numbers."""
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     fortran: bool
-    """whether the numbers come column after column"""
+    """Whether the numbers are stored column by column."""
     stream: IO[bytes]
 
     @property
     def length(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return self.shape[0]
 
-    def take(self, count: int) -> NDArray[Any]:
-        """The next numbers, in the order in which they are stored; zip and array both say how many there are, and they have been compared."""
+    def read(self, count: int) -> NDArray[Any]:
+        """The next ``count`` numbers, in the order in which they are stored. Raises InvalidDocuments if fewer are left."""
         data = self.stream.read(count * self.dtype.itemsize)
         if len(data) != count * self.dtype.itemsize:
-            raise refused(self.name, "has fewer numbers than its header says")
+            raise invalid_array(self.name, "has fewer numbers than its header says")
         return np.frombuffer(data, self.dtype)
 
-    def close(self) -> None:
-        """Read to the end, which is where the zip's checksum is compared."""
+    def finish(self) -> None:
+        """Read to the end, where zipfile compares the checksum. Raises InvalidDocuments if numbers are left."""
         if self.stream.read(1):
-            raise refused(self.name, "has more numbers than are accounted for")
+            raise invalid_array(self.name, "has more numbers than the other arrays need")
 
 
-class Blocks(io.RawIOBase):
-    """Blocks of bytes, read as one file without a copy of the whole."""
+class BlockFile(io.RawIOBase):
+    """Blocks of bytes as one seekable file, without a copy of the whole."""
 
     def __init__(self, blocks: Sequence[bytes]) -> None:
         self._blocks = blocks
@@ -75,7 +78,7 @@ class Blocks(io.RawIOBase):
         self._at = 0
 
     def seekable(self) -> bool:
-        """It is."""
+        """See IOBase: True."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -85,74 +88,74 @@ class Blocks(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """See RawIOBase; as much as was asked for, up to the end."""
-        place, parts, missing = bisect_right(self._ends, self._at), [], size if size >= 0 else (self._ends or [0])[-1]
-        while missing > 0 and place < len(self._blocks):
-            begin = self._at - (self._ends[place] - len(self._blocks[place]))
-            part = self._blocks[place][begin : begin + missing]
+        """See RawIOBase. Reads the whole size, unless the end comes before."""
+        block, parts, missing = bisect_right(self._ends, self._at), [], size if size >= 0 else (self._ends or [0])[-1]
+        while missing > 0 and block < len(self._blocks):
+            begin = self._at - (self._ends[block] - len(self._blocks[block]))
+            part = self._blocks[block][begin : begin + missing]
             parts.append(part)
             self._at += len(part)
             missing -= len(part)
-            place += 1
+            block += 1
         return b"".join(parts)
 
 
-def refused(name: str, detail: str) -> InvalidDocuments:
-    """The error of a body in which this array, or none in particular, is wrong."""
+def invalid_array(name: str, detail: str) -> InvalidDocuments:
+    """The error of a body with a wrong array; with an empty name, of the body as a whole."""
     return InvalidDocuments(f"{name}: {detail}" if name else detail, [Fault("", name, detail)])
 
 
 @contextmanager
-def reading() -> Iterator[None]:
-    """What a damaged zip raises in the block becomes a refusal."""
+def zip_errors() -> Iterator[None]:
+    """Errors of a damaged zip file inside the block become InvalidDocuments."""
     try:
         yield
     except (*_BROKEN, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
-        raise refused("", f"not a readable zip of arrays: {error}") from error
+        raise invalid_array("", f"not a readable zip of arrays: {error}") from error
 
 
 def check_directory(spool: IO[bytes]) -> None:
-    """Refuse a directory of millions of members before it is read into memory; only a file beyond 4 GiB needs a zip64 one."""
+    """Refuse a directory of millions of members before zipfile reads it into memory. Only a file beyond 4 GiB needs a zip64 directory."""
     size = spool.seek(0, 2)
     tail_bytes = min(size, 22 + (1 << 16))
     spool.seek(size - tail_bytes)
     tail = spool.read(tail_bytes)
     end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 22 > len(tail):
-        raise refused("", "not a zip, or cut short")
+        raise invalid_array("", "not a zip file, or cut short")
     zip64 = b"PK\x06\x07" in tail[max(0, end - 20) : end]
     if size < _ZIP64_BYTES and (zip64 or int.from_bytes(tail[end + 12 : end + 16], "little") > _DIRECTORY_BYTES):
-        raise refused("", "its directory is too large for the few arrays it may hold")
+        raise invalid_array("", "its directory is larger than that of a few arrays")
 
 
-def open_arrays(archive: zipfile.ZipFile, kinds: Mapping[str, Kind], ignored: Sequence[str], most: int, stack: ExitStack) -> dict[str, Array]:
-    """The arrays of these names that the zip holds, open until the stack is closed.
+def open_arrays(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str], most: int, stack: ExitStack) -> dict[str, Array]:
+    """The arrays that the zip file holds, by name; they stay open until the stack is closed.
 
-    Raises InvalidDocuments where it holds anything else but the ``ignored``, or an array that is not as its kind says; LimitExceeded where
-    they unpack to more than ``most`` bytes.
+    Raises InvalidDocuments for any other member that is not ``ignored`` and for an array that does not match its spec, LimitExceeded
+    where the members decompress to more than ``most`` bytes.
     """
-    members = _members(archive, kinds, ignored)
+    members = _members(archive, specs, ignored)
     if sum(info.file_size for info in members.values()) > most:
-        raise LimitExceeded("bytes in the unpacked body", most)
+        raise LimitExceeded("bytes in the decompressed body", most)
     if "format" in members:
         _check_format(archive, members["format"])
     return {
-        name: _array(name, kind, stack.enter_context(archive.open(members[name])), members[name].file_size)
-        for name, kind in kinds.items()
+        name: _array(name, spec, stack.enter_context(archive.open(members[name])), members[name].file_size)
+        for name, spec in specs.items()
         if name in members
     }
 
 
-def _members(archive: zipfile.ZipFile, kinds: Mapping[str, Kind], ignored: Sequence[str]) -> dict[str, zipfile.ZipInfo]:
+def _members(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str]) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
-        if name == info.filename or name not in (*kinds, *ignored) or name in members:
-            raise refused(name[:MAX_TEXT], f"unexpected member {info.filename[:MAX_TEXT]!r}; known are the arrays {', '.join(kinds)}, each once")
+        if name == info.filename or name not in (*specs, *ignored) or name in members:
+            raise invalid_array(name[:MAX_TEXT], f"unexpected member {info.filename[:MAX_TEXT]!r}; the arrays are {', '.join(specs)}, each once")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise refused(name, "is compressed otherwise than by deflate")
+            raise invalid_array(name, "is compressed by a method other than deflate")
         members[name] = info
     return members
 
@@ -162,7 +165,7 @@ def _check_format(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
         dtype, shape, _ = _header("format", stream)
         text = stream.read(16).rstrip(b"\0").replace(b"\0", b"")
     if dtype.kind not in "SU" or shape != () or text != b"csr":
-        raise refused("format", "the matrix must be in CSR format")
+        raise invalid_array("format", "the matrix must be in CSR format")
 
 
 def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
@@ -171,25 +174,25 @@ def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...
         reader = readers[npy.read_magic(stream)]
         shape, fortran, dtype = reader(stream, max_header_size=_HEADER_BYTES)
     except (ValueError, KeyError, TypeError, SyntaxError) as error:
-        raise refused(name, "is not a .npy array of format 1.0 or 2.0") from error
+        raise invalid_array(name, "is not a .npy array of format 1.0 or 2.0") from error
     if dtype.hasobject:
-        raise refused(name, "is an array of Python objects, which are never unpickled")
+        raise invalid_array(name, "is an array of Python objects, which are never unpickled")
     return dtype, shape, fortran
 
 
-def _array(name: str, kind: Kind, stream: IO[bytes], member_bytes: int) -> Array:
+def _array(name: str, spec: ArraySpec, stream: IO[bytes], member_bytes: int) -> Array:
     dtype, shape, fortran = _header(name, stream)
-    if dtype.kind == "S" and "U" in kind.types:
-        raise refused(name, f"is of bytes, of which nobody says what characters they are; send {name}.astype(str)")
-    if dtype.kind not in kind.types or dtype.names or dtype.itemsize == 0:
-        raise refused(name, f"is an array of {dtype}, which it cannot be")
+    if dtype.kind == "S" and "U" in spec.types:
+        raise invalid_array(name, f"is of bytes without an encoding; send {name}.astype(str)")
+    if dtype.kind not in spec.types or dtype.names or dtype.itemsize == 0:
+        raise invalid_array(name, f"is an array of {dtype}, which is not accepted")
     if dtype.kind == "U" and dtype.itemsize > 4 * MAX_TEXT:
-        raise refused(name, f"has texts longer than {MAX_TEXT} characters")
-    if len(shape) != kind.dimensions or min(shape) < 0:
-        wanted = "one dimension" if kind.dimensions == 1 else "two dimensions, documents and features"
-        raise refused(name, f"must have {wanted}, not {len(shape)}")
+        raise invalid_array(name, f"has texts longer than {MAX_TEXT} characters")
+    if len(shape) != spec.dimensions or min(shape) < 0:
+        wanted = "one dimension" if spec.dimensions == 1 else "two dimensions, documents and features"
+        raise invalid_array(name, f"must have {wanted}, not {len(shape)}")
     count = int(np.prod(shape, dtype=object))
     if stream.tell() + count * dtype.itemsize != member_bytes:
-        raise refused(name, f"its header says {count} numbers, its size differs")
-    # with a single dimension, or a single row or column, both orders are the same
+        raise invalid_array(name, f"its header says {count} numbers, its size differs")
+    # with one dimension, one row or one column both orders are the same
     return Array(name, dtype, shape, fortran and min(shape) > 1 and len(shape) > 1, stream)

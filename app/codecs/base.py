@@ -1,4 +1,4 @@
-"""What every wire format offers, and the bounds that all of them keep."""
+"""The protocol of decoders, the description of a format, and the bounds of a body."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,55 +9,55 @@ from workers import contract
 from workers.repositories.datasets import Batch
 
 BLOCK_BYTES = 256 << 10
-"""How much is parsed at once: few enough bytes that a parse in a thread never keeps the event loop from the interpreter for long."""
+"""Bytes that are parsed at a time: few enough that a parse in a thread does not hold the interpreter lock for long."""
 
 MAX_FAULTS = errors.MAX_FAULTS
-"""How many faults an answer names at most."""
+"""Faults that an answer names at most."""
 
 MAX_TEXT = contract.MAX_TEXT
-"""Longest id or label, in characters."""
+"""Characters of an id or a label at most."""
 
 Spool = Callable[[], IO[bytes] | None]
-"""Where a format that cannot be read as it comes may keep bytes until its end: a new file, or None for memory."""
+"""Opens a file for a format that needs the whole body before it can be read; returns None where the body is kept in memory."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much of a body is accepted; going beyond raises workers.errors.LimitExceeded."""
+    """Bounds of a body; beyond them decoders raise ``workers.errors.LimitExceeded``."""
 
     body_bytes: int
-    """as sent"""
-    unpacked_bytes: int
-    """after gzip or zip"""
+    """Bytes as sent."""
+    decompressed_bytes: int
+    """Bytes after gzip or zip."""
     document_bytes: int
-    """of one document, as text"""
+    """Bytes of one document, as text."""
     documents: int
     nonzeros: int
 
 
 class Decoder(Protocol):
-    """A push parser: whoever reads the network feeds it, and the batches come out as soon as they are complete.
+    """A push parser: it is fed blocks of a body and yields the batches of documents that they complete.
 
-    Both methods raise InvalidDocuments (naming document and field) or LimitExceeded; iterate to the end.
+    The iterators must be read to their end. They raise InvalidDocuments, which names document and field, and LimitExceeded.
     """
 
     def feed(self, data: bytes) -> Iterator[Batch]:
-        """Take the next bytes of the body, at most BLOCK_BYTES for flat memory."""
+        """The batches that the next bytes of the body complete. Memory stays flat for blocks of at most BLOCK_BYTES."""
         ...
 
     def finish(self) -> Iterator[Batch]:
-        """The body has ended: the last batches, or the refusal of a body cut short."""
+        """The last batches, after the end of the body; raises InvalidDocuments if the body is cut short."""
         ...
 
 
 class Format(NamedTuple):
-    """A wire format of documents. ``app.codecs.dispatch`` lists those that the gateway reads."""
+    """A format of documents. ``app.codecs.dispatch`` lists those that the gateway reads."""
 
     media_type: str
-    """Content-Type without parameters, in lower case"""
+    """Content-Type without parameters, in lower case."""
     decoder: Callable[[Bounds, Spool], Decoder]
-    """maker of a decoder for one body"""
+    """Factory of a decoder for one body."""
     openapi: Mapping[str, Any]
-    """the media type object of the contract: schema, examples"""
+    """Media type object of the contract: schema and examples."""
     compressed: bool = False
-    """whether a body may be a thousand times as large as it was sent, whatever its Content-Encoding"""
+    """Whether the format itself is compressed, so that a body may grow a thousandfold."""

@@ -1,37 +1,38 @@
-"""What the first bytes tell of a text: a byte order mark in UTF-8, as programs on Windows write it, is passed over; UTF-16 and packed files are
-refused by name.
-"""
+"""The first bytes of a text: a byte order mark of UTF-8, as programs on Windows write it, is skipped; UTF-16 and compressed files are refused."""
 
 from collections.abc import Iterator
 
 from app.codecs.base import Decoder
-from app.codecs.documents import refusal
-from app.codecs.json_text import MARK, WrongJson
+from app.codecs.documents import invalid_documents
+from app.codecs.json_text import BYTE_ORDER_MARK, InvalidJson
 from core.errors import Fault
 from workers.repositories.datasets import Batch
 
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
-_PACKED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": "a zip file of arrays is sent as application/x-npz"}
-_MARKS = (MARK, *_WIDE, *_PACKED)
+_COMPRESSED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": "a zip file of arrays is sent as application/x-npz"}
+_MARKS = (BYTE_ORDER_MARK, *_WIDE, *_COMPRESSED)
 
 
-def unmarked(text: bytes) -> bytes:
-    """The text without its mark; raises WrongJson for what is packed or not UTF-8, which has another mark or zeros in its first letter."""
-    for mark, what in _PACKED.items():
+def without_byte_order_mark(text: bytes) -> bytes:
+    """The text without its byte order mark.
+
+    Raises InvalidJson for a compressed file, and for UTF-16 and UTF-32, which have another mark or a zero byte in the first character.
+    """
+    for mark, what in _COMPRESSED.items():
         if text.startswith(mark):
-            raise WrongJson(what)
+            raise InvalidJson(what)
     if text.startswith(_WIDE) or b"\0" in text[:2]:
-        raise WrongJson("the text is in UTF-16 or UTF-32; send it in UTF-8")
-    return text.removeprefix(MARK)
+        raise InvalidJson("the text is in UTF-16 or UTF-32; send it in UTF-8")
+    return text.removeprefix(BYTE_ORDER_MARK)
 
 
-class Unmarked:
-    """A Decoder that hands the text on to another, but for its mark."""
+class WithoutByteOrderMark:
+    """A Decoder that feeds another one the text without its byte order mark."""
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
         self._head: bytes | None = b""
-        """what came so far, until it is known whether it is a mark"""
+        """Bytes so far, until it is known whether they are a mark; then None."""
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
@@ -51,6 +52,6 @@ class Unmarked:
     @staticmethod
     def _text(head: bytes) -> bytes:
         try:
-            return unmarked(head)
-        except WrongJson as error:
-            raise refusal([Fault("", "", error.detail)]) from None
+            return without_byte_order_mark(head)
+        except InvalidJson as error:
+            raise invalid_documents([Fault("", "", error.detail)]) from None

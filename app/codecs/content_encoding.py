@@ -1,4 +1,4 @@
-"""``Content-Encoding``: gzip undone as it comes, at most a block at a time, so that a bomb never unfolds."""
+"""``Content-Encoding``: gzip is decompressed as it comes, a block at a time, so that a decompression bomb stops at the limit."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -10,27 +10,29 @@ from workers.errors import LimitExceeded
 
 _GZIP = 16 + zlib.MAX_WBITS
 _FIRST_STEP = 512
-"""Bytes of a member handed to zlib at first, then twice as many each time: at a member's end zlib copies what is left of them, which so is never
-much more than the member, and many small members take no more than linear time."""
+"""Bytes of a gzip member that zlib gets first; it then gets twice as many each time.
+
+At the end of a member zlib copies its unused input. That input is never much longer than the member, so many small members take linear time.
+"""
 
 
-Held = Callable[[int], None]
-"""Counts bytes that are held in memory; may refuse them."""
+Reserve = Callable[[int], None]
+"""Reserves bytes of memory; may raise TooManyRequests."""
 
 
-def free(size: int) -> None:
-    """Of bytes that are not held: nothing is counted."""
+def reserve_nothing(size: int) -> None:
+    """Reserve nothing: for a body that is read as a stream."""
 
 
-class Unpacker(Protocol):
-    """Undoes a Content-Encoding."""
+class Decompressor(Protocol):
+    """Decompresses a body."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What the next bytes unpack to, in pieces of at most BLOCK_BYTES."""
+        """What the next bytes decompress to, in pieces of at most BLOCK_BYTES."""
         ...
 
     def finish(self) -> None:
-        """The body has ended; raises InvalidDocuments if it was cut short."""
+        """Check the end of the body; raises InvalidDocuments if it is cut short."""
         ...
 
 
@@ -38,53 +40,53 @@ class Identity:
     """No encoding."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """See Unpacker."""
+        """See Decompressor."""
         yield data
 
     def finish(self) -> None:
-        """See Unpacker."""
+        """See Decompressor."""
 
 
 class Gunzip:
-    """One or more gzip members, and nothing after them; checksums are compared. Raises LimitExceeded beyond ``most`` bytes.
+    """Decompresses one or more gzip members and compares their checksums. Raises LimitExceeded beyond ``most`` bytes.
 
-    ``held`` is told of the bytes of each piece before it is given out.
+    ``reserve`` is called with the size of each piece before the piece is yielded.
     """
 
-    def __init__(self, most: int, held: Held = free) -> None:
+    def __init__(self, most: int, reserve: Reserve = reserve_nothing) -> None:
         self._most = most
-        self._held = held
+        self._reserve = reserve
         self._size = 0
         self._member = zlib.decompressobj(_GZIP)
-        self._begun = False
+        self._started = False
         self._step = _FIRST_STEP
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """See Unpacker."""
+        """See Decompressor."""
         view, at, piece = memoryview(data), 0, b""
-        # zlib may hold back output when a piece is full, though it has taken all input
+        # a full piece may leave output inside zlib, even after all input was consumed
         while at < len(view) or len(piece) == BLOCK_BYTES:
             if self._member.eof:
-                self._member, self._begun, self._step = zlib.decompressobj(_GZIP), False, _FIRST_STEP
+                self._member, self._started, self._step = zlib.decompressobj(_GZIP), False, _FIRST_STEP
             part = view[at : at + self._step]
             try:
                 piece = self._member.decompress(part, BLOCK_BYTES)
             except zlib.error as error:
                 raise _broken(f"not gzip, or damaged: {error}") from error
-            self._begun = True
+            self._started = True
             self._size += len(piece)
             if self._size > self._most:
-                raise LimitExceeded("bytes in the unpacked body", self._most)
+                raise LimitExceeded("bytes in the decompressed body", self._most)
             if piece:
-                self._held(len(piece))
+                self._reserve(len(piece))
                 yield piece
             at += len(part) - len(self._member.unused_data if self._member.eof else self._member.unconsumed_tail)
             self._step = min(2 * self._step, BLOCK_BYTES)
 
     def finish(self) -> None:
-        """See Unpacker."""
+        """See Decompressor."""
         if not self._member.eof:
-            raise _broken("the gzip stream ends too early" if self._begun else "the body is empty, which is not gzip")
+            raise _broken("the gzip stream ends too early" if self._started else "the body is empty, which is not gzip")
 
 
 def _broken(detail: str) -> InvalidDocuments:

@@ -1,83 +1,83 @@
-"""The formats of documents by media type, and the decoder that a request's headers name."""
+"""The formats of documents by media type, and the decoder for the headers of a request."""
 
 from collections.abc import Iterator, Mapping
 
 from app.codecs import json_body, ndjson, npz, svmlight
 from app.codecs.base import BLOCK_BYTES, Bounds, Decoder, Spool
-from app.codecs.content_encoding import Gunzip, Held, Identity, Unpacker, free
+from app.codecs.content_encoding import Decompressor, Gunzip, Identity, Reserve, reserve_nothing
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
 FORMATS = {each.media_type: each for each in (json_body.FORMAT, ndjson.FORMAT, svmlight.FORMAT, npz.FORMAT)}
-"""What the gateway reads documents in, by media type."""
+"""Formats that the gateway reads, by media type."""
 
 
-class Body:
-    """A request body on its way to batches: counts its bytes, undoes its encoding, decodes its format."""
+class BodyDecoder:
+    """A decoder of a request body: counts its bytes, decompresses it, decodes its format."""
 
-    def __init__(self, unpacker: Unpacker, decoder: Decoder, bounds: Bounds) -> None:
-        self._unpacker = unpacker
+    def __init__(self, decompressor: Decompressor, decoder: Decoder, bounds: Bounds) -> None:
+        self._decompressor = decompressor
         self._decoder = decoder
         self._bounds = bounds
         self._size = 0
 
     def feed(self, data: bytes) -> Iterator[Batch]:
-        """Batches that these bytes complete; raises InvalidDocuments or LimitExceeded."""
+        """The batches that these bytes complete; raises InvalidDocuments and LimitExceeded."""
         self._size += len(data)
         check_size(self._size, self._bounds)
-        for piece in self._unpacker.feed(data):
+        for piece in self._decompressor.feed(data):
             yield from self._decoder.feed(piece)
 
     def finish(self) -> Iterator[Batch]:
-        """The last batches; raises InvalidDocuments for a body cut short."""
-        self._unpacker.finish()
+        """The last batches; raises InvalidDocuments if the body is cut short."""
+        self._decompressor.finish()
         return self._decoder.finish()
 
 
-def body_of(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: None, held: Held = free) -> Body:
-    """The decoder of a request; ``held`` counts what is unpacked, where that is not read as a stream.
+def body_decoder(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: None, reserve: Reserve = reserve_nothing) -> BodyDecoder:
+    """The decoder for a request; ``reserve`` reserves memory for what is decompressed, where the body is not read as a stream.
 
-    Raises UnsupportedMediaType, or LimitExceeded where the headers announce too much already.
+    Raises UnsupportedMediaType, and LimitExceeded where Content-Length is too large.
     """
     media_type = media_type_of(headers)
     if media_type not in FORMATS:
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(FORMATS)}")
-    unpacker = unpacker_of(headers, bounds, held)
+    decompressor = decompressor_of(headers, bounds, reserve)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
-    return Body(unpacker, FORMATS[media_type].decoder(bounds, spool), bounds)
+    return BodyDecoder(decompressor, FORMATS[media_type].decoder(bounds, spool), bounds)
 
 
 def media_type_of(headers: Mapping[str, str]) -> str:
-    """What the Content-Type names, without its parameters."""
+    """The media type of Content-Type, without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def is_packed(headers: Mapping[str, str]) -> bool:
-    """Whether the body may be a thousand times as large as it was sent."""
+def is_compressed(headers: Mapping[str, str]) -> bool:
+    """Whether the body is compressed, so that it may grow a thousandfold."""
     format = FORMATS.get(media_type_of(headers))
     return "content-encoding" in headers or (format is not None and format.compressed)
 
 
 def check_size(size: int, bounds: Bounds) -> None:
-    """Raises LimitExceeded for a body of more bytes than are taken."""
+    """Raises LimitExceeded for a body that is too large."""
     if size > bounds.body_bytes:
         raise LimitExceeded("bytes in the body", bounds.body_bytes)
 
 
-def pieces(data: bytes) -> Iterator[bytes]:
-    """The bytes, in pieces that may be fed."""
+def in_blocks(data: bytes) -> Iterator[bytes]:
+    """The bytes in blocks for a decoder."""
     return (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
 
 
-def unpacker_of(headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Unpacker:
-    """What undoes the Content-Encoding; raises UnsupportedMediaType, and as it works whatever ``held`` raises."""
+def decompressor_of(headers: Mapping[str, str], bounds: Bounds, reserve: Reserve = reserve_nothing) -> Decompressor:
+    """The decompressor for a Content-Encoding; raises UnsupportedMediaType."""
     match headers.get("content-encoding", "identity").strip().lower():
         case "identity" | "":
             return Identity()
         case "gzip" | "x-gzip":
-            return Gunzip(bounds.unpacked_bytes, held)
+            return Gunzip(bounds.decompressed_bytes, reserve)
         case other:
-            raise UnsupportedMediaType(f"Content-Encoding {other[:64]!r}", "bodies come plain or as gzip")
+            raise UnsupportedMediaType(f"Content-Encoding {other[:64]!r}", "a body comes uncompressed or as gzip")

@@ -1,4 +1,4 @@
-"""The document as JSON has it, and how many of them become arrays."""
+"""The JSON form of a document, and batches of such documents as arrays."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT
 from app.codecs.features import feature_fault, named_rows
-from app.codecs.json_text import WrongJson, decoded, instead
+from app.codecs.json_text import InvalidJson, decode_json, known_fields
 from app.codecs.numbers import rows_of
 from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
@@ -20,7 +20,7 @@ from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
-Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 _VECTORS: tuple[Kind, ...] = ("vectors",)
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
 _EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
@@ -29,26 +29,26 @@ Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Document(Struct, forbid_unknown_fields=True, gc=False):
-    """One document of any of the JSON bodies: exactly one of ``indices``, ``features`` and ``text`` is there."""
+    """One document of a JSON or NDJSON body. It has exactly one of ``indices``, ``features`` and ``text``."""
 
     indices: list[Index] | None = None
     values: list[float] | None = None
     features: msgspec.Raw = msgspec.Raw()
-    """parsed when all of a batch are known to have some: see ``app.codecs.features``"""
+    """JSON object that ``app.codecs.features`` parses, for a whole batch at once."""
     text: str | None = None
-    label: Text | Integer | None = None
-    id: Text | None = None
+    label: ShortText | Integer | None = None
+    id: ShortText | None = None
 
 
-class BatchMaker:
-    """Turns documents into batches; counts them, since a document without id is called by its position."""
+class BatchBuilder:
+    """Builds batches of documents. It counts the documents, because one without an id is named by its position."""
 
     def __init__(self) -> None:
         self.position = 0
         self._kind: Kind | None = None
 
     def batch(self, documents: Sequence[Document]) -> Batch:
-        """The rows of these documents, of one kind with those before; raises InvalidDocuments."""
+        """The batch of these documents; raises InvalidDocuments if they are not all of the kind of those before."""
         rows = self._rows(documents)
         ids = [d.id for d in documents]
         self.position += len(documents)
@@ -65,7 +65,7 @@ class BatchMaker:
                 return TextRows.of([document.text or "" for document in documents])
 
     def _kind_of(self, documents: Sequence[Document]) -> Kind:
-        """The one kind of the documents, now and before; raises InvalidDocuments."""
+        """The kind of all documents so far; raises InvalidDocuments if there are several."""
         given = list(map(_kinds, documents))
         kind = _first_kind(given) if self._kind is None else self._kind
         if set(given) != {(kind,)} or (kind != "vectors" and any(document.values is not None for document in documents)):
@@ -75,15 +75,15 @@ class BatchMaker:
 
     @staticmethod
     def _kind_fault(document: Document, kinds: tuple[Kind, ...], kind: Kind) -> tuple[str, str] | None:
-        """Field and detail of what keeps a document from being of this kind."""
+        """Field and detail of why a document is not of this kind, or None."""
         if not kinds:
             return FIELDS[kind], f"is missing or null; a document has one of {', '.join(FIELDS.values())}"
         if len(kinds) > 1:
             return FIELDS[kinds[-1]], f"is given beside {FIELDS[kinds[0]]}; a document has one of {', '.join(FIELDS.values())}"
         if kinds != (kind,):
-            return FIELDS[kinds[0]], f"documents before have {FIELDS[kind]}; all that come together are of one kind"
+            return FIELDS[kinds[0]], f"earlier documents have {FIELDS[kind]}; all documents of a body are of one kind"
         if kind != "vectors" and document.values is not None:
-            return "values", f"are only of use beside {FIELDS['vectors']}"
+            return "values", f"are allowed only beside {FIELDS['vectors']}"
         return None
 
     def _vectors(self, documents: Sequence[Document]) -> SparseRows:
@@ -101,16 +101,16 @@ class BatchMaker:
         features = [document.features for document in documents]
         try:
             return named_rows(features)
-        except WrongJson as error:
+        except InvalidJson as error:
             self._refuse(documents, map(feature_fault, features))
-            raise refusal([Fault("", "features", error.detail)]) from None
+            raise invalid_documents([Fault("", "features", error.detail)]) from None
 
     def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
-        """Raises InvalidDocuments for the first documents that have a field and detail to be refused for."""
+        """Raises InvalidDocuments for the first documents that have a fault, given as field and detail."""
         found = ((at, fault) for at, fault in enumerate(faults) if fault is not None)
         named = [Fault(documents[at].id or str(self.position + at), *fault) for at, fault in islice(found, MAX_FAULTS)]
         if named:
-            raise refusal(named)
+            raise invalid_documents(named)
 
 
 def _length_fault(document: Document) -> tuple[str, str] | None:
@@ -121,7 +121,7 @@ def _length_fault(document: Document) -> tuple[str, str] | None:
 
 
 def _first_kind(given: Sequence[tuple[Kind, ...]]) -> Kind:
-    """The kind of the first document that is of one."""
+    """The kind of the first document that has exactly one."""
     for kinds in given:
         if len(kinds) == 1:
             return kinds[0]
@@ -129,7 +129,7 @@ def _first_kind(given: Sequence[tuple[Kind, ...]]) -> Kind:
 
 
 def _kinds(document: Document) -> tuple[Kind, ...]:
-    """Of which kinds a document is at once; null is as good as nothing."""
+    """The kinds whose fields a document has; null counts as absent."""
     if document.indices is not None and document.text is None and not document.features:
         return _VECTORS
     found: list[Kind] = ["vectors"] if document.indices is not None else []
@@ -138,23 +138,23 @@ def _kinds(document: Document) -> tuple[Kind, ...]:
     return tuple(found)
 
 
-def refusal(faults: Sequence[Fault]) -> InvalidDocuments:
-    """The error of documents with these faults."""
+def invalid_documents(faults: Sequence[Fault]) -> InvalidDocuments:
+    """The error for documents with these faults."""
     first = faults[0]
     where = f"document {first.document}" if first.document else "the body"
     return InvalidDocuments(f"{where}: {first.field + ': ' if first.field else ''}{first.detail}", faults[:MAX_FAULTS])
 
 
-def fault_of(error: WrongJson, text: bytes | bytearray, position: int | None = None) -> Fault:
-    """The fault of one document's JSON ``text``; it is named by its id where that can still be read, else by its position if that is known."""
+def json_fault(error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
+    """The fault of one document in JSON. It names the document by its id where that can be read, else by its position, if known."""
     name = id_in(text) or ("" if position is None else str(position))
     field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
-    advice = _UNLABELED if field == "label" and error.detail == _EMPTY else instead(error.detail, Document.__struct_fields__)
+    advice = _UNLABELED if field == "label" and error.detail == _EMPTY else known_fields(error.detail, Document.__struct_fields__)
     return Fault(name, field, error.detail + advice)
 
 
-def too_long(text: bytes | bytearray, where: str, most: int) -> LimitExceeded:
-    """The error of a document of more than ``most`` bytes, of which the ``text`` is the beginning."""
+def document_too_long(text: bytes | bytearray, where: str, most: int) -> LimitExceeded:
+    """The error for a document of more than ``most`` bytes; ``text`` is its beginning."""
     name = id_in(text)
     return LimitExceeded(f"bytes in document {name}, {where}" if name else f"bytes in the document {where}", most, _TOO_LONG)
 
@@ -167,10 +167,10 @@ _identified = msgspec.json.Decoder(_Identified)
 
 
 def id_in(text: bytes | bytearray) -> str:
-    """The id in the JSON of a document; of what is not JSON, if it comes first; else nothing."""
+    """The id in the JSON of a document; in malformed JSON it is found if it is the first field. Empty if there is none."""
     try:
-        found = decoded(_identified.decode, text).id
-    except WrongJson:
+        found = decode_json(_identified.decode, text).id
+    except InvalidJson:
         first = _FIRST_ID.match(text)
         return first[1].decode(errors="replace") if first else ""
     return found[:MAX_TEXT] if isinstance(found, str) else ""

@@ -1,4 +1,4 @@
-"""Named features: JSON objects of names and numbers, a batch of them parsed at once."""
+"""Named features: JSON objects of names and numbers, parsed a batch at a time."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from app.codecs.base import MAX_TEXT
-from app.codecs.json_text import WrongJson, decoded
+from app.codecs.json_text import InvalidJson, decode_json
 from app.codecs.numbers import rows_of
 from core.documents.kinds import NamedRows
 
@@ -24,17 +24,17 @@ _any = msgspec.json.Decoder(dict[str, Any])
 
 
 def named_rows(objects: Sequence[msgspec.Raw]) -> NamedRows:
-    """The rows of these objects, names in the order in which they first come, of a document in theirs; raises WrongJson if one is wrong."""
+    """The rows of these objects. Names are numbered in the order of their first use; raises InvalidJson if an object is wrong."""
     text = b"[" + b",".join(objects) + b"]"
-    features = decoded(_all.decode, text)
+    features = decode_json(_all.decode, text)
     lengths = np.fromiter(map(len, features), np.int64, len(features))
-    # a name that is repeated is decoded once; as all values are numbers, a colon outside strings follows each name
+    # decoding drops repeated names, so colons are counted: all values are numbers, so each colon outside strings follows a name
     if _STRING.sub(b"", text).count(b":") != lengths.sum():
-        raise WrongJson("a name is repeated", "features")
+        raise InvalidJson("a name is repeated", "features")
     indptr = np.zeros(len(features) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
     columns: dict[str, int] = {}
-    # an object has no order: sorted, the same document gives the same bytes however it was written
+    # objects have no order: sorted by name, equal documents become equal bytes
     ordered = [sorted(each.items()) for each in features]
     indices = np.fromiter((columns.setdefault(name, len(columns)) for each in ordered for name, _ in each), np.uint32, int(indptr[-1]))
     values = np.fromiter((value for each in ordered for _, value in each), np.float64, int(indptr[-1]))
@@ -42,15 +42,15 @@ def named_rows(objects: Sequence[msgspec.Raw]) -> NamedRows:
 
 
 def feature_fault(text: msgspec.Raw) -> tuple[str, str] | None:
-    """Field and detail of what is wrong with one object."""
+    """Field and detail of what is wrong with one object, or None."""
     detail = _detail(bytes(text))
     return None if detail is None else ("features", detail)
 
 
 def _detail(text: bytes) -> str | None:
     try:
-        named = decoded(_any.decode, text)
-    except WrongJson as error:
+        named = decode_json(_any.decode, text)
+    except InvalidJson as error:
         return error.detail if text.startswith(b"{") else "must be an object of names and numbers"
     for name, value in named.items():
         if not 1 <= len(name) <= MAX_TEXT:
@@ -58,8 +58,8 @@ def _detail(text: bytes) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"the value of {name[:_SHOWN]!r} is not a number"
     try:
-        decoded(_one.decode, text)
-    except WrongJson as error:
+        decode_json(_one.decode, text)
+    except InvalidJson as error:
         return error.detail
     times = Counter(msgspec.json.decode(name, type=str) for name in _STRING.findall(text))
     repeated = next((name for name, count in times.items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""``application/json``: ``{"documents": [...]}``, read as it comes."""
+"""``application/json``: ``{"documents": [...]}``, parsed as a stream."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from app.codecs.base import MAX_FAULTS, Format
-from app.codecs.byte_order_mark import Unmarked
-from app.codecs.documents import BatchMaker, Document, fault_of, refusal, too_long
-from app.codecs.json_text import WrongJson, decoded
+from app.codecs.byte_order_mark import WithoutByteOrderMark
+from app.codecs.documents import BatchBuilder, Document, document_too_long, invalid_documents, json_fault
+from app.codecs.json_text import InvalidJson, JsonText, decode_json
 from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-Text = bytes | bytearray
-
-# A valid document has at most one object inside, so counting braces outside strings finds where it ends; msgspec parses it.
+# A valid document contains at most one object, so its end is found by counting braces outside strings. msgspec parses it.
 _PLAIN = re.compile(rb'(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
@@ -23,31 +21,30 @@ _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _CLOSING_BYTES = 64
 _SPACE = re.compile(rb"\s*")
 _HEAD_BYTES = 1024
-_SHAPE = 'the body must be {"documents": [...]} and nothing else; a document a line is sent as application/x-ndjson'
+_SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a line is application/x-ndjson'
 
 
 class JsonDecoder:
-    """A machine of six states, each a method: it moves on from a position, or returns None when more text must come first.
+    """A state machine of six states. Each state is a method that returns the position after what it has parsed, or None if it needs more text.
 
-    The time it takes is linear in the text, however it is cut and whatever is in it: a document that comes in many pieces is gone on with
-    where its last piece ended.
+    Time is linear in the text, for any text and any cuts: scanning of a document resumes where the last block ended.
     """
 
     def __init__(self, document_bytes: int) -> None:
         self._longest = document_bytes
         self._decoder = msgspec.json.Decoder(list[Document])
         self._one = msgspec.json.Decoder(Document)
-        self._maker = BatchMaker()
+        self._builder = BatchBuilder()
         self._rest = bytearray()
         self._spans: list[tuple[int, int]] = []
-        self._unfinished = Unfinished()
-        self._state: Callable[[Text, int], int | None] = self._head
+        self._scanner = DocumentScanner()
+        self._state: Callable[[JsonText, int], int | None] = self._head
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
-        # to look through the rest again costs no more than to look through the new text, if it is no longer
+        # a rest that is longer than the new text is not parsed again, so that time stays linear
         tried = len(self._rest) > len(data)
-        text: Text = data
+        text: JsonText = data
         if self._rest:
             self._rest += data
             text = self._rest
@@ -57,17 +54,17 @@ class JsonDecoder:
             done = at
             if self._state == self._document and not tried:
                 tried = True
-                documents, done = self._at_once(text, done)
+                documents, done = self._parse_together(text, done)
                 if documents:
-                    yield self._maker.batch(documents)
+                    yield self._builder.batch(documents)
             at = self._state(text, done)
         if self._spans:
-            batch = self._maker.batch(self._documents(text))
+            batch = self._builder.batch(self._documents(text))
             self._spans = []
             yield batch
         self._keep(text, _end_of_space(text, done))
 
-    def _keep(self, text: Text, done: int) -> None:
+    def _keep(self, text: JsonText, done: int) -> None:
         if text is self._rest:
             del self._rest[:done]
         else:
@@ -83,7 +80,7 @@ class JsonDecoder:
             raise self._malformed("the text ends too early")
         return iter(())
 
-    def _head(self, text: Text, at: int) -> int | None:
+    def _head(self, text: JsonText, at: int) -> int | None:
         found = _HEAD.match(text, at)
         if found:
             self._state = self._first
@@ -92,18 +89,18 @@ class JsonDecoder:
             raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
         return None
 
-    def _first(self, text: Text, at: int) -> int | None:
+    def _first(self, text: JsonText, at: int) -> int | None:
         at = _end_of_space(text, at)
         if at == len(text):
             return None
         self._state = self._tail if text.startswith(b"]", at) else self._document
         return at + (self._state == self._tail)
 
-    def _document(self, text: Text, at: int) -> int | None:
+    def _document(self, text: JsonText, at: int) -> int | None:
         at = _end_of_space(text, at)
         if at == len(text):
             return None
-        end = self._unfinished.end_of_document(text, at)
+        end = self._scanner.end_of_document(text, at)
         if end:
             if end - at > self._longest:
                 raise self._too_long(text[at:end])
@@ -114,7 +111,7 @@ class JsonDecoder:
             raise self._wrong(text[at:])
         return None
 
-    def _between(self, text: Text, at: int) -> int | None:
+    def _between(self, text: JsonText, at: int) -> int | None:
         at = _end_of_space(text, at)
         if at == len(text):
             return None
@@ -123,7 +120,7 @@ class JsonDecoder:
         self._state = self._document if text[at] in b"," else self._tail
         return at + 1
 
-    def _tail(self, text: Text, at: int) -> int | None:
+    def _tail(self, text: JsonText, at: int) -> int | None:
         at = _end_of_space(text, at)
         if at == len(text):
             return None
@@ -132,74 +129,77 @@ class JsonDecoder:
         self._state = self._end
         return at + 1
 
-    def _end(self, text: Text, at: int) -> int | None:
+    def _end(self, text: JsonText, at: int) -> int | None:
         if _end_of_space(text, at) < len(text):
             raise InvalidDocuments(_SHAPE, [Fault("", "", "there is text after the end of the JSON value")])
         return len(text) if at < len(text) else None
 
-    def _at_once(self, text: Text, at: int) -> tuple[list[Document], int]:
-        """All documents from a position to the last that seems to end in the text, and where that is; none if it only seemed so or one is wrong.
+    def _parse_together(self, text: JsonText, at: int) -> tuple[list[Document], int]:
+        """All complete documents from a position on, and their end; no documents if they cannot be parsed together.
 
-        What parses as documents is documents, so this saves looking for their ends one by one, a third of the time. Where one of them may be
-        too long, that is what they are looked for.
+        Parsing many documents at once takes a third less time than finding their ends one by one. Documents are found one by one where
+        one may be wrong or too long.
         """
         closing = _CLOSING.search(text, max(at, len(text) - _CLOSING_BYTES))
         end = closing.start() + 1 if closing else text.rfind(b"}", at) + 1
         try:
-            documents = decoded(self._decoder.decode, b"[" + text[at:end] + b"]") if 0 < end <= at + self._longest else []
-        except WrongJson:
+            documents = decode_json(self._decoder.decode, b"[" + text[at:end] + b"]") if 0 < end <= at + self._longest else []
+        except InvalidJson:
             documents = []
         if not documents:
             return [], at
         self._state = self._between
-        self._unfinished = Unfinished()
+        self._scanner = DocumentScanner()
         return documents, end
 
-    def _documents(self, text: Text) -> list[Document]:
+    def _documents(self, text: JsonText) -> list[Document]:
         try:
-            return decoded(self._decoder.decode, b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
-        except WrongJson:
+            return decode_json(self._decoder.decode, b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
+        except InvalidJson:
             return self._one_by_one(text)
 
-    def _one_by_one(self, text: Text) -> list[Document]:
+    def _one_by_one(self, text: JsonText) -> list[Document]:
         documents: list[Document] = []
         faults: list[Fault] = []
-        for position, (start, stop) in enumerate(self._spans, self._maker.position):
+        for position, (start, stop) in enumerate(self._spans, self._builder.position):
             try:
-                documents.append(decoded(self._one.decode, text[start:stop]))
-            except WrongJson as error:
-                faults.append(fault_of(error, text[start:stop], position))
+                documents.append(decode_json(self._one.decode, text[start:stop]))
+            except InvalidJson as error:
+                faults.append(json_fault(error, text[start:stop], position))
                 if len(faults) == MAX_FAULTS:
                     break
         if faults:
-            raise refusal(faults)
+            raise invalid_documents(faults)
         return documents
 
-    def _wrong(self, text: Text) -> InvalidDocuments:
+    def _wrong(self, text: JsonText) -> InvalidDocuments:
         try:
-            decoded(self._one.decode, text)
-        except WrongJson as error:
-            return refusal([fault_of(error, text, self._maker.position + len(self._spans))])
+            decode_json(self._one.decode, text)
+        except InvalidJson as error:
+            return invalid_documents([json_fault(error, text, self._builder.position + len(self._spans))])
         return self._malformed("malformed JSON")
 
     def _malformed(self, detail: str) -> InvalidDocuments:
-        position = self._maker.position + len(self._spans)
-        return refusal([Fault(str(position), "", f"malformed JSON: {detail}")])
+        position = self._builder.position + len(self._spans)
+        return invalid_documents([Fault(str(position), "", f"malformed JSON: {detail}")])
 
-    def _too_long(self, text: Text) -> LimitExceeded:
-        return too_long(text, f"at position {self._maker.position + len(self._spans)}", self._longest)
+    def _too_long(self, text: JsonText) -> LimitExceeded:
+        return document_too_long(text, f"at position {self._builder.position + len(self._spans)}", self._longest)
 
 
-class Unfinished:
-    """How far a document has been looked through whose end has not come yet."""
+class DocumentScanner:
+    """Finds the end of a document that comes in several blocks; it resumes where the last block ended."""
 
     def __init__(self) -> None:
         self._seen = 0
         self._depth = self._objects = 0
         self._in_string = False
 
-    def end_of_document(self, text: Text, at: int) -> int | None:
-        """Where the document that begins at ``at`` ends; 0: further on; None: it is no document. A next call must be of the same document."""
+    def end_of_document(self, text: JsonText, at: int) -> int | None:
+        """End of the document that starts at ``at``; 0 if more text is needed, None if it is no document.
+
+        After 0 the next call continues the same document.
+        """
         if not self._seen:
             end = _end_of_plain_document(text, at)
             if end:
@@ -209,7 +209,7 @@ class Unfinished:
             self._seen, self._depth, self._objects = 1, 1, 0
         place = at + self._seen
         while self._depth and self._objects <= 1:
-            place = self._pass(text, place)
+            place = self._next_brace(text, place)
             if place == len(text) or self._in_string:
                 self._seen = place - at
                 return 0
@@ -220,8 +220,8 @@ class Unfinished:
         self._seen = 0
         return None if self._depth else place
 
-    def _pass(self, text: Text, place: int) -> int:
-        """To the first brace outside strings, or as far as the text is whole; an escape that is cut waits for its other half."""
+    def _next_brace(self, text: JsonText, place: int) -> int:
+        """Position of the next brace outside strings, or of the end of the text; an escape that is cut waits for its other half."""
         if self._in_string:
             place = _end(_STRING, text, place)
             if not text.startswith(b'"', place):
@@ -235,17 +235,17 @@ class Unfinished:
         return place
 
 
-def _end(pattern: re.Pattern[bytes], text: Text, at: int) -> int:
+def _end(pattern: re.Pattern[bytes], text: JsonText, at: int) -> int:
     found = pattern.match(text, at)
     return found.end() if found else at
 
 
-def _end_of_space(text: Text, at: int) -> int:
+def _end_of_space(text: JsonText, at: int) -> int:
     return _end(_SPACE, text, at)
 
 
-def _end_of_plain_document(text: Text, at: int) -> int:
-    """Where the document that begins here ends, if it has no brace or escape in a string, as most: counting quotes is enough to see it; else 0."""
+def _end_of_plain_document(text: JsonText, at: int) -> int:
+    """End of the document that starts here if none of its strings has a brace or an escape, as in most documents; else 0."""
     end = text.find(b"}", at) + 1
     plain = end and text.startswith(b"{", at) and text.find(b"{", at + 1, end) < 0 and text.find(b"\\", at, end) < 0
     return end if plain and text.count(b'"', at, end) % 2 == 0 else 0
@@ -258,7 +258,7 @@ _EXAMPLES = {
 }
 FORMAT = Format(
     "application/json",
-    lambda bounds, spool: Unmarked(JsonDecoder(bounds.document_bytes)),
+    lambda bounds, spool: WithoutByteOrderMark(JsonDecoder(bounds.document_bytes)),
     {
         "schema": {"$ref": "#/components/schemas/Documents"},
         "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},

@@ -1,8 +1,11 @@
-"""``application/x-npz``: a zip of .npy arrays, of a CSR matrix as SciPy's ``save_npz`` writes it or of a dense one. Nothing is ever unpickled.
+"""``application/x-npz``: a zip file of .npy arrays, as NumPy's ``savez`` and SciPy's ``save_npz`` write it. Nothing is unpickled.
 
-Either ``indptr``, ``indices``, ``data``, ``shape``, or ``X`` of shape (n_documents, n_features), of which the zeros are dropped; optionally
-``labels`` (strings, "" for unlabeled; or integers beside a boolean array ``labeled``) and ``ids`` (strings). A zip has its directory at its
-end, so the body is spooled first and then read side by side, a slice of each array at a time.
+- A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``.
+- Or a dense matrix: ``X`` of shape (n_documents, n_features); its zeros are dropped.
+- Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``.
+- Optionally ``ids``: strings.
+
+A zip file has its directory at its end. So the body is first stored, then read in parallel, a slice of each array at a time.
 """
 
 import io
@@ -14,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.archive import Array, Blocks, Kind, check_directory, open_arrays, reading, refused
+from app.codecs.archive import Array, ArraySpec, BlockFile, check_directory, invalid_array, open_arrays, zip_errors
 from app.codecs.base import Bounds, Format, Spool
 from app.codecs.numbers import narrowed, rows_of
 from core.documents.rows import MAX_FEATURES, SparseRows
@@ -27,53 +30,53 @@ Arrays = Mapping[str, Array]
 _SLICE_ROWS = 8192
 _SLICE_NONZEROS = 1 << 18
 _SLICE_NUMBERS = 1 << 19
-"""of a dense matrix: few enough to be held several times over"""
-_SPARSE = {"indptr": Kind("iu"), "indices": Kind("iu"), "data": Kind("fiub"), "shape": Kind("iu")}
-_DENSE = {"X": Kind("fiub", 2)}
-_BESIDE = {"labels": Kind("iuU"), "labeled": Kind("b"), "ids": Kind("U")}
+"""Numbers of a dense matrix that are read at a time; memory holds them several times."""
+_SPARSE = {"indptr": ArraySpec("iu"), "indices": ArraySpec("iu"), "data": ArraySpec("fiub"), "shape": ArraySpec("iu")}
+_DENSE = {"X": ArraySpec("fiub", 2)}
+_BESIDE = {"labels": ArraySpec("iuU"), "labeled": ArraySpec("b"), "ids": ArraySpec("U")}
 _IGNORED = ("format", "_is_array")
 
 
 class NpzDecoder:
-    """Keeps the body until its end, in a file from ``spool`` or, where that gives none, in memory; then yields slices."""
+    """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
 
     def __init__(self, spool: Spool, bounds: Bounds) -> None:
         self._new_spool = spool
         self._spool = spool()
-        self._kept: list[bytes] = []
+        self._blocks: list[bytes] = []
         self._bounds = bounds
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
         if self._spool is None:
-            self._kept.append(data)
+            self._blocks.append(data)
         else:
             self._spool.write(data)
         return iter(())
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        spool: Any = Blocks(self._kept) if self._spool is None else self._spool
+        spool: Any = BlockFile(self._blocks) if self._spool is None else self._spool
         check_directory(spool)
-        with reading(), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
-            arrays = open_arrays(archive, _SPARSE | _DENSE | _BESIDE, _IGNORED, self._bounds.unpacked_bytes, stack)
+        with zip_errors(), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
+            arrays = open_arrays(archive, _SPARSE | _DENSE | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
             yield from self._dense(arrays) if "X" in arrays else self._sparse(arrays)
             for array in arrays.values():
-                array.close()
+                array.finish()
 
     def _sparse(self, arrays: Arrays) -> Iterator[Batch]:
         n_rows, n_features = _sparse_shape(arrays, self._bounds)
-        done, edge = 0, arrays["indptr"].take(1).astype(np.int64)
+        done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
         if edge[0] != 0:
-            raise refused("indptr", "does not start with 0")
+            raise invalid_array("indptr", "does not start with 0")
         while done < n_rows:
-            ends = _ascending(edge, arrays["indptr"].take(min(_SLICE_ROWS, n_rows - done)))
+            ends = _ascending(edge, arrays["indptr"].read(min(_SLICE_ROWS, n_rows - done)))
             for start, stop in _pieces(ends, _longest(self._bounds)):
                 yield _batch(arrays, _sparse_rows(arrays, ends[start : stop + 1], n_features))
             done += len(ends) - 1
             edge = ends[-1:]
         if edge[0] != arrays["data"].length:
-            raise refused("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
+            raise invalid_array("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
 
     def _dense(self, arrays: Arrays) -> Iterator[Batch]:
         n_rows, n_features = _dense_shape(arrays, self._bounds)
@@ -82,17 +85,17 @@ class NpzDecoder:
         most = max(1, _SLICE_NUMBERS // max(1, n_features))
         for start in range(0, n_rows, most):
             count = min(most, n_rows - start)
-            numbers = matrix.take(count * n_features).reshape(count, n_features) if columns is None else _across(columns, matrix, start, count)
+            numbers = matrix.read(count * n_features).reshape(count, n_features) if columns is None else _across(columns, matrix, start, count)
             yield _batch(arrays, _dense_rows(numbers))
 
 
 def _sparse_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
     missing = [name for name in _SPARSE if name not in arrays]
     if missing:
-        raise refused(missing[0], f"the array {missing[0]} is missing; needed are {', '.join(_SPARSE)}, or a dense X in their place")
+        raise invalid_array(missing[0], f"the array {missing[0]} is missing; required are {', '.join(_SPARSE)}, or a dense X instead")
     if arrays["shape"].length != 2:
-        raise refused("shape", "must be two numbers, documents and features")
-    n_rows, n_features = arrays["shape"].take(2).tolist()
+        raise invalid_array("shape", "must be two numbers, documents and features")
+    n_rows, n_features = arrays["shape"].read(2).tolist()
     if arrays["data"].length > bounds.nonzeros:
         raise LimitExceeded("nonzeros", bounds.nonzeros)
     _check_shape("shape", n_rows, n_features, bounds)
@@ -103,11 +106,11 @@ def _sparse_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
 def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
     both = [name for name in _SPARSE if name in arrays]
     if both:
-        raise refused("X", f"is given beside {', '.join(both)}; documents come as a dense X or as {', '.join(_SPARSE)}")
+        raise invalid_array("X", f"is given beside {', '.join(both)}; documents come as a dense X or as {', '.join(_SPARSE)}")
     n_rows, n_features = arrays["X"].shape
     _check_shape("X", n_rows, n_features, bounds)
     if n_rows and not n_features:
-        raise refused("X", f"has {n_rows} documents without a single feature")
+        raise invalid_array("X", f"has {n_rows} documents without a single feature")
     if n_features > _longest(bounds):
         raise LimitExceeded("numbers in a dense document", _longest(bounds))
     _check_lengths(arrays, {}, n_rows)
@@ -116,7 +119,7 @@ def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
 
 def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> None:
     if not (n_rows >= 0 and 0 <= n_features <= MAX_FEATURES):
-        raise refused(name, f"must be at least 0, and features at most {MAX_FEATURES}")
+        raise invalid_array(name, f"must be at least 0, and features at most {MAX_FEATURES}")
     if n_rows > bounds.documents:
         raise LimitExceeded("documents", bounds.documents)
 
@@ -124,28 +127,28 @@ def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> Non
 def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:
     whole = "labels" in arrays and arrays["labels"].dtype.kind != "U"
     if whole and "labeled" not in arrays:
-        raise refused("labeled", "must be given with integer labels, to say which count: numpy.ones(len(labels), bool) where all do")
+        raise invalid_array("labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all")
     if not whole and "labeled" in arrays:
-        raise refused("labeled", 'is only of use beside integer labels; of strings, "" is unlabeled')
+        raise invalid_array("labeled", 'is allowed only beside integer labels; among strings, "" is unlabeled')
     for name, length in {**lengths, **dict.fromkeys(_BESIDE, n_rows)}.items():
         if name in arrays and arrays[name].length != length:
-            raise refused(name, f"has length {arrays[name].length}, not {length}")
+            raise invalid_array(name, f"has length {arrays[name].length}, not {length}")
 
 
 def _longest(bounds: Bounds) -> int:
-    """Numbers that one document may have."""
+    """Numbers of one document at most."""
     return max(1, bounds.document_bytes // 8)
 
 
 def _ascending(edge: NDArray[np.int64], following: NDArray[Any]) -> NDArray[np.int64]:
     ends = np.concatenate([edge, following.astype(np.int64)])
     if (np.diff(ends) < 0).any():
-        raise refused("indptr", "must never fall")
+        raise invalid_array("indptr", "must not decrease")
     return ends
 
 
 def _pieces(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Spans of rows with few enough nonzeros to be held at once; a row of more than ``most`` is refused."""
+    """Spans of rows that fit in memory; raises LimitExceeded for a row of more than ``most`` nonzeros."""
     if (np.diff(ends) > most).any():
         raise LimitExceeded("nonzeros in a document", most)
     start = 0
@@ -158,16 +161,16 @@ def _pieces(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
 
 def _sparse_rows(arrays: Arrays, ends: NDArray[np.int64], n_features: int) -> SparseRows:
     n_nonzeros = int(ends[-1] - ends[0])
-    indices = arrays["indices"].take(n_nonzeros)
-    # signed numbers that are not negative are the same bytes unsigned; negative ones come to lie beyond all features
+    indices = arrays["indices"].read(n_nonzeros)
+    # viewed as unsigned, negative indices become larger than any feature
     narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices
     if n_nonzeros and (int(narrow.max()) >= n_features or (narrow.dtype.kind == "i" and int(narrow.min()) < 0)):
-        raise refused("indices", f"must lie from 0 to {n_features - 1}")
-    return rows_of(ends - ends[0], narrow, arrays["data"].take(n_nonzeros), n_features)
+        raise invalid_array("indices", f"must lie from 0 to {n_features - 1}")
+    return rows_of(ends - ends[0], narrow, arrays["data"].read(n_nonzeros), n_features)
 
 
 def _unpacked(matrix: Array, spool: IO[bytes]) -> IO[bytes]:
-    """The numbers in a file of their own, in which they can be read in another order than that in which they come."""
+    """The numbers in a file of their own, which can be read in any order."""
     while data := matrix.stream.read(_SLICE_NUMBERS):
         spool.write(data)
     spool.flush()
@@ -175,7 +178,7 @@ def _unpacked(matrix: Array, spool: IO[bytes]) -> IO[bytes]:
 
 
 def _across(columns: IO[bytes], matrix: Array, start: int, count: int) -> NDArray[Any]:
-    """Rows of a matrix that is stored column after column."""
+    """Some rows of a matrix that is stored column by column."""
     n_rows, n_features = matrix.shape
     found = np.empty((n_features, count), matrix.dtype)
     for column, part in enumerate(found):
@@ -185,7 +188,7 @@ def _across(columns: IO[bytes], matrix: Array, start: int, count: int) -> NDArra
 
 
 def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
-    """The rows without their zeros; what is not a number is not zero either, and is left to the check of all rows."""
+    """The rows without their zeros. NaN is not zero: the check of all rows refuses it."""
     n_rows, n_features = numbers.shape
     values = narrowed(numbers).ravel()
     kept = np.flatnonzero(values)
@@ -203,16 +206,16 @@ def _labels(arrays: Arrays, n_rows: int) -> list[Label | None]:
         return [None] * n_rows
     if "labeled" not in arrays:
         return [text or None for text in _texts(arrays["labels"], n_rows)]
-    labels, labeled = arrays["labels"].take(n_rows).tolist(), arrays["labeled"].take(n_rows).tolist()
+    labels, labeled = arrays["labels"].read(n_rows).tolist(), arrays["labeled"].read(n_rows).tolist()
     return [label if known else None for label, known in zip(labels, labeled, strict=True)]
 
 
 def _texts(array: Array, n_rows: int) -> list[str]:
     try:
-        texts: list[str] = array.take(n_rows).tolist()
+        texts: list[str] = array.read(n_rows).tolist()
         "".join(texts).encode()
     except (ValueError, UnicodeError) as error:
-        raise refused(array.name, "has characters that are not Unicode") from error
+        raise invalid_array(array.name, "has characters that are not Unicode") from error
     return texts
 
 

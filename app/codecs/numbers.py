@@ -1,4 +1,4 @@
-"""Arrays of numbers as they come, made rows."""
+"""Rows of a CSR matrix from arrays of any numeric type."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from core.documents.rows import SparseRows
 
 
 def rows_of(indptr: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any], n_features: int | None = None) -> SparseRows:
-    """Rows of these arrays, by default of no more features than occur."""
+    """The rows of these arrays; ``n_features`` is by default the largest index plus one."""
     if n_features is None:
         n_features = int(indices.max()) + 1 if len(indices) else 0
     return SparseRows(indptr.astype(np.int64, copy=False), indices.astype(np.uint32, copy=False), narrowed(values), n_features)
 
 
 def narrowed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Values as they are stored, in C order; one too large for float32 becomes infinite, which the check of all rows refuses."""
+    """The values as float32, in C order. A value beyond float32 becomes infinite, which the check of all rows refuses."""
     with np.errstate(over="ignore"):
         return values.astype(np.float32, order="C", copy=False)

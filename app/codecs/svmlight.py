@@ -1,6 +1,8 @@
-"""``text/x-svmlight``: ``label index:value index:value # comment`` a line; indices count from 1, label 0 is unlabeled.
+"""``text/x-svmlight``: ``label index:value index:value # comment`` a line.
 
-``qid:`` groups, which rankers use, are ignored; comments too. Labels are integers.
+- Labels are integers; 0 is unlabeled.
+- Indices count from 1.
+- Comments and ``qid:`` groups are ignored.
 """
 
 import re
@@ -10,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.base import Format
-from app.codecs.byte_order_mark import Unmarked
-from app.codecs.lines import LinesDecoder, WrongLine
+from app.codecs.byte_order_mark import WithoutByteOrderMark
+from app.codecs.lines import InvalidLine, LinesDecoder
 from app.codecs.numbers import rows_of
 from core.documents.rows import MAX_FEATURES
 from core.errors import Fault
@@ -28,7 +30,7 @@ _LARGEST_LABEL = 2**53
 
 
 class SvmlightDecoder(LinesDecoder):
-    """Blocks of the usual spelling are parsed as one list of numbers; others, and wrong ones, line by line."""
+    """Parses a block in the usual spelling as one list of numbers, any other block line by line."""
 
     def __init__(self, longest: int) -> None:
         super().__init__(longest)
@@ -36,15 +38,15 @@ class SvmlightDecoder(LinesDecoder):
 
     def batch_of(self, block: bytes) -> Batch | None:
         """See LinesDecoder."""
-        batch = self._at_once(_plain(block))
+        batch = self._parse_together(_plain(block))
         if batch is None:
             lines = self.one_by_one(block, _parsed)
             indptr = np.cumsum([0, *(len(line) // 2 for line in lines)])
             batch = _assembled(np.array([number for line in lines for number in line]), indptr)
         return batch if batch.labels else None
 
-    def _at_once(self, block: bytes) -> Batch | None:
-        """The block's documents, or None unless every line is ``label index:value index:value`` in numbers as JSON spells them."""
+    def _parse_together(self, block: bytes) -> Batch | None:
+        """The documents of the block, or None unless every line is ``label index:value …`` with numbers that are valid JSON."""
         separators = block.translate(None, _OTHERS).replace(b" :", b":")
         if not separators or separators.count(b"\n") + separators.count(b":") != len(separators):
             return None
@@ -59,7 +61,7 @@ class SvmlightDecoder(LinesDecoder):
 
 
 def _plain(block: bytes) -> bytes:
-    """The block without comments, groups, blank lines and needless signs and spaces, ending with a line feed."""
+    """The block without comments, groups, blank lines and redundant signs and spaces; it ends with a line feed."""
     if b"#" in block:
         block = _COMMENT.sub(b"", block)
     if b"qid:" in block:
@@ -94,21 +96,21 @@ def _assembled(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch
 
 
 def _parsed(line: bytes) -> list[float] | None:
-    """Label, index, value, index, value … of a line."""
+    """The numbers of a line: label, index, value, index, value …"""
     words = _GROUP.sub(b"", _COMMENT.sub(b"", line)).split()
     if not words:
         return None
     label = _number(words[0], "label")
     if not label.is_integer() or abs(label) > _LARGEST_LABEL:
-        raise _wrong("label", f"the label {_shown(words[0])} is not an integer (0: unlabeled)")
+        raise _wrong("label", f"the label {_quoted(words[0])} is not an integer (0: unlabeled)")
     numbers = [label]
     for word in words[1:]:
         index, colon, value = word.partition(b":")
         if not colon:
-            raise _wrong("indices", f"{_shown(word)} is not index:value")
+            raise _wrong("indices", f"{_quoted(word)} is not index:value")
         at = _number(index, "indices")
         if not at.is_integer() or not 1 <= at <= MAX_FEATURES:
-            raise _wrong("indices", f"the index {_shown(index)} is not an integer from 1 to {MAX_FEATURES}")
+            raise _wrong("indices", f"the index {_quoted(index)} is not an integer from 1 to {MAX_FEATURES}")
         numbers += (at, _number(value, "values"))
     return numbers
 
@@ -116,21 +118,21 @@ def _parsed(line: bytes) -> list[float] | None:
 def _number(text: bytes, field: str) -> float:
     number = float(text) if _NUMBER.fullmatch(text) else float("nan")
     if not np.isfinite(number):
-        raise _wrong(field, f"{_shown(text)} is not a finite number")
+        raise _wrong(field, f"{_quoted(text)} is not a finite number")
     return number
 
 
-def _wrong(field: str, detail: str) -> WrongLine:
-    return WrongLine(Fault("", field, detail))
+def _wrong(field: str, detail: str) -> InvalidLine:
+    return InvalidLine(Fault("", field, detail))
 
 
-def _shown(text: bytes) -> str:
+def _quoted(text: bytes) -> str:
     return repr(text[:40].decode("utf-8", "replace"))
 
 
 FORMAT = Format(
     "text/x-svmlight",
-    lambda bounds, spool: Unmarked(SvmlightDecoder(bounds.document_bytes)),
+    lambda bounds, spool: WithoutByteOrderMark(SvmlightDecoder(bounds.document_bytes)),
     {
         "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
         "example": "1 4:0.2 18:0.9\n0 5:1\n",

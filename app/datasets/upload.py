@@ -11,7 +11,7 @@ from typing import IO, TypeVar
 from fastapi import Request
 
 from app.codecs.base import BLOCK_BYTES
-from app.codecs.dispatch import Body, body_of, pieces
+from app.codecs.dispatch import BodyDecoder, body_decoder, in_blocks
 from app.http.bodies import in_thread
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
@@ -47,7 +47,7 @@ async def _read_dataset(request: Request, services: Services, name: str | None) 
 def make_dataset(services: Services, documents: bytes) -> Dataset:
     """Store the documents of a JSON array as a dataset without name."""
     with services.datasets.builder(None) as builder:
-        body = body_of({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
+        body = body_decoder({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
         return _end(body, builder, b'{"documents":' + documents + b"}")
 
 
@@ -60,21 +60,21 @@ def spool(store: Store) -> IO[bytes]:
 
 
 @translate_os_errors("write", "the upload")
-def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[Body, DatasetBuilder]:
+def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[BodyDecoder, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
-    body = body_of(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(spool(services.store)))
+    body = body_decoder(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(spool(services.store)))
     return body, builder
 
 
 @translate_os_errors("write", "the upload")
-def _take(body: Body, builder: DatasetBuilder, data: bytes) -> None:
-    for piece in pieces(data):
+def _take(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> None:
+    for piece in in_blocks(data):
         for batch in body.feed(piece):
             builder.add(batch)
 
 
 @translate_os_errors("write", "the upload")
-def _end(body: Body, builder: DatasetBuilder, data: bytes) -> Dataset:
+def _end(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> Dataset:
     _take(body, builder, data)
     for batch in body.finish():
         builder.add(batch)

@@ -7,8 +7,8 @@ from fastapi import Request
 from starlette.responses import Response
 
 from app.codecs.base import MAX_FAULTS
-from app.codecs.dispatch import media_type_of, pieces
-from app.codecs.documents import refusal
+from app.codecs.dispatch import in_blocks, media_type_of
+from app.codecs.documents import invalid_documents
 from app.datasets.upload import spool
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Measurer
@@ -86,7 +86,7 @@ async def _read(request: Request, services: Services) -> _Asked:
         raise InvalidRequest("held_out", "is for a dataset; of documents in the body nobody knows whether they were trained on")
     services.access.authorize(request.scope, "predictions" if posted else "datasets")
     text = b'{"documents":' + documents + b"}"
-    return _Asked(documents_in(pieces(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
+    return _Asked(documents_in(in_blocks(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
 
 
 def _answer(services: Services, version: Version, model: Model, asked: _Asked, form: _Form) -> Response:
@@ -128,7 +128,7 @@ def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:
         faults = classes.faults(batch.labels, MAX_FAULTS)
         if faults:
             ids = batch.ids or [None] * batch.rows.n_rows
-            raise refusal([Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults])
+            raise invalid_documents([Fault(ids[row] or str(position + row), "label", detail) for row, detail in faults])
         classes.encode(batch.labels)
         position += batch.rows.n_rows
         yield batch

@@ -10,10 +10,10 @@ import msgspec
 from fastapi import Request
 
 from app.codecs.base import Bounds
-from app.codecs.byte_order_mark import unmarked
-from app.codecs.content_encoding import Unpacker
-from app.codecs.dispatch import check_size, is_packed, media_type_of, pieces, unpacker_of
-from app.codecs.json_text import WrongJson, decoded, instead
+from app.codecs.byte_order_mark import without_byte_order_mark
+from app.codecs.content_encoding import Decompressor
+from app.codecs.dispatch import check_size, decompressor_of, in_blocks, is_compressed, media_type_of
+from app.codecs.json_text import InvalidJson, decode_json, known_fields
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
@@ -68,27 +68,27 @@ async def read_json(request: Request, state: HttpState, kind: type[T], absent: T
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
     reservation: Reservation = request.scope[RESERVATION]
-    unpacker = unpacker_of(request.headers, bounds, reservation.grow)
+    decompressor = decompressor_of(request.headers, bounds, reservation.grow)
     data = b"".join(await read_blocks(request, bounds))
-    if len(data) < state.settings.large_request_bytes and not is_packed(request.headers):
-        return _decoded(data, unpacker, kind)
-    return await in_thread(state.parsing, _decoded, data, unpacker, kind)
+    if len(data) < state.settings.large_request_bytes and not is_compressed(request.headers):
+        return _decoded(data, decompressor, kind)
+    return await in_thread(state.parsing, _decoded, data, decompressor, kind)
 
 
 def _has_no_body(headers: Mapping[str, str]) -> bool:
     return headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
 
 
-def _decoded(data: bytes, unpacker: Unpacker, kind: type[T]) -> T:
-    text = b"".join(piece for part in pieces(data) for piece in unpacker.feed(part))
-    unpacker.finish()
+def _decoded(data: bytes, decompressor: Decompressor, kind: type[T]) -> T:
+    text = b"".join(piece for part in in_blocks(data) for piece in decompressor.feed(part))
+    decompressor.finish()
     try:
-        return decoded(msgspec.json.Decoder(kind).decode, unmarked(text))
-    except WrongJson as error:
+        return decode_json(msgspec.json.Decoder(kind).decode, without_byte_order_mark(text))
+    except InvalidJson as error:
         raise InvalidRequest(error.field, error.detail + _advice(kind, error)) from None
 
 
-def _advice(kind: type[Any], error: WrongJson) -> str:
+def _advice(kind: type[Any], error: InvalidJson) -> str:
     """What a field may be that has few values, and which fields there are, or nothing."""
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, msgspec.inspect.StructType)
@@ -96,4 +96,4 @@ def _advice(kind: type[Any], error: WrongJson) -> str:
     found = types.get(error.field)
     if isinstance(found, msgspec.inspect.LiteralType):
         return f"; it is one of {', '.join(map(str, found.values))}"
-    return instead(error.detail, types)
+    return known_fields(error.detail, types)

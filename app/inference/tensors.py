@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds
-from app.codecs.documents import refusal
+from app.codecs.documents import invalid_documents
 from app.errors import InvalidRequest
 from core.documents.kinds import TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, misfit, sorted_rows
@@ -52,7 +52,7 @@ def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | Text
     wrong = misfit(rows)
     faults = [wrong] if wrong else find_faults(rows := sorted_rows(rows), MAX_FAULTS)
     if faults:
-        raise refusal(faults)
+        raise invalid_documents(faults)
     if not rows.n_rows:
         raise InvalidRequest("inputs", "there is no document")
     return rows

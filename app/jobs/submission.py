@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
-from app.codecs.json_text import WrongJson, decoded
+from app.codecs.json_text import InvalidJson, decode_json
 from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
@@ -149,6 +149,6 @@ def _fingerprint(body: JobBody) -> str:
 def _meaning(documents: msgspec.Raw) -> Any:
     """What they say; of what will be refused, as numbers out of range are, the text itself."""
     try:
-        return decoded(msgspec.json.decode, bytes(documents) or b"null")
-    except WrongJson:
+        return decode_json(msgspec.json.decode, bytes(documents) or b"null")
+    except InvalidJson:
         return bytes(documents)

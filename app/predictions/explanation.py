@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from starlette.responses import Response
 
-from app.codecs.dispatch import pieces
+from app.codecs.dispatch import in_blocks
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.http.schemas import Out
@@ -182,7 +182,7 @@ def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:
     text = b'{"documents":' + bytes(body.documents) + b"}"
     bounds = services.settings.prediction_bounds
     bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))
-    return documents_in(list(pieces(text)), {"content-type": "application/json"}, bounds)
+    return documents_in(list(in_blocks(text)), {"content-type": "application/json"}, bounds)
 
 
 def _shown(found: Weights, named: Named) -> list[Item]:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from app.codecs.base import MAX_FAULTS, Bounds
-from app.codecs.content_encoding import Held, free
-from app.codecs.dispatch import Body, body_of, is_packed
-from app.codecs.documents import refusal
+from app.codecs.content_encoding import Reserve, reserve_nothing
+from app.codecs.dispatch import BodyDecoder, body_decoder, is_compressed
+from app.codecs.documents import invalid_documents
 from app.http.bodies import in_thread, read_blocks
 from app.http.route_classes import RESERVATION
 from app.predictions.scoring import Scored, Unseen, named, score_posted
@@ -39,7 +39,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     blocks = await read_blocks(request, bounds)
     version, model = await version_and_model(services, reference)
     batches: Iterable[Batch] = documents_in(blocks, request.headers, bounds, request.scope[RESERVATION].grow)
-    if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_packed(request.headers):
+    if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
         if is_little(model, sum(batch.rows.n_rows for batch in batches)):
             return _answer(version, model, batches)
@@ -93,14 +93,14 @@ def gathered(batches: Iterable[Scored]) -> tuple[NDArray[np.float64], list[str]]
     return np.concatenate(scores), unseen.warnings()
 
 
-def documents_in(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bounds, held: Held = free) -> Iterator[Batch]:
+def documents_in(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bounds, reserve: Reserve = reserve_nothing) -> Iterator[Batch]:
     """The documents of a body as batches of checked rows; raises InvalidDocuments, LimitExceeded, TooManyRequests, UnsupportedMediaType."""
-    body = body_of(headers, bounds, held=held)
+    body = body_decoder(headers, bounds, reserve=reserve)
     position = 0
     for batch in _batches(body, blocks):
         rows, faults = checked(batch.rows, MAX_FAULTS)
         if faults:
-            raise refusal([named(fault, batch, position) for fault in faults])
+            raise invalid_documents([named(fault, batch, position) for fault in faults])
         position += rows.n_rows
         if position > bounds.documents:
             raise LimitExceeded("documents", bounds.documents)
@@ -109,7 +109,7 @@ def documents_in(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bo
         raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
 
 
-def _batches(body: Body, blocks: Iterable[bytes]) -> Iterator[Batch]:
+def _batches(body: BodyDecoder, blocks: Iterable[bytes]) -> Iterator[Batch]:
     for block in blocks:
         yield from body.feed(block)
     yield from body.finish()

@@ -10,7 +10,7 @@ import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
 
-from app.codecs.documents import refusal
+from app.codecs.documents import invalid_documents
 from app.errors import InvalidRequest
 from app.http.disconnect import raise_if_disconnected, run_until_disconnect
 from app.services import Services
@@ -97,7 +97,7 @@ def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
         try:
             scored = _scored(model, batch.rows, positions, batch.labels)
         except InvalidDocuments as error:
-            raise refusal([named(fault, batch, start) for fault in error.faults]) from None
+            raise invalid_documents([named(fault, batch, start) for fault in error.faults]) from None
         yield scored
         start += batch.rows.n_rows
 
@@ -120,7 +120,7 @@ def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64
             scored = _scored(model, _taken(documents.rows, chosen), chosen, labels[documents.class_indices[chosen]].tolist())
         except InvalidDocuments as error:
             ids = documents.ids.at(chosen[[int(fault.document) for fault in error.faults]].tolist())
-            raise refusal([fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]) from None
+            raise invalid_documents([fault._replace(document=id) for fault, id in zip(error.faults, ids, strict=True)]) from None
         yield scored
 
 

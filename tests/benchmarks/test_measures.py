@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from app.codecs.dispatch import body_of
+from app.codecs.dispatch import body_decoder
 from app.settings import GatewaySettings
 from benchmarks.base import Figure
 from benchmarks.documents import NONZEROS, Documents, as_json, as_ndjson, as_npz, as_svmlight, documents
@@ -25,7 +25,7 @@ FORMATS: dict[str, Callable[[Documents], bytes]] = {
 @pytest.mark.parametrize("media_type", FORMATS)
 def test_formats_hold_the_documents(media_type: str) -> None:
     given = documents(1500)
-    body = body_of({"content-type": media_type}, GatewaySettings().upload_bounds)
+    body = body_decoder({"content-type": media_type}, GatewaySettings().upload_bounds)
     batches = [*body.feed(FORMATS[media_type](given)), *body.finish()]
     indices = np.concatenate([sparse(batch.rows).indices for batch in batches]).reshape(-1, NONZEROS)
     values = np.concatenate([sparse(batch.rows).values for batch in batches]).reshape(-1, NONZEROS)

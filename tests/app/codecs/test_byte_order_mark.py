@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.codecs.base import Bounds
-from app.codecs.dispatch import body_of
+from app.codecs.dispatch import body_decoder
 from tests.app.codecs.encodings import as_json, as_ndjson, as_svmlight
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
 
@@ -34,7 +34,7 @@ def test_a_mark_is_passed_over(gateway: Gateway, media_type: str) -> None:
 def test_every_cut_of_a_mark(media_type: str) -> None:
     body, bounds = codecs.BOM_UTF8 + BODIES[media_type], Bounds(1 << 20, 1 << 20, 1 << 20, 100, 100)
     for cut in range(6):
-        decoder = body_of({"content-type": media_type}, bounds)
+        decoder = body_decoder({"content-type": media_type}, bounds)
         batches = [*decoder.feed(body[:cut]), *decoder.feed(body[cut:]), *decoder.finish()]
         assert sum(batch.rows.n_rows for batch in batches) == 2
 

@@ -16,7 +16,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from app.codecs.base import Bounds
-from app.codecs.dispatch import FORMATS, body_of, unpacker_of
+from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest
 from app.http.bodies import _decoded
@@ -29,7 +29,7 @@ from core.documents.kinds import FIELDS, NamedRows, Rows, TextRows
 from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded
 
-BOUNDS = Bounds(body_bytes=100_000, unpacked_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
+BOUNDS = Bounds(body_bytes=100_000, decompressed_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
 REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest)
 
 
@@ -139,9 +139,9 @@ def packed(body: bytes) -> bytes:
 @profile(max_examples=150)
 def test_gzip_that_was_damaged(body: bytes) -> None:
     outcome(lambda: parsed("application/json", [body], "gzip"))
-    unpacker = unpacker_of({"content-encoding": "gzip"}, BOUNDS)
+    unpacker = decompressor_of({"content-encoding": "gzip"}, BOUNDS)
     with suppress(*REFUSALS):
-        assert sum(map(len, unpacker.feed(body))) <= BOUNDS.unpacked_bytes
+        assert sum(map(len, unpacker.feed(body))) <= BOUNDS.decompressed_bytes
         unpacker.finish()
 
 
@@ -218,9 +218,9 @@ def test_tensors_of_wrong_types(tensors: list[dict[str, object]], shape: list[in
 def test_small_bodies_of_wrong_types(kind: type[msgspec.Struct], data: st.DataObject) -> None:
     body = data.draw(st.one_of(st.binary(max_size=60), JSON.map(lambda value: json.dumps(value).encode())))
     with suppress(*REFUSALS):
-        assert isinstance(_decoded(body, unpacker_of({}, BOUNDS), kind), kind)
+        assert isinstance(_decoded(body, decompressor_of({}, BOUNDS), kind), kind)
 
 
 def test_the_bounds_of_the_headers_are_kept() -> None:
     with pytest.raises(LimitExceeded):
-        body_of({"content-type": "application/json", "content-length": "100001"}, BOUNDS)
+        body_decoder({"content-type": "application/json", "content-length": "100001"}, BOUNDS)

@@ -20,11 +20,11 @@ WRONG: dict[str, dict[str, tuple[bytes, dict[str, str]]]] = {
     "text": {
         "two kinds at once": (b'{"id": "x", "text": "a", "indices": [1]}', {"document": "x", "field": "text", "detail": "beside indices"}),
         "three kinds at once": (b'{"text": "a", "indices": [1], "features": {}}', {"field": "text", "detail": "a document has one of"}),
-        "another kind": (b'{"indices": [1]}', {"field": "indices", "detail": "documents before have text"}),
-        "named features": (b'{"features": {"a": 1}}', {"field": "features", "detail": "documents before have text"}),
+        "another kind": (b'{"indices": [1]}', {"field": "indices", "detail": "earlier documents have text"}),
+        "named features": (b'{"features": {"a": 1}}', {"field": "features", "detail": "earlier documents have text"}),
         "nothing": (b'{"label": "a"}', {"field": "text", "detail": "missing"}),
         "null": (b'{"text": null}', {"field": "text", "detail": "missing"}),
-        "values beside it": (b'{"text": "a", "values": [1]}', {"field": "values", "detail": "only of use beside indices"}),
+        "values beside it": (b'{"text": "a", "values": [1]}', {"field": "values", "detail": "allowed only beside indices"}),
         "a number": (b'{"text": 7}', {"field": "text", "detail": "int"}),
         "a list": (b'{"text": ["a"]}', {"field": "text", "detail": "array"}),
         "half a character": (b'{"text": "a\\ud800"}', {"field": "text", "detail": "\\ud800 is half of a character"}),
@@ -35,7 +35,7 @@ WRONG: dict[str, dict[str, tuple[bytes, dict[str, str]]]] = {
         "an unknown field": (b'{"txt": "a"}', {"field": "txt", "detail": "known are indices, values, features, text, label, id"}),
     },
     "features": {
-        "another kind": (b'{"text": "a"}', {"field": "text", "detail": "documents before have features"}),
+        "another kind": (b'{"text": "a"}', {"field": "text", "detail": "earlier documents have features"}),
         "a list": (b'{"features": [1]}', {"field": "features", "detail": "must be an object of names and numbers"}),
         "a text": (b'{"features": "a"}', {"field": "features", "detail": "must be an object"}),
         "a text as value": (b'{"features": {"a": "1"}}', {"field": "features", "detail": "the value of 'a' is not a number"}),

@@ -145,7 +145,7 @@ def npz_cases() -> dict[str, Case]:
         "too large for float32": (changed(data=np.array([1, 1e39, 1])), "values", "finite"),
         "lengths differ": (changed(data=np.ones(2)), "indices", "length 3, not 2"),
         "indptr too short": (changed(indptr=np.array([0, 3])), "indptr", "length 2, not 3"),
-        "indptr falls": (changed(indptr=np.array([0, 4, 3])), "indptr", "never fall"),
+        "indptr decreases": (changed(indptr=np.array([0, 4, 3])), "indptr", "must not decrease"),
         "indptr starts late": (changed(indptr=np.array([1, 2, 3])), "indptr", "start with 0"),
         "indptr ends early": (changed(indptr=np.array([0, 1, 2])), "indptr", "ends with 2"),
         "indptr ends late": (changed(indptr=np.array([0, 1, 5])), "indices", "fewer"),
@@ -318,13 +318,13 @@ LIMITS = {
         "identity",
         "bytes in the document at position 0; send it in parts",
     ),
-    "gzip bomb": ({"max_decompressed_bytes": 10**6}, NDJSON, gzip.compress(b" " * 50_000_000), "gzip", "bytes in the unpacked body"),
+    "gzip bomb": ({"max_decompressed_bytes": 10**6}, NDJSON, gzip.compress(b" " * 50_000_000), "gzip", "bytes in the decompressed body"),
     "zip bomb": (
         {"max_decompressed_bytes": 10**6},
         "application/x-npz",
         npz(ARRAYS | {"data": np.zeros(5_000_000), "indices": np.zeros(5_000_000, np.int32)}),
         "identity",
-        "bytes in the unpacked body",
+        "bytes in the decompressed body",
     ),
 }
 

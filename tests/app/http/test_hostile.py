@@ -233,7 +233,7 @@ def test_a_bomb_stops_at_the_limit(start: Start, monkeypatch: pytest.MonkeyPatch
     assert len(body) < 200_000
     unpacked = counted_unpacking(monkeypatch)
     answer = gateway.client.post(path, content=body, headers={"Content-Type": media_type, "Content-Encoding": encoding})
-    assert problem_of(answer, 413)["detail"] == "more than 1000000 bytes in the unpacked body"
+    assert problem_of(answer, 413)["detail"] == "more than 1000000 bytes in the decompressed body"
     assert sum(unpacked) <= 2_000_000, "of 40 MB or more"
     assert gateway.kept() == before
 
