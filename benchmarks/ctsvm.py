@@ -20,7 +20,7 @@ from benchmarks.data import load, tfidf
 from core.options.relaxation import CtsvmOptions
 from core.problem.result import Status
 from core.progress import TracePoint
-from core.train import Training, train
+from core.train import Training, TrainingContext, TrainingTask, train
 from tests.reference.relaxation import Given, dual_value
 
 _DOCS = Path(__file__).parent.parent / "docs"
@@ -121,9 +121,9 @@ def _run(n: int, most: float = math.inf, **options: Any) -> tuple[float, Trainin
         return heard[-1] - heard[0] > most
 
     rows = rows_of(X)
-    train(rows_of(X[:40]), class_indices[:40], ["no", "yes"], "ctsvm", options)
+    train(TrainingTask(rows_of(X[:40]), class_indices[:40], ["no", "yes"], "ctsvm", options))
     heard.append(time.perf_counter())
-    training = train(rows, class_indices, ["no", "yes"], "ctsvm", options, observer=observer)
+    training = train(TrainingTask(rows, class_indices, ["no", "yes"], "ctsvm", options), TrainingContext(observer=observer))
     heard.append(time.perf_counter())
     return heard[-1] - heard[0], training, float(max(np.diff(heard)))
 
@@ -214,7 +214,7 @@ def _cross_validated(X: Any, y: NDArray[Any], folds: NDArray[Any], options: dict
     for fold in np.unique(folds):
         class_indices = np.where(folds == fold, -1, y > 0).astype(np.int32)
         if len(np.unique(class_indices[class_indices >= 0])) == 2:
-            training = train(rows, class_indices, [-1, 1], "kernel_svm", options)
+            training = train(TrainingTask(rows, class_indices, [-1, 1], "kernel_svm", options))
             right += int((np.sign(training.scores[:, 0]) == y[training.unlabeled]).sum())
     return right / len(y)
 
@@ -229,7 +229,7 @@ def _accuracy(X: Any, y: NDArray[Any], n_labeled: int, method: str, kernel: dict
     }.get(method, even)
     class_indices = np.full(len(y), -1, np.int32)
     class_indices[:n_labeled] = y[:n_labeled] > 0
-    training = train(rows_of(X), class_indices, [-1, 1], method, own)
+    training = train(TrainingTask(rows_of(X), class_indices, [-1, 1], method, own))
     return float(np.mean(np.where(training.scores[:, 0] > 0, 1, -1) == y[training.unlabeled]))
 
 

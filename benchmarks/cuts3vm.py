@@ -18,7 +18,7 @@ from benchmarks.base import class_indices_of, machine, number, rows_of, table, t
 from benchmarks.data import load, text_like, tfidf
 from core.documents.rows import SparseRows
 from core.problem.result import Status
-from core.train import Training, train, warm_up
+from core.train import Training, TrainingTask, train, warm_up
 
 _ROOT = Path(__file__).parent.parent
 _KEPT = _ROOT / "build" / "cuts3vm"
@@ -162,7 +162,8 @@ def errors() -> dict[str, Any]:
             for labeled in task.draws:
                 class_indices, _ = class_indices_of(task.y, labeled)
                 names = [str(name) for name in np.unique(task.y)]
-                trainings.append(train(rows, class_indices, names, "cuts3vm" if method == "paper's" else method, _options(method, task, labeled)))
+                algorithm = "cuts3vm" if method == "paper's" else method
+                trainings.append(train(TrainingTask(rows, class_indices, names, algorithm, _options(method, task, labeled))))
             names_of = task.y.astype(str)
             own[method] = {
                 "errors": [100 * _error(training, names_of) for training in trainings],
@@ -208,7 +209,7 @@ def speed() -> dict[str, Any]:
 
 def _train(rows: SparseRows, y: NDArray[Any], name: str, n_labeled: int = 1000, fraction: float = _FRACTION) -> Training:
     class_indices, classes = class_indices_of(y, np.arange(n_labeled))
-    return train(rows, class_indices, classes, name, {"positive_fraction": fraction})
+    return train(TrainingTask(rows, class_indices, classes, name, {"positive_fraction": fraction}))
 
 
 def _seconds(rows: SparseRows, y: NDArray[Any], name: str, n_labeled: int = 1000, fraction: float = _FRACTION) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.base import class_indices_of, machine, rows_of, table, write
 from benchmarks.data import DataSet, load, text_like
 from core.documents.rows import SparseRows
-from core.train import Training, train
+from core.train import Training, TrainingTask, train
 
 _NAMES = {"svm": "supervised", "tsvm": "TSVM, S = all", "da": "annealing"}
 _TRUE_FRACTION = 0.3494
@@ -21,7 +21,7 @@ _TRUE_FRACTION = 0.3494
 
 def _train(rows: SparseRows, y: NDArray[Any], labeled: NDArray[np.int64], algorithm: str, fraction: float) -> Training:
     class_indices, classes = class_indices_of(y, labeled)
-    return train(rows, class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": fraction})
+    return train(TrainingTask(rows, class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": fraction}))
 
 
 def _error(training: Training, rows: SparseRows, y: NDArray[Any]) -> float:

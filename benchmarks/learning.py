@@ -25,7 +25,7 @@ from core.documents.rows import SparseRows
 from core.evaluation import Reliability
 from core.evaluation.active_learning import POOL, contest, representatives
 from core.models.model import Model
-from core.train import train
+from core.train import TrainingContext, TrainingTask, train
 
 SETS = ("reuters-r8", "pcmac", "webkb4-stemmed", "sms-spam")
 POINTS = (2, 4, 8, 16, 32, 64, 100)
@@ -121,7 +121,10 @@ def run(name: str, learner: Learner, strategy: str, seed: int) -> Curve:
             labeled = np.append(labeled, chosen(strategy, model, data.rows, np.setdiff1d(everything, labeled), missing, rng))
         class_indices = np.full(len(everything), -1, np.int32)
         class_indices[labeled] = data.class_indices[labeled]
-        training = train(data.rows, class_indices, list(range(data.n_classes)), learner.algorithm, learner.options, seed=seed, threads=1)
+        training = train(
+            TrainingTask(data.rows, class_indices, list(range(data.n_classes)), learner.algorithm, learner.options, seed=seed),
+            TrainingContext(threads=1),
+        )
         model = training.model
         scores = model.scores(data.test_rows)
         curve.errors.append(error(model.labels_of(scores), data.test_class_indices))

@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.base import rows_of, table
 from benchmarks.data import FOLDER, load, tfidf
-from core.train import train
+from core.train import TrainingTask, train
 
 _LABELS = (100, 1000)
 _PATIENCE = 8
@@ -76,7 +76,7 @@ def _compare(pool: Pool, n_labels: int) -> Iterator[list[str]]:
     for algorithm in ("svm", "tsvm", "da"):
         options = pool.fractions if algorithm != "svm" else {}
         start = time.perf_counter()
-        training = train(rows, known, classes.tolist(), algorithm, options)
+        training = train(TrainingTask(rows, known, classes.tolist(), algorithm, options))
         seconds = time.perf_counter() - start
         predicted = classes[training.model.labels_of(training.model.scores(rows))]
         yield _line(pool, n_labels, algorithm, seconds, f"{training.objective:.5f}", predicted, rest)

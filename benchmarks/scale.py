@@ -75,7 +75,7 @@ def _measure(folder: Path, algorithm: str, size: int) -> dict[str, float]:
 
 
 def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
-    from core.train import train, warm_up
+    from core.train import TrainingContext, TrainingTask, train, warm_up
 
     warm_up()
     indptr = np.load(folder / "indptr.npy")[: size + 1]
@@ -94,7 +94,7 @@ def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
     seconds, silence = [], 0.0
     for _ in range(_REPEATS):
         heard[:] = [time.perf_counter()]
-        training = train(rows, class_indices, ["no", "yes"], algorithm, _OPTIONS[algorithm], observer=observer)
+        training = train(TrainingTask(rows, class_indices, ["no", "yes"], algorithm, _OPTIONS[algorithm]), TrainingContext(observer=observer))
         heard.append(time.perf_counter())
         seconds.append(heard[-1] - heard[0])
         silence = max(silence, *np.diff(heard))

@@ -18,7 +18,7 @@ from core.numerics.width import WIDTH
 from core.problem.problem import Problem
 from core.problem.result import Result
 from core.registry import algorithm as find_algorithm
-from core.train import Training, train, warm_up
+from core.train import Training, TrainingTask, train, warm_up
 
 _FRACTION = 0.3494
 _MORE_LABELS = 20
@@ -123,7 +123,7 @@ def classes() -> str:
     lines = []
     for name, algorithm, chosen in (("supervised, all labeled", "svm", np.arange(len(y))), ("TSVM, 1,000 labeled", "tsvm", labeled)):
         class_indices, names = class_indices_of(y, chosen)
-        everything, together = timed(partial(train, rows, class_indices, names, algorithm, _plain(algorithm)), 3)
+        everything, together = timed(partial(train, TrainingTask(rows, class_indices, names, algorithm, _plain(algorithm))), 3)
         alone, apart = zip(*(_one_class(rows, class_indices, k, algorithm) for k in range(len(names))), strict=True)
         mean = float(np.mean([timing.median for timing in apart]))
         far = max(float(np.abs(one.scores[:, 0] - everything.scores[:, k]).max(initial=0)) for k, one in enumerate(alone))
@@ -158,7 +158,7 @@ def _plain(algorithm: str) -> dict[str, Any]:
 
 def _one_class(rows: SparseRows, class_indices: NDArray[np.int32], k: int, algorithm: str) -> tuple[Training, Timing]:
     own = np.where(class_indices < 0, -1, class_indices == k).astype(np.int32)
-    return timed(lambda: train(rows, own, ["rest", "class"], algorithm, _plain(algorithm)), 1, warm_ups=0)
+    return timed(lambda: train(TrainingTask(rows, own, ["rest", "class"], algorithm, _plain(algorithm))), 1, warm_ups=0)
 
 
 def retraining() -> str:
@@ -168,9 +168,10 @@ def retraining() -> str:
         rows = rows_of(X)
         for algorithm in ("tsvm", "da"):
             options = {"positive_fraction": fraction}
-            first = train(rows, *class_indices_of(y, labeled), algorithm, options)
+            first = train(TrainingTask(rows, *class_indices_of(y, labeled), algorithm, options))
             after = class_indices_of(y, np.union1d(labeled, more))
-            cold, warm = train(rows, *after, algorithm, options), train(rows, *after, algorithm, options, start=first.model)
+            cold = train(TrainingTask(rows, *after, algorithm, options))
+            warm = train(TrainingTask(rows, *after, algorithm, options, start=first.model))
             share = warm.passes / cold.passes
             line = [name, algorithm, f"{cold.passes:.0f}", f"{warm.passes:.0f}", f"**{share:.2f}**", "reached" if share <= 1 / 3 else "MISSED"]
             line += [f"{cold.objective:.5f}", f"{warm.objective:.5f}", f"{warm.objective / cold.objective - 1:+.2%}"]

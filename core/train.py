@@ -1,14 +1,14 @@
-"""From labeled and unlabeled documents to a model: columns, one-vs-rest, results."""
+"""Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.checks import check_options, requested_fractions
+from core.checks import check_options
 from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
 from core.engine.runner import Steps, Sweeper, Tally, Vector
@@ -19,12 +19,11 @@ from core.models.model import Model
 from core.models.warm_start import Points, starting_points
 from core.one_vs_rest import n_problems, positives_of, prefixes_of
 from core.options.auto import AutoOptions
-from core.options.base import BalancedOptions, Options, SolverOptions
-from core.options.kernel import KernelChoice
+from core.options.base import Options
 from core.problem.problem import Problem
-from core.problem.result import Result, Status, stopped
+from core.problem.result import Result, Status, ensure_complete
 from core.progress import WHOLE, Observer, Part, TracePoint
-from core.registry import AUTO, OFFERED
+from core.registry import AUTO, OFFERED, Algorithm
 from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
 from core.selection.class_fractions import estimate_fractions
@@ -33,6 +32,42 @@ from core.validation.calibration import Calibration, fit_calibration, fit_calibr
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
 from core.watch import Stopped, Watch
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """What a training learns from, and how."""
+
+    rows: SparseRows
+    class_indices: NDArray[np.integer[Any]]
+    """shape (n_rows,): each document's position in ``classes``, -1 where it is unlabeled"""
+    classes: Sequence[str | int]
+    """labels, sorted; those that no document has are left out of the model"""
+    algorithm: str
+    """name in the registry"""
+    options: Mapping[str, Any]
+    """options of the algorithm, as JSON"""
+    seed: int = 0
+    """seed of the folds, and of the random numbers of algorithms that draw any"""
+    start: Model | None = None
+    """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes; classes that it does not
+    have start from nothing"""
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """What a training runs with."""
+
+    observer: Observer | None = None
+    """callback for progress; a true answer stops the training"""
+    part: Part = WHOLE
+    """part of the observed work that this training is"""
+    began: float | None = None
+    """time by ``time.monotonic`` at which the observed work began; None: now"""
+    threads: int | None = None
+    """number of threads; None: one a core"""
+    max_model_bytes: int | None = None
+    """most bytes of the documents that a model keeps and of their weights"""
 
 
 @dataclass(frozen=True)
@@ -58,257 +93,236 @@ class Training:
     """what was estimated and chosen, and on what grounds, as JSON; of auto also what was tried; None where nothing was left to find"""
 
 
-def train(
-    rows: SparseRows,
-    class_indices: NDArray[np.integer[Any]],
-    classes: Sequence[str | int],
-    algorithm: str,
-    options: Mapping[str, Any],
-    *,
-    seed: int = 0,
-    start: Model | None = None,
-    observer: Observer | None = None,
-    part: Part = WHOLE,
-    began: float | None = None,
-    threads: int | None = None,
-    max_model_bytes: int | None = None,
-) -> Training:
+_DEFAULT_CONTEXT = TrainingContext()
+
+
+def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Training:
     """Train a model on documents of which some are labeled.
 
-    ``class_indices`` of shape (n_rows,) hold each document's position in ``classes`` (sorted), or -1 where it is unlabeled. Two classes make one
-    problem with the second as the positive one; more make one-vs-rest, a problem a class, run side by side. ``seed`` decides the random numbers of
-    algorithms that draw any. Classes of which no document is labeled are left out. From ``start``, the model of
-    nearly the same documents, as after some more labels, training takes a fraction of the passes; classes that it does not have start from
-    nothing. A stop asked for by ``observer`` returns the best iterates with status ``cancelled``; ``part`` and ``began`` are of the work that it
-    is told of, as in core.watch.Watch.
-    Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the documents that the model keeps and
-    their weights will take more than ``max_model_bytes``.
+    Two classes make one problem with the second as the positive one; more make one-vs-rest, a problem a class, run side by side. A stop by the
+    observer returns the best iterates with status ``cancelled``.
+    Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
+    ``context.max_model_bytes``.
     """
-    labeled, unlabeled = np.flatnonzero(class_indices >= 0), np.flatnonzero(class_indices < 0)
-    present, class_indices = np.unique(class_indices[labeled], return_inverse=True)
-    classes = [classes[position] for position in present]
-    parsed = check_options(algorithm, options, classes, rows.n_rows)
-    order, watch = np.concatenate([labeled, unlabeled]), Watch(observer, part, began)
-    watch.latest = watch.latest._replace(phase=algorithm)
-    points: Points = [None] * n_problems(len(classes))
+    checked = _CheckedTask.of(task)
+    run = _Run(context, Watch(context.observer, context.part, context.began), Tally())
+    run.watch.latest = run.watch.latest._replace(phase=task.algorithm)
     try:
-        documents = compact(rows, order, watch)
-        if start is not None:
-            points = starting_points(start, find_algorithm(algorithm), rows, order, documents.features, classes, watch)
-        means = _Means(threads, max_model_bytes, watch, Tally())
-        given = _given_fractions(parsed, class_indices, classes, len(unlabeled))
-        if isinstance(parsed, AutoOptions):
-            found = _chosen(documents, class_indices, classes, parsed, given, seed, means)
-        else:
-            found = _solved(documents, class_indices, classes, algorithm, parsed, given, points, seed, means)
+        documents = compact(task.rows, checked.order, run.watch)
+        solutions = _solve_auto(checked, documents, run) if checked.algorithm is AUTO else _solve(checked, documents, run)
     except Stopped:
-        return _nothing(rows.n_features, classes, unlabeled)
-    model = model_of(documents, order, rows.n_features, classes, [result.decision for result in found.results])
-    model = model if found.calibration is None else replace(model, calibration=found.calibration)
-    start_ignored = start is not None and all(point is None for point in points)
-    return _training(model, unlabeled, found, _warnings(parsed, len(unlabeled), found.results, start_ignored), means)
+        return _untrained(checked)
+    try:
+        ensure_complete(solutions.results)
+        calibration, status = solutions.calibrate(), reduce(Status.worse, (result.status for result in solutions.results))
+    except Stopped:
+        calibration, status = None, Status.CANCELLED
+    model = model_of(documents, checked.order, task.rows.n_features, checked.classes, [result.decision for result in solutions.results])
+    return _training(checked, solutions, model if calibration is None else replace(model, calibration=calibration), status, run)
 
 
-def _training(model: Model, unlabeled: NDArray[np.int64], found: "_Found", warnings: list[str], means: "_Means") -> Training:
-    """What is known when all is solved; the observer is told of the end."""
-    results, watch = found.results, means.watch
-    trace, status = _trace_of(results), reduce(Status.worse, (result.status for result in results))
-    if status is not Status.CANCELLED:
-        # what was told last may lie back by all that takes no time to solve
-        watch.end(trace[-1] if trace else watch.latest)
-    scores = np.column_stack([result.unlabeled_scores for result in results])
-    return Training(
-        model=model,
-        unlabeled=unlabeled,
-        scores=scores,
-        probabilities=model.probabilities(scores),
-        objective=sum(result.objective for result in results),
-        status=status,
-        warnings=warnings,
-        trace=[watch.of_all(point) for point in trace],
-        passes=means.tally.passes,
-        report=found.report,
-    )
+@dataclass(frozen=True)
+class _CheckedTask:
+    """A task that can be trained."""
 
+    task: TrainingTask
+    algorithm: Algorithm
+    options: Options
+    classes: list[str | int]
+    """labels that documents have"""
+    class_indices: NDArray[np.integer[Any]]
+    """shape (n_labeled,): positions in these classes"""
+    order: NDArray[np.int64]
+    """shape (n_rows,): positions of the documents, the labeled ones first"""
 
-def _trace_of(results: Sequence[Result]) -> list[TracePoint]:
-    """What all solvers have told, in the order of time."""
-    return sorted((point for result in results for point in result.trace), key=lambda point: point.seconds)
+    @classmethod
+    def of(cls, task: TrainingTask) -> Self:
+        """The task with its options parsed; raises as ``train``."""
+        labeled, unlabeled = np.flatnonzero(task.class_indices >= 0), np.flatnonzero(task.class_indices < 0)
+        present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
+        classes = [task.classes[position] for position in present]
+        options = check_options(task.algorithm, task.options, classes, task.rows.n_rows)
+        return cls(task, find_algorithm(task.algorithm), options, classes, class_indices, np.concatenate([labeled, unlabeled]))
 
+    @property
+    def unlabeled(self) -> NDArray[np.int64]:
+        """shape (n_unlabeled,), ascending: positions of the unlabeled documents."""
+        return self.order[len(self.class_indices) :]
 
-def _given_fractions(options: Options, class_indices: NDArray[np.integer[Any]], classes: Sequence[str | int], n_unlabeled: int) -> Vector | None:
-    """Fractions of the classes that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
-    if not isinstance(options, BalancedOptions):
+    def known_fractions(self) -> Vector | None:
+        """Class fractions that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
+        requested = self.options.requested_fractions(self.classes)
+        if requested is None:
+            return None
+        if requested.fractions is not None:
+            return np.array(list(requested.fractions.values()))
+        if requested.source == "labeled" or not len(self.unlabeled):
+            return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
         return None
-    requested = requested_fractions(options, classes)
-    if requested.fractions is not None:
-        return np.array(list(requested.fractions.values()))
-    if requested.source == "labeled" or not n_unlabeled:
-        return np.asarray(np.bincount(class_indices, minlength=len(classes)) / len(class_indices))
-    return None
+
+    def selection_data(self, documents: Compact, watch: Watch) -> SelectionData:
+        """What the selection and the estimate of class fractions work on; raises Stopped."""
+        requested = self.options.requested_fractions(self.classes)
+        drawn = "unknown" if requested is None else requested.labels_drawn
+        return SelectionData.of(documents.rows, self.class_indices, self.classes, self.task.seed, watch, drawn)
 
 
-class _Means(NamedTuple):
-    """What a training works with."""
+class _Run(NamedTuple):
+    """What all parts of one training share."""
 
-    threads: int | None
-    max_model_bytes: int | None
+    context: TrainingContext
     watch: Watch
     tally: Tally
 
     def sweeper(self, rows: SparseRows) -> Sweeper:
         """What runs solvers over these rows."""
-        return Sweeper(rows, threads=self.threads, max_model_bytes=self.max_model_bytes, watch=self.watch, tally=self.tally)
+        context = self.context
+        return Sweeper(rows, threads=context.threads, max_model_bytes=context.max_model_bytes, watch=self.watch, tally=self.tally)
 
 
-class _Found(NamedTuple):
-    """What solving came to."""
+class _Solutions(NamedTuple):
+    """The solutions of the two-class problems, and what else is known of them."""
 
     results: list[Result]
-    calibration: Calibration | None
+    calibrate: Callable[[], Calibration | None]
+    """calibration by held-out scores, None if nothing asks for it; raises Stopped"""
     report: dict[str, Any] | None
+    warm: bool = False
+    """whether a solver started from another model"""
 
 
-def _chosen(
-    documents: Compact,
-    class_indices: NDArray[np.integer[Any]],
-    classes: Sequence[str | int],
-    options: AutoOptions,
-    given: Vector | None,
-    seed: int,
-    means: _Means,
-) -> _Found:
-    """The solutions of what auto chooses; raises Stopped."""
-    data = SelectionData.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
-    with means.sweeper(data.scaled.rows) as sweeper:
-        chosen = auto(sweeper, data, classes, options, given, means.watch)
-    if chosen is None:
-        raise Stopped
-    return _Found(chosen.results, chosen.calibration, chosen.report)
+def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
+    """The solutions of what auto selects; raises Stopped."""
+    assert isinstance(checked.options, AutoOptions)
+    data = checked.selection_data(documents, run.watch)
+    with run.sweeper(data.scaled.rows) as sweeper:
+        selection = auto(sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
+    return _Solutions(selection.results, selection.calibrate, selection.report)
 
 
-def _solved(
-    documents: Compact,
-    class_indices: NDArray[np.integer[Any]],
-    classes: Sequence[str | int],
-    algorithm: str,
-    options: Options,
-    given: Vector | None,
-    points: Points,
-    seed: int,
-    means: _Means,
-) -> _Found:
-    """The solutions of one algorithm, with the class fractions given or, if it needs them, estimated; raises Stopped before there is one."""
-    fractions, report, part = _balance(documents, class_indices, classes, options, given, seed, means)
-
-    def solve(rows: SparseRows, class_indices: NDArray[np.integer[Any]], points: Points, part: Part, prefix: str = "") -> list[Result]:
-        with means.sweeper(rows) as sweeper:
-            return sweeper.run(_one_vs_rest(rows, class_indices, classes, algorithm, options, fractions, points, seed, prefix), part)
-
-    if not (isinstance(options, SolverOptions) and options.probabilities):
-        return _Found(solve(documents.rows, class_indices, points, part), None, report)
+def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
+    """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped before there is one."""
+    points = _starting_points(checked, documents, run.watch)
+    fractions, report, part = _class_fractions(checked, documents, run)
+    solver = _OneVsRest(checked, run, fractions, points)
+    warm = any(point is not None for point in points)
+    if not checked.options.needs_probabilities:
+        return _Solutions(solver.solve(documents.rows, checked.class_indices, part), lambda: None, report, warm)
     parts = [part.part(number / (N_FOLDS + 1), (number + 1) / (N_FOLDS + 1)) for number in range(N_FOLDS + 1)]
-    results = solve(documents.rows, class_indices, points, parts[0])
-    if stopped(results):
-        return _Found(results, None, report)
-    nothing: Points = [None] * len(points)  # the points to start from know the labels
+    results = solver.solve(documents.rows, checked.class_indices, parts[0])
 
-    def without(fold: int, rows: SparseRows, told: NDArray[np.integer[Any]]) -> list[Result]:
-        return solve(rows, told, nothing, parts[fold + 1], f"fold={fold}/")
+    def solve_without(fold: int, rows: SparseRows, class_indices: NDArray[np.integer[Any]]) -> list[Result]:
+        cold: Points = [None] * len(points)  # the points to start from know the labels
+        return replace(solver, points=cold, prefix=f"fold={fold}/").solve(rows, class_indices, parts[fold + 1])
 
-    try:
-        held_out = cross_val_scores(documents.rows, class_indices, len(points), seed, without, means.watch)
-        return _Found(results, _calibration(held_out, class_indices, results, fractions, len(classes), means.watch), report)
-    except Stopped:
-        return _Found([replace(result, status=Status.CANCELLED) for result in results], None, report)
+    def calibrate() -> Calibration:
+        held_out = cross_val_scores(documents.rows, checked.class_indices, len(points), checked.task.seed, solve_without, run.watch)
+        return _calibration(checked, held_out, results, fractions, run.watch)
+
+    return _Solutions(results, calibrate, report, warm)
 
 
-def _balance(
-    documents: Compact,
-    class_indices: NDArray[np.integer[Any]],
-    classes: Sequence[str | int],
-    options: Options,
-    given: Vector | None,
-    seed: int,
-    means: _Means,
-) -> tuple[Vector | None, dict[str, Any] | None, Part]:
-    """Class fractions for a solver that needs them, what is to be reported of them, and the part of the work that is left."""
-    if given is not None:
-        return given, {"class_fractions": {str(label): float(share) for label, share in zip(classes, given, strict=True)}}, WHOLE
-    if not isinstance(options, BalancedOptions):
+def _starting_points(checked: _CheckedTask, documents: Compact, watch: Watch) -> Points:
+    """For each two-class problem what its solver starts from, if anything; raises Stopped."""
+    task = checked.task
+    if task.start is None:
+        return [None] * n_problems(len(checked.classes))
+    return starting_points(task.start, checked.algorithm, task.rows, checked.order, documents.features, checked.classes, watch)
+
+
+def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tuple[Vector | None, dict[str, Any] | None, Part]:
+    """Class fractions for a solver that needs them, what the report says of them, and the part of the work that is left; raises Stopped."""
+    known = checked.known_fractions()
+    if known is not None:
+        return known, {"class_fractions": {str(label): float(share) for label, share in zip(checked.classes, known, strict=True)}}, WHOLE
+    if not checked.options.needs_fractions:
         return None, None, WHOLE
-    share = _estimation(options)
-    data = SelectionData.of(documents.rows, class_indices, classes, seed, means.watch, options.labels_drawn)
-    with means.sweeper(data.scaled.rows) as sweeper:
-        found = estimate_fractions(sweeper, data, Part(0.0, share))
-    if found is None:
-        raise Stopped
-    return found.fractions, found.report(classes), Part(share, 1.0)
+    data, share = checked.selection_data(documents, run.watch), checked.options.estimation_share
+    with run.sweeper(data.scaled.rows) as sweeper:
+        estimate = estimate_fractions(sweeper, data, Part(0.0, share))
+    return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
+
+
+@dataclass(frozen=True)
+class _OneVsRest:
+    """The solver of a task, for all its two-class problems."""
+
+    checked: _CheckedTask
+    run: _Run
+    fractions: Vector | None
+    """shape (n_classes,), for a solver that needs them"""
+    points: Points
+    prefix: str = ""
+    """beginning of all phases"""
+
+    def solve(self, rows: SparseRows, class_indices: NDArray[np.integer[Any]], part: Part) -> list[Result]:
+        """Solutions over rows of which the first have labels; if stopped, the best iterates."""
+        solver, options, seed = load(self.checked.algorithm), self.checked.options, self.checked.task.seed
+
+        def begin(positive: int, point: Vector | None) -> Steps:
+            problem = Problem.of(rows, np.where(class_indices == positive, 1.0, -1.0), seed=seed)
+            own = {} if self.fractions is None else {"positive_fraction": float(self.fractions[positive]), "class_fractions": None}
+            return solver(problem, options.model_copy(update=own), point)
+
+        classes = self.checked.classes
+        places = zip(prefixes_of(classes), positives_of(len(classes)), self.points, strict=True)
+        with self.run.sweeper(rows) as sweeper:
+            return sweeper.run({self.prefix + own: partial(begin, positive, point) for own, positive, point in places}, part)
 
 
 def _calibration(
-    held_out: NDArray[np.float64],
-    class_indices: NDArray[np.integer[Any]],
-    results: Sequence[Result],
-    fractions: Vector | None,
-    n_classes: int,
-    watch: Watch,
+    checked: _CheckedTask, held_out: NDArray[np.float64], results: Sequence[Result], fractions: Vector | None, watch: Watch
 ) -> Calibration:
-    """With the class fractions of the unlabeled documents, or without them (of algorithms that learn from labels alone) by the labels.
+    """Fitted to the class fractions of the unlabeled documents or, of algorithms that learn from labels alone, to those of the labels.
 
     Raises Stopped.
     """
     scores = np.column_stack([result.unlabeled_scores for result in results])
     if fractions is None or not len(scores):
-        return fit_calibration_to_labels(held_out, class_indices, n_classes, watch)
-    return fit_calibration(held_out, class_indices, scores, fractions, watch)
+        return fit_calibration_to_labels(held_out, checked.class_indices, len(checked.classes), watch)
+    return fit_calibration(held_out, checked.class_indices, scores, fractions, watch)
 
 
-def _estimation(options: Options) -> float:
-    """The share of the work that is the estimation of class fractions, where there is one: it is linear, whatever it is for."""
-    return 0.1 if isinstance(options, KernelChoice) else 0.8
+def _training(checked: _CheckedTask, solutions: _Solutions, model: Model, status: Status, run: _Run) -> Training:
+    """What is known when all is solved; the observer is told of the end."""
+    results, watch = solutions.results, run.watch
+    trace = sorted((point for result in results for point in result.trace), key=lambda point: point.seconds)
+    if status is not Status.CANCELLED:
+        # the last report may lie back by all that takes no time to solve
+        watch.end(trace[-1] if trace else watch.latest)
+    scores = np.column_stack([result.unlabeled_scores for result in results])
+    return Training(
+        model=model,
+        unlabeled=checked.unlabeled,
+        scores=scores,
+        probabilities=model.probabilities(scores),
+        objective=sum(result.objective for result in results),
+        status=status,
+        warnings=_warnings(checked, solutions),
+        trace=[watch.of_all(point) for point in trace],
+        passes=run.tally.passes,
+        report=solutions.report,
+    )
 
 
-def _nothing(n_features: int, classes: Sequence[str | int], unlabeled: NDArray[np.int64]) -> Training:
-    """What there is when training is stopped before it has begun: coefficients of no feature."""
-    n_columns = n_problems(len(classes))
-    model = LinearModel(list(classes), n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
-    return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
-
-
-def _one_vs_rest(
-    rows: SparseRows,
-    class_indices: NDArray[np.integer[Any]],
-    classes: Sequence[str | int],
-    algorithm: str,
-    options: Options,
-    fractions: Vector | None,
-    points: Points,
-    seed: int,
-    prefix: str,
-) -> dict[str, Callable[[], Steps]]:
-    """The solvers of all two-class problems, each made when its turn comes, by the prefix of their phases."""
-    solver = load(find_algorithm(algorithm))
-
-    def begin(positive: int, point: Vector | None) -> Steps:
-        problem = Problem.of(rows, np.where(class_indices == positive, 1.0, -1.0), seed=seed)
-        own = {} if fractions is None else {"positive_fraction": float(fractions[positive]), "class_fractions": None}
-        return solver(problem, options.model_copy(update=own), point)
-
-    places = zip(prefixes_of(classes), positives_of(len(classes)), points, strict=True)
-    return {prefix + own: partial(begin, positive, point) for own, positive, point in places}
-
-
-def _warnings(options: Options, n_unlabeled: int, results: Sequence[Result], start_ignored: bool) -> list[str]:
-    warnings = []
-    if start_ignored:
+def _warnings(checked: _CheckedTask, solutions: _Solutions) -> list[str]:
+    warnings, results = [], solutions.results
+    if checked.task.start is not None and not solutions.warm:
         warnings.append("the model to start from is of no use to this algorithm or to these classes: training started from nothing")
-    if isinstance(options, BalancedOptions) and n_unlabeled == 0:
+    if checked.options.needs_fractions and not len(checked.unlabeled):
         warnings.append("there are no unlabeled documents: the model is the supervised one")
     short = sum(result.status is Status.ITERATION_LIMIT for result in results)
     if short:
         warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; raise max_iterations, or smooth more")
     return warnings
+
+
+def _untrained(checked: _CheckedTask) -> Training:
+    """The outcome when training is stopped before there is any iterate: coefficients of no feature."""
+    classes, unlabeled = checked.classes, checked.unlabeled
+    n_columns = n_problems(len(classes))
+    model = LinearModel(classes, checked.task.rows.n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
+    return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
 
 
 def warming() -> Iterator[None]:
@@ -321,9 +335,10 @@ def warming() -> Iterator[None]:
             array.flags.writeable = False
         for offered in OFFERED.values():
             # an estimate is many solves: one is enough, which auto makes
-            options = {"positive_fraction": "labeled"} if offered is not AUTO and issubclass(offered.options, BalancedOptions) else {}
+            options = {"positive_fraction": "labeled"} if offered is not AUTO and offered.options.needs_fractions else {}
             for class_indices in ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13]):
-                train(rows, np.array(class_indices, np.int32), range(max(class_indices) + 1), offered.name, options, threads=1)
+                classes = range(max(class_indices) + 1)
+                train(TrainingTask(rows, np.array(class_indices, np.int32), classes, offered.name, options), TrainingContext(threads=1))
                 yield
 
 

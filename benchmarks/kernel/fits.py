@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks.base import class_indices_of, rows_of
 from benchmarks.kernel.sets import Draw, Split
 from core.documents.rows import SparseRows
-from core.train import Training, train
+from core.train import Training, TrainingTask, train
 
 
 class Fit(NamedTuple):
@@ -31,7 +31,7 @@ def fit_draw(draw: Draw, algorithm: str, options: Mapping[str, Any], *, true_fra
         options = {**options, "positive_fraction": float(np.mean(draw.y[draw.unlabeled] > 0))}
     class_indices, classes = class_indices_of(draw.y, draw.labeled)
     start = time.perf_counter()
-    training = train(draw.rows, class_indices, classes, algorithm, options)
+    training = train(TrainingTask(draw.rows, class_indices, classes, algorithm, options))
     seconds = time.perf_counter() - start
     scores = training.scores
     return Fit(training, _error(training, scores, draw.y[training.unlabeled]), seconds)
@@ -42,7 +42,7 @@ def fit_split(split: Split, algorithm: str, options: Mapping[str, Any]) -> Fit:
     rows, test = rows_of(split.X), rows_of(split.X_test)
     class_indices, classes = class_indices_of(split.y, np.arange(len(split.y)))
     start = time.perf_counter()
-    training = train(rows, class_indices, classes, algorithm, options)
+    training = train(TrainingTask(rows, class_indices, classes, algorithm, options))
     seconds = time.perf_counter() - start
     return Fit(training, _error(training, training.model.scores(test), split.y_test), seconds)
 

@@ -12,7 +12,7 @@ from benchmarks.panel.peers import PEERS, answer_of
 from benchmarks.panel.sets import Task, documents
 from core.documents.rows import SparseRows
 from core.evaluation import Reliability
-from core.train import Training, train
+from core.train import Training, TrainingContext, TrainingTask, train
 
 _LAMBDAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 _FOLDS = 5
@@ -59,7 +59,7 @@ def _supervised(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArr
     known = rows.taken(labeled)
     folds = _stratified(class_indices[labeled], seed)
     best = max(_LAMBDAS, key=lambda ridge: (_hits(known, class_indices[labeled], folds, ridge), ridge))
-    training = train(rows, class_indices, _classes(class_indices), "svm", {"lambda": best}, threads=threads)
+    training = train(TrainingTask(rows, class_indices, _classes(class_indices), "svm", {"lambda": best}), TrainingContext(threads=threads))
     seconds = time.perf_counter() - start
     return Score(measures.error(_answer(training), truth), seconds, chosen=f"{best:g}")
 
@@ -81,7 +81,7 @@ def _hits(rows: SparseRows, class_indices: NDArray[np.int32], folds: NDArray[np.
         present = np.unique(part[part >= 0])
         if len(present) < 2 or not (folds == fold).any():
             continue
-        training = train(rows, part, _classes(class_indices), "svm", {"lambda": ridge}, threads=1)
+        training = train(TrainingTask(rows, part, _classes(class_indices), "svm", {"lambda": ridge}), TrainingContext(threads=1))
         hits += int(np.count_nonzero(present[_answer(training)] == class_indices[folds == fold]))
     return hits
 
@@ -90,14 +90,16 @@ def _told(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.
     classes = _classes(class_indices)
     fractions = {str(label): float(share) for label, share in zip(classes, measures.shares(truth, len(classes)), strict=True)}
     start = time.perf_counter()
-    training = train(rows, class_indices, classes, "tsvm", {"lambda": 1e-3, "class_fractions": fractions}, threads=threads)
+    training = train(
+        TrainingTask(rows, class_indices, classes, "tsvm", {"lambda": 1e-3, "class_fractions": fractions}), TrainingContext(threads=threads)
+    )
     return Score(measures.error(_answer(training), truth), time.perf_counter() - start)
 
 
 def _auto(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
     classes = _classes(class_indices)
     start = time.perf_counter()
-    training = train(rows, class_indices, classes, "auto", {}, seed=seed, threads=threads)
+    training = train(TrainingTask(rows, class_indices, classes, "auto", {}, seed=seed), TrainingContext(threads=threads))
     seconds = time.perf_counter() - start
     assert training.report is not None
     assert training.probabilities is not None

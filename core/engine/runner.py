@@ -3,8 +3,8 @@
 A solver is a generator. It yields a request for work on the data (Product, Scores, Adjoint, Cut, those of core.engine.kernel_requests), a
 Report of where it is, or a Pause. It is sent the answer, and it returns its Result. The sweeper alone touches the rows. It cuts every pass
 into slices of a bounded number of nonzeros and shares a slice among threads. Between slices it asks the observer whether to go on; if not, it
-throws Stopped into the solver, which returns its best iterate. So no solver knows of threads, slices or cancellation, and many solvers over
-the same rows can go through one pass.
+throws Stopped into the solver, which returns its best iterate or, if it has none, lets Stopped through. So no solver knows of threads or slices,
+and many solvers over the same rows can go through one pass.
 
 Results do not depend on timing: which thread adds up which rows is fixed.
 """
@@ -155,7 +155,8 @@ class Sweeper:
     def run(self, solvers: dict[str, Callable[[], Steps]], part: Part = WHOLE) -> list[Result]:
         """The results of solvers over these rows; each key prefixes the phases of its solver; they are ``part`` of the whole work.
 
-        As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their number.
+        As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their number. A stop ends all of
+        them: the results are then their best iterates, with status cancelled. Raises Stopped if a solver has none.
         """
         runs = [_Run(prefix, begin) for prefix, begin in solvers.items()]
         self._course = _Course(part, len(runs))
@@ -171,7 +172,10 @@ class Sweeper:
         except Stopped as stop:
             for run in runs:
                 self._stop(run, stop)
-        self._tally.passes += sum(run.passes for run in runs)
+            if any(run.result is None for run in runs):
+                raise
+        finally:
+            self._tally.passes += sum(run.passes for run in runs)
         return [self._finished(run) for run in runs]
 
     def _round(self, runs: list[_Run]) -> None:
@@ -228,7 +232,7 @@ class Sweeper:
         return None
 
     def _stop(self, run: _Run, stop: Stopped) -> None:
-        """Let the solver return its best iterate; what it still tells is kept, what it still wants computed is refused."""
+        """Let the solver return its best iterate, if it has one; what it still reports is kept, what it still requests is refused."""
         run.start()
         while run.steps is not None:
             try:
@@ -238,6 +242,8 @@ class Sweeper:
                     request = run.steps.send(None)
             except StopIteration as end:
                 run.end(end.value)
+            except Stopped:
+                run.steps = None
 
     def _finished(self, run: _Run) -> Result:
         assert run.result is not None

@@ -1,7 +1,7 @@
 """What the options of all algorithms have in common."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -31,8 +31,23 @@ class TrainingSize(NamedTuple):
         return min(n_problems(self.n_classes), WIDTH)
 
 
+class RequestedFractions(NamedTuple):
+    """How a training is to find the class fractions of the unlabeled documents."""
+
+    source: Literal["given", "labeled", "estimate"]
+    fractions: dict[str, float] | None = None
+    """by class, if given"""
+    labels_drawn: Drawn = "unknown"
+    """how the labeled documents were drawn, for an estimate"""
+
+
 class Options(BaseModel):
-    """What the options of all algorithms have in common: how they are read."""
+    """What the options of all algorithms have in common: how they are read, and what they ask of a training."""
+
+    needs_fractions: ClassVar[bool] = False
+    """whether the algorithm needs the class fractions of the unlabeled documents"""
+    estimation_share: ClassVar[float] = 0.8
+    """share of the work that an estimate of the class fractions takes, where there is one"""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
 
@@ -44,8 +59,20 @@ class Options(BaseModel):
         except ValidationError as error:
             raise _invalid(cls, given, error) from None
 
+    @property
+    def needs_probabilities(self) -> bool:
+        """Whether models are cross-validated so that scores can become probabilities."""
+        return False
+
     def check_size(self, n_documents: int, n_classes: int) -> None:
-        """Raise InvalidOption if a dataset is too large for the algorithm, told these options; most take what fits in memory."""
+        """Raise InvalidOption if a dataset is too large for the algorithm with these options; most take what fits in memory."""
+
+    def check_classes(self, classes: Sequence[str]) -> None:
+        """Raise InvalidOption if the options do not fit the classes of a dataset."""
+
+    def requested_fractions(self, classes: Sequence[str | int]) -> RequestedFractions | None:
+        """How to find the fractions of these classes, which have passed ``check_classes``; None where they play no part."""
+        return None
 
     def working_bytes(self, size: TrainingSize) -> int:
         """Bytes at the peak that only this algorithm holds, beyond the rows and the vectors of the two-class problems."""
@@ -64,9 +91,16 @@ class SolverOptions(Options):
         description="Learn probabilities too, from what models that were not told a third of the labels make of it: takes about four times as long.",
     )
 
+    @property
+    def needs_probabilities(self) -> bool:
+        """See Options."""
+        return self.probabilities
+
 
 class BalancedOptions(Options):
     """What every algorithm takes that needs to know how the unlabeled documents are shared among the classes."""
+
+    needs_fractions: ClassVar[bool] = True
 
     positive_fraction: Fraction | Literal["labeled", "estimate"] = Field(
         default="estimate",
@@ -87,7 +121,34 @@ class BalancedOptions(Options):
     @property
     def estimated(self) -> bool:
         """Whether the fractions are to be estimated."""
-        return (self.positive_fraction if self.class_fractions is None else self.class_fractions) == "estimate"
+        return self._fractions == "estimate"
+
+    @property
+    def _fractions(self) -> float | dict[str, float] | Literal["labeled", "estimate"]:
+        return self.positive_fraction if self.class_fractions is None else self.class_fractions
+
+    def check_classes(self, classes: Sequence[str]) -> None:
+        """See Options."""
+        given = self.class_fractions
+        if self.positive_fraction != "estimate" and given is not None:
+            raise InvalidOption("class_fractions", "give positive_fraction or class_fractions, not both")
+        if not isinstance(self.positive_fraction, str) and len(classes) > 2:
+            raise InvalidOption("positive_fraction", f"is for two classes; for these {len(classes)} give class_fractions")
+        if not isinstance(given, dict):
+            return
+        if sorted(given) != sorted(classes):
+            raise InvalidOption("class_fractions", f"must name each class once: {', '.join(sorted(classes)[:20])}")
+        if abs(sum(given.values()) - 1) > 1e-6:
+            raise InvalidOption("class_fractions", f"must sum to 1, not {sum(given.values()):.6g}")
+
+    def requested_fractions(self, classes: Sequence[str | int]) -> RequestedFractions:
+        """See Options."""
+        fractions = self._fractions
+        if isinstance(fractions, str):
+            return RequestedFractions(fractions, labels_drawn=self.labels_drawn)
+        if isinstance(fractions, dict):
+            return RequestedFractions("given", {str(label): fractions[str(label)] for label in classes}, self.labels_drawn)
+        return RequestedFractions("given", {str(classes[0]): 1 - fractions, str(classes[1]): fractions}, self.labels_drawn)
 
 
 def _invalid(cls: type[Options], given: Mapping[str, Any], error: ValidationError) -> InvalidOption:

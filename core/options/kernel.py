@@ -16,6 +16,9 @@ Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 class KernelChoice(SolverOptions):
     """Which kernel function to learn with."""
 
+    estimation_share: ClassVar[float] = 0.1
+    """as in Options: an estimate is linear, whatever it is for"""
+
     kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")
     gamma: Weight | Literal["scale", "median"] = Field(
         default="scale",

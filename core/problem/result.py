@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core.kernels.function import Kernel
 from core.progress import TracePoint
+from core.watch import Stopped
 
 
 class Status(StrEnum):
@@ -68,6 +69,7 @@ class Result:
     """passes over the nonzeros that the solution took, partial ones counted by their share"""
 
 
-def stopped(results: Iterable[Result]) -> bool:
-    """Whether the observer asked one of them to stop."""
-    return any(result.status is Status.CANCELLED for result in results)
+def ensure_complete(results: Iterable[Result]) -> None:
+    """Raise Stopped if the observer stopped one of them: a best iterate is an answer, but nothing to go on from."""
+    if any(result.status is Status.CANCELLED for result in results):
+        raise Stopped

@@ -1,7 +1,7 @@
 """``algorithm: "auto"``: method, λ and class fractions from the documents and their few labels."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Steps, Stopped, Sweeper
+from core.engine.runner import Steps, Sweeper
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
-from core.problem.result import Linear, Result, Status, stopped
+from core.problem.result import Linear, Result
 from core.progress import Checkpoint, Part
 from core.selection import log_evidence
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
@@ -41,16 +41,15 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """What auto ends with."""
 
     results: list[Result]
-    """of the method chosen, one a two-class problem, on the features as they came"""
-    calibration: Calibration | None
-    """None if stopped before it was known"""
+    """solutions of the selected method on the features as they came, one a two-class problem; if stopped, the best iterates"""
+    calibrate: Callable[[], Calibration]
+    """calibration by the held-out scores; raises Stopped"""
     report: dict[str, Any]
-    """what was tried, what it showed, what was chosen and why, as JSON"""
+    """what was tried, what it showed, what was selected and why, as JSON"""
 
 
 class Candidate(NamedTuple):
@@ -78,8 +77,8 @@ def auto(
     options: AutoOptions,
     given: NDArray[np.float64] | None,
     checkpoint: Checkpoint,
-) -> Selection | None:
-    """The model that the evidence is for; None if stopped before it was known which, the best iterates if stopped after.
+) -> Selection:
+    """The model that the evidence is for; raises Stopped before it is known which.
 
     ``given`` are the fractions of the classes if they are known; ``checkpoint`` is called between parts of work that is no solver's, and may raise
     Stopped.
@@ -87,29 +86,20 @@ def auto(
     The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
     taken, with the fractions that core.selection.class_fractions finds. Where neighbours mean something, labels that spread among them, and where
     documents can be draws of terms, a mixture of the classes, are taken if those left out are likelier by them than by all others; the fractions
-    are then those that they find. Raises Stopped, and ModelTooLarge.
+    are then those that they find. Raises ModelTooLarge, too.
     """
     n_unlabeled = data.problems[0].n_unlabeled
     supervised = grid_search(sweeper, data, Part(0.0, _TUNED if n_unlabeled else _COMPARED))
-    if supervised is None:
-        return None
     candidates, found = [supervised], None
     if n_unlabeled:
         found = estimate_fractions(sweeper, data, Part(_TUNED, _ESTIMATED), given)
-        if found is None:
-            return None
         candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_label_spreading(data, found, given, checkpoint)]
         if _naive_bayes_applies(data):
             naive_bayes = NaiveBayes.of(sweeper, data, found.grids, given, Part(_ESTIMATED, _COMPARED), checkpoint)
-            if naive_bayes is None:
-                return None
             candidates.append(Candidate("mixture", None, naive_bayes.estimate.held_out, naive_bayes.estimate, naive_bayes=naive_bayes))
     best, why, held_out = select(data, candidates)
     found = best.found or found
     results = sweeper.run(dict(zip(data.prefixes, _solvers(data, best, found, options), strict=True)), Part(_COMPARED, 1.0))
-    calibration = _calibration(data, best.held_out, results, found, checkpoint)
-    if calibration is None:
-        results = [replace(result, status=Status.CANCELLED) for result in results]
     report = {
         "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
         "tried": [_tried_report(data, classes, candidate) for candidate in candidates],
@@ -117,11 +107,12 @@ def auto(
         "features": "each divided by its root mean square" if data.scaled.equalised else "all by one scale",
         **({} if found is None else found.report(classes)),
     }
-    return Selection([_on_original_features(result, data) for result in results], calibration, report)
+    calibrate = partial(_calibration, data, best.held_out, results, found, checkpoint)
+    return Selection([_on_original_features(result, data) for result in results], calibrate, report)
 
 
-def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate | None:
-    """The supervised SVM with the λ that makes the labels left out likeliest, the larger of equals; None if stopped."""
+def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
+    """The supervised SVM with the λ that makes the labels left out likeliest, the larger of equals; raises Stopped."""
     runs = {(ridge, column, fold): SupervisedFit() for ridge in LAMBDAS for column in range(len(data.problems)) for fold in range(N_FOLDS)}
     steps: dict[str, Callable[[], Steps]] = {
         f"{data.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
@@ -129,8 +120,7 @@ def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate 
         )
         for (ridge, column, fold), run in runs.items()
     }
-    if stopped(sweeper.run(steps, part)):
-        return None
+    sweeper.run(steps, part)
     candidates = []
     for ridge in LAMBDAS:
         scores = np.full((len(data.class_indices), len(data.problems)), np.nan)
@@ -210,18 +200,12 @@ def _naive_bayes_applies(data: SelectionData) -> bool:
 
 def _calibration(
     data: SelectionData, held_out: NDArray[np.float64], results: Sequence[Result], found: FractionEstimate | None, checkpoint: Checkpoint
-) -> Calibration | None:
-    """None if stopped before it was known."""
-    if stopped(results):
-        return None
-    try:
-        if found is None:
-            return fit_calibration_to_labels(held_out, data.class_indices, data.n_classes, checkpoint)
-        return fit_calibration(
-            held_out, data.class_indices, np.column_stack([result.unlabeled_scores for result in results]), found.fractions, checkpoint
-        )
-    except Stopped:
-        return None
+) -> Calibration:
+    """Fitted to the class fractions of the unlabeled documents or, where there are none, to those of the labels; raises Stopped."""
+    if found is None:
+        return fit_calibration_to_labels(held_out, data.class_indices, data.n_classes, checkpoint)
+    scores = np.column_stack([result.unlabeled_scores for result in results])
+    return fit_calibration(held_out, data.class_indices, scores, found.fractions, checkpoint)
 
 
 def _solvers(data: SelectionData, best: Candidate, found: FractionEstimate | None, options: AutoOptions) -> list[Callable[[], Steps]]:

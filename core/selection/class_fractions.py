@@ -14,7 +14,7 @@ from core.engine.runner import Steps, Sweeper, Vector
 from core.one_vs_rest import labels_of, n_classes_of, positives_of
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.problem import Problem
-from core.problem.result import stopped
+from core.problem.result import ensure_complete
 from core.progress import Part
 from core.selection import log_evidence
 from core.selection.data import SelectionData
@@ -54,8 +54,8 @@ class FractionEstimate:
         }
 
 
-def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> FractionEstimate | None:
-    """The fractions of the classes, or None if stopped before they were known; fractions that are ``given``, shape (n_classes,), stand.
+def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> FractionEstimate:
+    """The fractions of the classes; fractions that are ``given``, shape (n_classes,), stand. Raises Stopped.
 
     For each two-class problem transductive SVMs are solved along a grid of fractions, once with all labels and once without those of each fold,
     all of them together; see core.selection.log_evidence for what they tell.
@@ -65,8 +65,7 @@ def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given:
         f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(data.prefixes, data.problems, strict=True)
     }
     supervised = sweeper.run(steps, part.part(0.0, _SUPERVISED))
-    if stopped(supervised):
-        return None
+    ensure_complete(supervised)
     predicted = predicted_fractions(np.column_stack([result.unlabeled_scores for result in supervised]))
     if given is None:
         centres = [
@@ -76,9 +75,7 @@ def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given:
         grids = [grid_around(centre) for centre in centres]
     else:
         grids = [given[[positive]] for positive in data.positives]
-    paths = _solved(sweeper, data, part.part(_SUPERVISED, 1.0), grids)
-    if paths is None:
-        return None
+    paths = _solve_paths(sweeper, data, part.part(_SUPERVISED, 1.0), grids)
     return combine_evidence(data, paths, predicted, given)
 
 
@@ -101,8 +98,8 @@ def combine_evidence(
     return FractionEstimate(fractions, held_out, tried, grounds, data.informative)
 
 
-def _solved(sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector]) -> list[list[FractionPath]] | None:
-    """For each two-class problem the paths without each fold, and last that with all labels; None if stopped."""
+def _solve_paths(sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector]) -> list[list[FractionPath]]:
+    """For each two-class problem the paths without each fold, and last that with all labels; raises Stopped."""
     options = TsvmOptions(lambda_=LAMBDA)
     paths = [[FractionPath(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
     steps: dict[str, Callable[[], Steps]] = {
@@ -110,7 +107,8 @@ def _solved(sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[V
         for prefix, problem, several in zip(data.prefixes, data.problems, paths, strict=True)
         for fold, path in enumerate(several)
     }
-    return None if stopped(sweeper.run(steps, part)) else paths
+    sweeper.run(steps, part)
+    return paths
 
 
 def _grounds_of(problem: Problem, predicted: float, posterior: Posterior) -> dict[str, float]:

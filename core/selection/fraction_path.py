@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Request, Scores, Steps, Stopped, Vector, as_part
+from core.engine.runner import Request, Scores, Steps, Vector, as_part
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.problem import Problem
-from core.problem.result import Linear, Result, Status
+from core.problem.result import Linear, Result, ensure_complete
 from core.progress import Part
 from core.validation.folds import without
 
@@ -36,9 +36,7 @@ class FractionPath:
 
         Labeled rows that are ``hidden``, shape (n_labeled,), do not count. The solutions themselves are not kept.
         """
-        return _ending((yield from self._outwards(without(problem, hidden), options)))
-
-    def _outwards(self, problem: Problem, options: TsvmOptions) -> Steps:
+        problem = without(problem, hidden)
         count, middle = len(self.fractions), len(self.fractions) // 2
         self.objectives, self.labeled = np.full(count, np.nan), np.full((count, problem.n_labeled), np.nan)
         parts = iter([Part(number / count, (number + 1) / count) for number in range(count)])
@@ -46,19 +44,15 @@ class FractionPath:
         for side in (range(middle + 1, count), range(middle - 1, -1, -1)):
             last = first
             for position in side:
-                if last.status is Status.CANCELLED:
-                    return last
                 last = yield from as_part(self._solve(position, problem, options, last), next(parts))
-        return first if last.status is not Status.CANCELLED else last
+        return _ending(first)
 
     def _solve(self, position: int, problem: Problem, options: TsvmOptions, last: Result | None) -> Steps:
         fraction = float(self.fractions[position])
         own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None, "tolerance": TOLERANCE})
         result = yield from tsvm(problem, own, None if last is None else coefficients_of(last))
-        scores = yield from labeled_scores(result, problem)
-        if scores is None:
-            return replace(result, status=Status.CANCELLED)
-        self.objectives[position], self.labeled[position] = result.objective, scores
+        ensure_complete([result])
+        self.objectives[position], self.labeled[position] = result.objective, (yield from labeled_scores(result, problem))
         return result
 
 
@@ -73,10 +67,8 @@ class SupervisedFit:
         """Solve and score; labeled rows that are ``hidden``, shape (n_labeled,), do not count."""
         problem = without(problem, hidden)
         result = yield from svm(problem, options)
-        scores = yield from labeled_scores(result, problem)
-        if scores is None:
-            return _ending(replace(result, status=Status.CANCELLED))
-        self.labeled = scores
+        ensure_complete([result])
+        self.labeled = yield from labeled_scores(result, problem)
         return _ending(result)
 
 
@@ -85,13 +77,10 @@ def _ending(result: Result) -> Result:
     return replace(result, decision=Linear(np.zeros(0), 0.0), unlabeled_scores=np.zeros(0))
 
 
-def labeled_scores(result: Result, problem: Problem) -> Generator[Request, Any, Vector | None]:
-    """The scores of the labeled rows, shape (n_labeled,), or None if stopped."""
+def labeled_scores(result: Result, problem: Problem) -> Generator[Request, Any, Vector]:
+    """The scores of the labeled rows, shape (n_labeled,)."""
     scores = np.zeros(problem.rows.n_rows)
-    try:
-        yield Scores(coefficients_of(result), (np.arange(len(scores)) >= problem.n_labeled).astype(np.float64), scores)
-    except Stopped:
-        return None
+    yield Scores(coefficients_of(result), (np.arange(len(scores)) >= problem.n_labeled).astype(np.float64), scores)
     return scores[: problem.n_labeled]
 
 

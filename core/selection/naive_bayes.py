@@ -6,7 +6,7 @@ than a margin does. Where a class is many topics it is wrong, and labels left ou
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Stopped, Sweeper
 from core.one_vs_rest import n_problems
-from core.problem.result import Linear, Result, Status, stopped
+from core.problem.result import Linear, Result, Status
 from core.progress import Checkpoint, Part
 from core.selection.class_fractions import FractionEstimate, combine_evidence
 from core.selection.data import SelectionData
@@ -64,19 +64,16 @@ class NaiveBayesEM:
 
     def steps(self) -> Steps:
         """Expectation and maximisation in turn; the result is only how it ended."""
-        try:
-            mean = np.zeros(self.log_terms.shape[1])
-            yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]), mean)
-            for number in range(_MOST_ROUNDS):
-                for place in range(len(self.log_terms)):
-                    yield from self._maximise(place, mean[:-1])
-                moved = self._expect(mean[:-1])
-                yield Report("mixture", number, self.objective, None, (number + 1) / _MOST_ROUNDS)
-                if moved < _CONVERGED_SHARE:
-                    self.status = Status.CONVERGED
-                    break
-        except Stopped:
-            self.status = Status.CANCELLED
+        mean = np.zeros(self.log_terms.shape[1])
+        yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]), mean)
+        for number in range(_MOST_ROUNDS):
+            for place in range(len(self.log_terms)):
+                yield from self._maximise(place, mean[:-1])
+            moved = self._expect(mean[:-1])
+            yield Report("mixture", number, self.objective, None, (number + 1) / _MOST_ROUNDS)
+            if moved < _CONVERGED_SHARE:
+                self.status = Status.CONVERGED
+                break
         return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
 
     def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
@@ -119,15 +116,14 @@ class NaiveBayes:
     @classmethod
     def of(
         cls, sweeper: Sweeper, data: SelectionData, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, checkpoint: Checkpoint
-    ) -> "NaiveBayes | None":
-        """Runs without each fold and with all labels, and what they say at fractions between those of the grids; None if stopped."""
+    ) -> Self:
+        """Runs without each fold and with all labels, and what they say at fractions between those of the grids; raises Stopped."""
         n_labeled, fine = len(data.class_indices), [refine_grid(np.array(grid)) for grid in grids]
         margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
         paths: list[list[FractionPath]] = [[] for _ in grids]
         for fold in range(N_FOLDS + 1):
             run = NaiveBayesEM(data, fold)
-            if stopped(sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))):
-                return None
+            sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))
             joint = run.logits + np.log(run.priors)[:, None]
             odds = np.column_stack([joint[each] - logsumexp(np.delete(joint, each, axis=0), axis=0) for each in data.positives])
             for several, grid, column in zip(paths, fine, odds.T, strict=True):

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
-from core.problem.result import Result, stopped
+from core.problem.result import Result, ensure_complete
 from core.progress import Checkpoint
 from core.validation.folds import N_FOLDS, folds_of
-from core.watch import Stopped
 
 Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
 """Solves without a fold: its number, all rows with the labeled ones first, and the classes of these; a result a two-class problem."""
@@ -30,11 +29,9 @@ def cross_val_scores(
         hidden = np.flatnonzero(folds == fold)
         if not len(hidden):
             continue
-        told = np.flatnonzero(folds != fold)
-        results = solve(
-            fold, gathered(rows, np.concatenate([told, hidden, np.arange(len(class_indices), rows.n_rows)]), checkpoint), class_indices[told]
-        )
-        if stopped(results):
-            raise Stopped
+        kept = np.flatnonzero(folds != fold)
+        order = np.concatenate([kept, hidden, np.arange(len(class_indices), rows.n_rows)])
+        results = solve(fold, gathered(rows, order, checkpoint), class_indices[kept])
+        ensure_complete(results)
         scores[hidden] = np.column_stack([result.unlabeled_scores[: len(hidden)] for result in results])
     return scores

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from benchmarks import learning
 from benchmarks.learning import CURVES, POINTS, STRATEGIES, SVM, TOLD, Curve, Split, chosen, key, page, run
 from benchmarks.panel.sets import Documents
-from core.train import train
+from core.train import TrainingTask, train
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_what_is_chosen_is_unlabeled_and_chosen_once(data: Split, strategy: str,
     class_indices = np.full(120, -1, np.int32)
     class_indices[data.first] = data.class_indices[data.first]
     unlabeled = np.flatnonzero(class_indices < 0)
-    model = train(data.rows, class_indices, [0, 1, 2], "svm", {}).model
+    model = train(TrainingTask(data.rows, class_indices, [0, 1, 2], "svm", {})).model
     found = chosen(strategy, model, data.rows, unlabeled, n, np.random.default_rng(0))
     assert len(np.unique(found)) == n
     assert np.isin(found, unlabeled).all()

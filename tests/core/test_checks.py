@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from core.checks import RequestedFractions, check_options, requested_fractions
+from core.checks import check_options
 from core.errors import HalfmoonError, InvalidDocuments, InvalidOption, UnknownAlgorithm
-from core.options.base import BalancedOptions
+from core.options.base import RequestedFractions
 from core.options.linear import AnnealingOptions, TsvmOptions
 from core.registry import ALGORITHMS, OFFERED
 
@@ -104,17 +104,18 @@ def test_what_is_right_comes_back_parsed() -> None:
 
 def test_what_is_said_of_fractions() -> None:
     fractions = {"3": 0.5, "1": 0.2, "2": 0.3}
-    assert requested_fractions(TsvmOptions(class_fractions=fractions), [1, 2, 3]) == RequestedFractions("given", {"1": 0.2, "2": 0.3, "3": 0.5})
-    assert requested_fractions(TsvmOptions(), [1, 2, 3]) == RequestedFractions("estimate")
-    assert requested_fractions(TsvmOptions(positive_fraction="labeled"), [1, 2, 3]) == RequestedFractions("labeled")
-    assert requested_fractions(TsvmOptions(class_fractions="labeled"), [1, 2]) == RequestedFractions("labeled")
-    assert requested_fractions(TsvmOptions(positive_fraction=0.4), [1, 2]) == RequestedFractions("given", {"1": 0.6, "2": 0.4})
+    assert TsvmOptions(class_fractions=fractions).requested_fractions([1, 2, 3]) == RequestedFractions("given", {"1": 0.2, "2": 0.3, "3": 0.5})
+    assert TsvmOptions().requested_fractions([1, 2, 3]) == RequestedFractions("estimate")
+    assert TsvmOptions(positive_fraction="labeled").requested_fractions([1, 2, 3]) == RequestedFractions("labeled")
+    assert TsvmOptions(class_fractions="labeled").requested_fractions([1, 2]) == RequestedFractions("labeled")
+    assert TsvmOptions(positive_fraction=0.4).requested_fractions([1, 2]) == RequestedFractions("given", {"1": 0.6, "2": 0.4})
 
 
 @pytest.mark.parametrize("name", ["auto", "tsvm", "da", "cccp_tsvm"])
 def test_fractions_are_estimated_unless_something_else_is_said(name: str) -> None:
     options = check_options(name, {}, THREE)
-    assert isinstance(options, BalancedOptions)
-    assert requested_fractions(options, THREE).source == "estimate"
+    requested = options.requested_fractions(THREE)
+    assert requested is not None
+    assert requested.source == "estimate"
     stored = options.model_dump(mode="json", by_alias=True)
     assert check_options(name, stored, THREE) == options

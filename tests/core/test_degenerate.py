@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
 from core.problem.result import Status
-from core.train import Training, train
+from core.train import Training, TrainingTask, train
 from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, small, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
@@ -23,7 +23,7 @@ semi = pytest.mark.parametrize("name", SEMI)
 def run(rows: SparseRows, class_indices: list[int] | NDArray[np.int32], name: str, **options: Any) -> Training:
     """Train on two classes and check what must hold for whatever input."""
     class_indices = np.array(class_indices, np.int32)
-    training = train(rows, class_indices, ["no", "yes"], name, {"lambda": 1e-2, **options})
+    training = train(TrainingTask(rows, class_indices, ["no", "yes"], name, {"lambda": 1e-2, **options}))
     assert np.isfinite(linear(training).coefficients).all()
     assert np.isfinite(linear(training).intercepts).all()
     assert np.isfinite(training.objective)
@@ -231,7 +231,7 @@ def test_inputs_are_only_read(name: str) -> None:
     for array in (*data.rows[:3], class_indices := data.class_indices):
         array.flags.writeable = False
     options: dict[str, Any] = {"lambda": 1e-2}
-    train(data.rows, class_indices, ("a", "b"), name, options)
+    train(TrainingTask(data.rows, class_indices, ("a", "b"), name, options))
     assert options == {"lambda": 1e-2}
 
 

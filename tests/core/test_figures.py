@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.train import Training, train
+from core.train import Training, TrainingTask, train
 from tests.core.problems import linear
 
 FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -44,7 +44,7 @@ def fit(X: Any, y: NDArray[np.int32], labeled: NDArray[np.int64], algorithm: str
     classes = np.unique(y).tolist()
     class_indices = np.full(len(y), -1, np.int32)
     class_indices[labeled] = np.searchsorted(classes, y[labeled])
-    return train(sparse_rows(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5})
+    return train(TrainingTask(sparse_rows(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5}))
 
 
 def error(training: Training, scores: NDArray[np.float64], y: NDArray[np.int32]) -> float:

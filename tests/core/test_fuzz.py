@@ -16,7 +16,7 @@ from core.options.linear import AnnealingOptions, SvmOptions, TsvmOptions
 from core.options.relaxation import CtsvmOptions
 from core.problem.result import Status
 from core.registry import ALGORITHMS
-from core.train import train
+from core.train import TrainingTask, train
 from tests.core.problems import rows_of
 
 POSITIVE = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 1e-300, 1e300, 5e-324])
@@ -106,9 +106,9 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     classes = ["a", "b", "c"]
     if refusable(problem):
         with pytest.raises(HalfmoonError):
-            train(rows, class_indices, classes, problem.algorithm, problem.options)
+            train(TrainingTask(rows, class_indices, classes, problem.algorithm, problem.options))
         return
-    training = train(rows, class_indices, classes, problem.algorithm, problem.options)
+    training = train(TrainingTask(rows, class_indices, classes, problem.algorithm, problem.options))
     scores = training.model.scores(rows)
     n_classes = len(set(problem.class_indices) - {-1})
     assert scores.shape == (len(class_indices), 1 if n_classes == 2 else n_classes)

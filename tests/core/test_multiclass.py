@@ -13,7 +13,7 @@ from core.options.base import Options
 from core.problem.problem import Problem
 from core.problem.result import Status
 from core.registry import ALGORITHMS
-from core.train import train
+from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import LINEAR, Array, dense_of, labeled, linear, rows_of, weights_of, with_bias
 from tests.reference.mfn import minimise
 from tests.reference.transductive import labeled_costs
@@ -48,7 +48,7 @@ def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: st
     monkeypatch.setattr(passes, "_SERIAL", 0)
     rows, class_indices, _ = clusters(0)
     given: dict[str, Any] = {"lambda": 1e-2, "tolerance": 1e-12, **labeled(name)}
-    training = train(rows, class_indices, ["a", "b", "c", "d"], name, given, threads=threads)
+    training = train(TrainingTask(rows, class_indices, ["a", "b", "c", "d"], name, given), TrainingContext(threads=threads))
     assert training.status is Status.CONVERGED
     total = 0.0
     for k in range(K):
@@ -64,7 +64,7 @@ def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: st
 def test_two_classes_have_the_second_as_the_positive_one(name: str) -> None:
     rows, class_indices, _ = clusters(1, gap=3.0)
     two = np.where(class_indices >= 0, class_indices % 2, -1).astype(np.int32)
-    training = train(rows, two, ["even", "odd"], name, {})
+    training = train(TrainingTask(rows, two, ["even", "odd"], name, {}))
     assert training.scores.shape[1] == 1
     predicted = training.model.labels_of(training.model.scores(rows))
     np.testing.assert_array_equal(predicted[two >= 0], two[two >= 0])
@@ -82,7 +82,7 @@ def test_class_fractions_go_to_their_classes(name: str) -> None:
     fractions = {"2": 0.4, "10": 0.1, "30": 0.3, "7": 0.2}
     classes = [2, 7, 10, 30]
     given = {"lambda": 1e-2, "tolerance": 1e-12}
-    training = train(rows, class_indices, classes, name, {**given, "class_fractions": fractions})
+    training = train(TrainingTask(rows, class_indices, classes, name, {**given, "class_fractions": fractions}))
     for k, label in enumerate(classes):
         options = ALGORITHMS[name].options.parse({**given, "positive_fraction": fractions[str(label)]})
         np.testing.assert_allclose(linear(training).coefficients[:, k], alone(rows, class_indices, k, name, options)[0][:-1], atol=1e-6)
@@ -92,9 +92,9 @@ def test_class_fractions_go_to_their_classes(name: str) -> None:
 def test_class_fractions_of_two_classes_are_the_positive_fraction(name: str) -> None:
     rows, class_indices, _ = clusters(3)
     two = np.where(class_indices >= 0, class_indices % 2, -1).astype(np.int32)
-    one = train(rows, two, ["a", "b"], name, {"class_fractions": {"a": 0.3, "b": 0.7}})
-    other = train(rows, two, ["a", "b"], name, {"positive_fraction": 0.7})
-    third = train(rows, two, ["a", "b"], name, {"positive_fraction": 0.3})
+    one = train(TrainingTask(rows, two, ["a", "b"], name, {"class_fractions": {"a": 0.3, "b": 0.7}}))
+    other = train(TrainingTask(rows, two, ["a", "b"], name, {"positive_fraction": 0.7}))
+    third = train(TrainingTask(rows, two, ["a", "b"], name, {"positive_fraction": 0.3}))
     np.testing.assert_array_equal(one.scores, other.scores)
     assert not np.allclose(one.scores, third.scores)
 
@@ -103,7 +103,7 @@ def test_class_fractions_of_two_classes_are_the_positive_fraction(name: str) -> 
 @pytest.mark.parametrize("classes", [["d", "è", "x", "好"], [-3, 0, 5, 2**40]], ids=str)
 def test_labels_come_back_as_they_were_given(name: str, classes: list[Any]) -> None:
     rows, class_indices, truth = clusters(4, gap=4.0)
-    training = train(rows, class_indices, classes, name, {})
+    training = train(TrainingTask(rows, class_indices, classes, name, {}))
     assert list(training.model.classes) == classes
     predicted = [training.model.classes[k] for k in training.model.labels_of(training.model.scores(rows))]
     assert np.mean([label == classes[k] for label, k in zip(predicted, truth, strict=True)]) > 0.8
@@ -115,8 +115,8 @@ def test_classes_that_no_row_has_are_left_out(name: str) -> None:
     rows, class_indices, _ = clusters(5)
     sparse = np.where(class_indices >= 0, class_indices % 2 * 2, -1).astype(np.int32)
     options: dict[str, Any] = {} if name == "svm" else {"class_fractions": {"a": 0.5, "c": 0.5}}
-    training = train(rows, sparse, ["a", "b", "c"], name, options)
-    same = train(rows, np.where(sparse == 2, 1, sparse).astype(np.int32), ["a", "c"], name, options)
+    training = train(TrainingTask(rows, sparse, ["a", "b", "c"], name, options))
+    same = train(TrainingTask(rows, np.where(sparse == 2, 1, sparse).astype(np.int32), ["a", "c"], name, options))
     assert list(training.model.classes) == ["a", "c"]
     np.testing.assert_array_equal(training.scores, same.scores)
 
@@ -128,7 +128,10 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
     monkeypatch.setattr(passes, "SLICE", 4096)
     rows, class_indices, _ = clusters(6, n=400)
     class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
-    one, other = (train(rows, class_indices, list(range(n_classes)), name, labeled(name), threads=2, seed=seed) for seed in (0, 1))
+    one, other = (
+        train(TrainingTask(rows, class_indices, list(range(n_classes)), name, labeled(name), seed=seed), TrainingContext(threads=2))
+        for seed in (0, 1)
+    )
     np.testing.assert_array_equal(linear(one).coefficients, linear(other).coefficients)
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.objective == other.objective
@@ -143,6 +146,6 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
 def test_passes_of_estimates_and_of_probabilities_are_counted() -> None:
     rows, class_indices, _ = clusters(1)
     given: list[dict[str, Any]] = [{"class_fractions": "labeled"}, {"class_fractions": "labeled", "probabilities": True}, {}]
-    plain, calibrated, estimated = (train(rows, class_indices, ["a", "b", "c", "d"], "tsvm", options).passes for options in given)
+    plain, calibrated, estimated = (train(TrainingTask(rows, class_indices, ["a", "b", "c", "d"], "tsvm", options)).passes for options in given)
     assert calibrated > 2 * plain, "three more models, of two thirds of the labels each"
     assert estimated > 5 * plain, "along a grid of fractions, and without each fold"

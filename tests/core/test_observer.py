@@ -15,7 +15,7 @@ from core.options.base import Options
 from core.problem.result import Result, Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
-from core.train import train
+from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import LINEAR, Small, linear, small, weights_of
 from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs
@@ -93,7 +93,7 @@ def test_it_stops_wherever_it_is_asked_to(name: str, init: bool) -> None:
 def test_a_cancelled_training_has_a_model(name: str) -> None:
     data = small(3, n=60, labeled=10, gap=0.25)
     for k in (1, 4, 30) if name in LINEAR else (1, 4):
-        training = train(data.rows, data.class_indices, ["a", "b"], name, given(name), observer=Watcher(stop_at=k))
+        training = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], name, given(name)), TrainingContext(observer=Watcher(stop_at=k)))
         assert training.status is Status.CANCELLED
         assert np.isfinite(training.model.scores(data.rows)).all()
         assert training.scores.shape == (50, 1)
@@ -103,7 +103,7 @@ def test_a_cancelled_training_has_a_model(name: str) -> None:
 def test_several_solvers_side_by_side_all_stop() -> None:
     data = small(4, n=60, labeled=20)
     class_indices = np.where(data.class_indices < 0, -1, np.arange(60) % 3).astype(np.int32)
-    training = train(data.rows, class_indices, [1, 2, 3], "tsvm", {"lambda": 1e-2}, observer=Watcher(stop_at=40))
+    training = train(TrainingTask(data.rows, class_indices, [1, 2, 3], "tsvm", {"lambda": 1e-2}), TrainingContext(observer=Watcher(stop_at=40)))
     assert training.status is Status.CANCELLED
     assert np.isfinite(linear(training).coefficients).all()
 
@@ -128,7 +128,7 @@ def test_what_is_told_goes_forward(name: str) -> None:
 def test_progress_never_falls_and_is_spread_over_all_that_is_run(name: str, n_classes: int) -> None:
     watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
     class_indices = data.class_indices if n_classes == 2 else np.where(data.class_indices < 0, -1, np.arange(60) % 3).astype(np.int32)
-    training = train(data.rows, class_indices, list(range(n_classes)), name, {}, observer=watcher)
+    training = train(TrainingTask(data.rows, class_indices, list(range(n_classes)), name, {}), TrainingContext(observer=watcher))
     assert training.status is not Status.CANCELLED
     fractions = [point.fraction for point in watcher.points]
     assert all(0.0 <= before <= after for before, after in pairwise(fractions))
@@ -165,7 +165,7 @@ def test_an_observer_that_fails_fails_the_training() -> None:
 
     data = small(5)
     with pytest.raises(FileNotFoundError):
-        train(data.rows, data.class_indices, ["a", "b"], "da", {}, observer=broken)
+        train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "da", {}), TrainingContext(observer=broken))
 
 
 @pytest.mark.usefixtures("eager")
@@ -175,7 +175,7 @@ def test_time_goes_on_when_the_solver_follows_the_estimate(monkeypatch: pytest.M
     clock = count()
     monkeypatch.setattr("core.watch.time.monotonic", lambda: float(next(clock)))
     watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)
-    training = train(data.rows, data.class_indices, ["a", "b"], name, {}, observer=watcher)
+    training = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], name, {}), TrainingContext(observer=watcher))
     assert any("fractions/" in point.phase for point in watcher.points)
     assert all(before.seconds < after.seconds for before, after in pairwise(watcher.points[:-1]))
     estimated = max(point.seconds for point in watcher.points if "fractions/" in point.phase)
@@ -186,7 +186,7 @@ def test_time_goes_on_when_the_solver_follows_the_estimate(monkeypatch: pytest.M
 def test_a_start_from_a_large_model_is_scored_in_little_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of bounded work for each model, and the scores of all pieces come in the order of the rows."""
     data = small(5, n=300, labeled=100, gap=0.25)
-    first = train(data.rows, data.class_indices, ["a", "b"], "kernel_svm", {})
+    first = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "kernel_svm", {}))
     heights: list[int] = []
     scores = type(first.model).scores
 
@@ -194,10 +194,10 @@ def test_a_start_from_a_large_model_is_scored_in_little_pieces(monkeypatch: pyte
         heights.append(rows.n_rows)
         return scores(model, rows)
 
-    whole = train(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model)
+    whole = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model))
     monkeypatch.setattr(type(first.model), "scores", noted)
     monkeypatch.setattr(warm_start, "_WORK", 7 * first.model.row_work)
-    again = train(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model)
+    again = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ramp_svm", {}, start=first.model))
     assert sum(heights) == 300
     assert max(heights) <= 8
     np.testing.assert_array_equal(again.scores, whole.scores)

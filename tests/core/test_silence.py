@@ -27,7 +27,7 @@ from core.problem.result import Status
 from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
 from core.selection import feature_scaling
-from core.train import train
+from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import labeled
 
 SLICE = 1 << 13
@@ -151,7 +151,7 @@ def test_little_is_done_between_two_questions_and_after_a_stop(meter: Meter, nam
     rows, class_indices = wide()
     options = labeled(name) if name in ALGORITHMS else {}
     listener = Listener(meter)
-    whole = train(rows, class_indices, ["a", "b"], name, options, threads=1, observer=listener)
+    whole = train(TrainingTask(rows, class_indices, ["a", "b"], name, options), TrainingContext(threads=1, observer=listener))
     assert whole.status is not Status.CANCELLED
     assert listener.total > 15 * rows.n_nonzeros, "there was enough to be silent for"
     *before, last, after = listener.done
@@ -161,7 +161,7 @@ def test_little_is_done_between_two_questions_and_after_a_stop(meter: Meter, nam
     assert after == 0
     for stop_at in (1, len(before) // 50, len(before) // 4):
         stopping = Listener(meter, max(1, stop_at))
-        training = train(rows, class_indices, ["a", "b"], name, options, threads=1, observer=stopping)
+        training = train(TrainingTask(rows, class_indices, ["a", "b"], name, options), TrainingContext(threads=1, observer=stopping))
         assert training.status is Status.CANCELLED
         *before, last = stopping.done
         assert len(before) == max(1, stop_at), "it is not asked again"

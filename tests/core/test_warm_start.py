@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
-from core.train import Training, train
+from core.train import Training, TrainingTask, train
 
 N_FEATURES = 300
 
@@ -35,9 +35,9 @@ def differing(first: Training, second: Training) -> float:
 def test_more_labels_cost_a_fraction_of_the_passes(algorithm: str) -> None:
     rows, classes = documents(0, 600)
     options: dict[str, Any] = {"positive_fraction": 0.5, "lambda": 0.01}
-    first = train(rows, labeled_first(classes, 60), [0, 1], algorithm, options)
-    cold = train(rows, labeled_first(classes, 66), [0, 1], algorithm, options)
-    warm = train(rows, labeled_first(classes, 66), [0, 1], algorithm, options, start=first.model)
+    first = train(TrainingTask(rows, labeled_first(classes, 60), [0, 1], algorithm, options))
+    cold = train(TrainingTask(rows, labeled_first(classes, 66), [0, 1], algorithm, options))
+    warm = train(TrainingTask(rows, labeled_first(classes, 66), [0, 1], algorithm, options, start=first.model))
     assert warm.passes < 0.6 * cold.passes
     assert warm.objective == pytest.approx(cold.objective, rel=0.01)
 
@@ -45,29 +45,32 @@ def test_more_labels_cost_a_fraction_of_the_passes(algorithm: str) -> None:
 def test_the_convex_solution_does_not_depend_on_the_start() -> None:
     rows, classes = documents(1)
     class_indices = labeled_first(classes, 40)
-    other = train(rows, labeled_first(classes, 20), [0, 1], "svm", {"lambda": 0.1})
+    other = train(TrainingTask(rows, labeled_first(classes, 20), [0, 1], "svm", {"lambda": 0.1}))
     options = {"tolerance": 1e-12}
-    assert differing(train(rows, class_indices, [0, 1], "svm", options), train(rows, class_indices, [0, 1], "svm", options, start=other.model)) < 1e-4
+    cold = train(TrainingTask(rows, class_indices, [0, 1], "svm", options))
+    warm = train(TrainingTask(rows, class_indices, [0, 1], "svm", options, start=other.model))
+    assert differing(cold, warm) < 1e-4
 
 
 def test_coefficients_are_matched_by_feature_and_class() -> None:
     rows, classes = documents(2, 90, n_classes=3)
     class_indices = labeled_first(classes, 60)
-    first = train(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10})
+    first = train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10}))
     fewer = np.arange(rows.n_rows)[20:]
     part = rows.between(20, rows.n_rows)
-    again = train(part, class_indices[fewer], ["a", "b", "c"], "svm", {"tolerance": 1e-10, "max_iterations": 1, "lambda": 1e6}, start=first.model)
-    cold = train(part, class_indices[fewer], ["a", "b", "c"], "svm", {"tolerance": 1e-10, "lambda": 1e6})
+    again = train(
+        TrainingTask(part, class_indices[fewer], ["a", "b", "c"], "svm", {"tolerance": 1e-10, "max_iterations": 1, "lambda": 1e6}, start=first.model)
+    )
+    cold = train(TrainingTask(part, class_indices[fewer], ["a", "b", "c"], "svm", {"tolerance": 1e-10, "lambda": 1e6}))
     assert differing(again, cold) < 1e-3, "one Newton step from anywhere solves a problem that λ makes quadratic"
-    started = train(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10}, start=first.model)
-    assert started.passes < 0.5 * train(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10}).passes
+    started = train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10}, start=first.model))
+    assert started.passes < 0.5 * train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10})).passes
 
 
 def test_classes_that_the_start_lacks_begin_from_nothing() -> None:
     rows, classes = documents(3, 90, n_classes=3)
-    two = train(rows, np.where(classes < 2, classes, -1).astype(np.int32), ["a", "b"], "svm", {})
+    two = train(TrainingTask(rows, np.where(classes < 2, classes, -1).astype(np.int32), ["a", "b"], "svm", {}))
     class_indices = labeled_first(classes, 60)
-    assert (
-        differing(train(rows, class_indices, ["a", "b", "c"], "svm", {}), train(rows, class_indices, ["a", "b", "c"], "svm", {}, start=two.model))
-        == 0.0
-    )
+    cold = train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {}))
+    warm = train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {}, start=two.model))
+    assert differing(cold, warm) == 0.0

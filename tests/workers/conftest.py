@@ -28,7 +28,6 @@ from workers.repositories.jobs import Jobs
 from workers.store import Store, open_store
 
 if TYPE_CHECKING:
-    from core.progress import Observer
     from core.train import Training
     from tests.workers.worker.attempts import Faked
     from workers.worker.context import WorkerContext
@@ -228,8 +227,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> "list[Faked]":
 
     chosen: list[Faked] = [lambda observer: trained()]
 
-    def train(*_: Any, observer: "Observer", **__: Any) -> "Training":
-        return chosen[-1](observer)
+    def train(task: core.train.TrainingTask, context: core.train.TrainingContext) -> "Training":
+        assert context.observer is not None
+        return chosen[-1](context.observer)
 
     monkeypatch.setattr(core.train, "train", train)
     return chosen

@@ -161,7 +161,7 @@ class Attempts:
 
     def _train(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat) -> "Training":
         # imported late: Numba takes a second to load, and only who trains needs it
-        from core.train import train
+        from core.train import TrainingContext, TrainingTask, train
 
         context, class_indices, began = self._context, documents.class_indices, time.monotonic()
         with ExitStack() as stack:
@@ -175,18 +175,8 @@ class Attempts:
                 models = Models(context.store)
                 start = read.renumbered(models.load(models.version(request.start.name, request.start.version)))
             training = train(
-                read.rows,
-                class_indices,
-                documents.classes,
-                request.algorithm,
-                request.options,
-                seed=request.seed,
-                start=start,
-                observer=heartbeat.observe,
-                part=read.rest,
-                began=began,
-                threads=context.threads or None,
-                max_model_bytes=context.max_model_bytes,
+                TrainingTask(read.rows, class_indices, documents.classes, request.algorithm, request.options, seed=request.seed, start=start),
+                TrainingContext(heartbeat.observe, read.rest, began, context.threads or None, context.max_model_bytes),
             )
         model = replace(training.model, vocabulary=read.vocabulary)
         return replace(training, model=model, warnings=[*read.warnings, *training.warnings])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.models.linear import LinearModel
-from core.train import train
+from core.train import TrainingTask, train
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.workers.conftest import make_dataset, sparse
 from workers.repositories.datasets import Datasets
@@ -81,7 +81,7 @@ def kernel_version(gateway: Gateway) -> tuple[str, list[str]]:
     """A published kernel model; the dataset it was trained on, and the ids of that."""
     dataset = make_dataset(gateway.store)
     documents = Datasets(gateway.store).open(dataset.id)
-    model = train(sparse(documents.rows), np.array(documents.class_indices), ["no", "yes"], "cccp_tsvm", {"gamma": 0.5}).model
+    model = train(TrainingTask(sparse(documents.rows), np.array(documents.class_indices), ["no", "yes"], "cccp_tsvm", {"gamma": 0.5})).model
     publish(gateway.store, dataset=dataset.id, model=model)
     return dataset.id, list(documents.ids)
 

@@ -20,7 +20,7 @@ from core.options.relaxation import CtsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
 from core.progress import TracePoint
-from core.train import train
+from core.train import TrainingTask, train
 from tests.core.problems import Array, normal, rows_of, small
 from tests.reference.relaxation import Given, best_labeling, dual_value, soft_optimum
 
@@ -183,7 +183,7 @@ def test_the_model_gives_the_scores_less_the_regularisation(options: dict[str, A
     """z = f + r a: what the ridge on the diagonal adds to a row's own score."""
     data = small(1, n=50, labeled=8)
     result = solved(data.problem, **options)
-    training = train(data.rows, data.class_indices, ["a", "b"], "ctsvm", {"positive_fraction": "labeled", **options})
+    training = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ctsvm", {"positive_fraction": "labeled", **options}))
     np.testing.assert_allclose(training.scores[:, 0], result.unlabeled_scores)
     assert isinstance(result.decision, Expansion)
     weights = np.zeros(50)
@@ -200,7 +200,7 @@ def test_new_documents_fall_on_the_side_of_their_cluster() -> None:
     dense = normal(rng, 320).reshape(160, 2) * 0.5 + 2.0 * truth[:, None]
     class_indices = np.full(80, -1, np.int32)
     class_indices[:2] = [1, 0]
-    training = train(rows_of(dense[:80]), class_indices, ["no", "yes"], "ctsvm", {"kernel": "rbf", "gamma": 0.5})
+    training = train(TrainingTask(rows_of(dense[:80]), class_indices, ["no", "yes"], "ctsvm", {"kernel": "rbf", "gamma": 0.5}))
     assert ((training.model.scores(rows_of(dense[80:]))[:, 0] > 0) == (truth[80:] > 0)).all()
 
 
@@ -209,7 +209,7 @@ def test_three_classes() -> None:
     class_indices = np.arange(60, dtype=np.int32) % 3
     dense = normal(rng, 120).reshape(60, 2) * 0.3 + np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 3.0]])[class_indices]
     known = np.where(np.arange(60) < 6, class_indices, -1).astype(np.int32)
-    training = train(rows_of(dense), known, ["a", "b", "c"], "ctsvm", {"gamma": 1.0})
+    training = train(TrainingTask(rows_of(dense), known, ["a", "b", "c"], "ctsvm", {"gamma": 1.0}))
     assert (training.model.labels_of(training.scores) == class_indices[6:]).all()
     assert {point.phase.split("/")[0] for point in training.trace} == {"class=a", "class=b", "class=c"}
 
@@ -259,7 +259,7 @@ def test_too_many_documents_are_refused_at_once() -> None:
     assert caught.value.field == "max_documents"
     assert check_options("ctsvm", {"max_documents": 5000}, ["a", "b"], 5000)
     with pytest.raises(InvalidOption):
-        train(small(0).rows, small(0).class_indices, ["a", "b"], "ctsvm", {"max_documents": 39})
+        train(TrainingTask(small(0).rows, small(0).class_indices, ["a", "b"], "ctsvm", {"max_documents": 39}))
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0])
@@ -268,10 +268,10 @@ def test_a_bias_that_leaves_nothing_of_the_kernel_is_refused_by_name(C: float) -
     options = {"kernel": "linear", "regularisation": 1e-6, "C": C, "positive_fraction": 0.5}
     class_indices = np.array([-1, 0, 1], np.int32)
     with pytest.raises(InvalidOption, match=r"1000 is too large beside kernel values of 2e-06 and a regularisation of 1e-06") as caught:
-        train(rows_of(dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1e3})
+        train(TrainingTask(rows_of(dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1e3}))
     assert caught.value.field == "bias"
-    assert train(rows_of(dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1.0}).status is Status.CONVERGED
-    assert train(rows_of(1e3 * dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1e3}).status is Status.CONVERGED
+    assert train(TrainingTask(rows_of(dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1.0})).status is Status.CONVERGED
+    assert train(TrainingTask(rows_of(1e3 * dense), class_indices, ["a", "b"], "ctsvm", options | {"bias": 1e3})).status is Status.CONVERGED
 
 
 def test_a_regularisation_within_the_rounding_of_the_kernel_is_refused_by_name() -> None:
@@ -280,9 +280,9 @@ def test_a_regularisation_within_the_rounding_of_the_kernel_is_refused_by_name()
     class_indices = np.array([0, 1] * 5 + [-1] * 290, np.int32)
     options = {"kernel": "rbf", "gamma": 0.1, "positive_fraction": 0.5, "max_iterations": 1}
     with pytest.raises(InvalidOption, match=r"1e-06 is too small.*no inverse.*raise it") as caught:
-        train(rows, class_indices, ["a", "b"], "ctsvm", options | {"regularisation": 1e-6})
+        train(TrainingTask(rows, class_indices, ["a", "b"], "ctsvm", options | {"regularisation": 1e-6}))
     assert caught.value.field == "regularisation"
-    assert train(rows, class_indices, ["a", "b"], "ctsvm", options | {"regularisation": 1e-5}).status is Status.ITERATION_LIMIT
+    assert train(TrainingTask(rows, class_indices, ["a", "b"], "ctsvm", options | {"regularisation": 1e-5})).status is Status.ITERATION_LIMIT
 
 
 WEIGHT = st.sampled_from([1e-12, 1e-3, 1.0, 1e3, 1e9])
@@ -308,7 +308,7 @@ WEIGHT = st.sampled_from([1e-12, 1e-3, 1.0, 1e3, 1e9])
 def test_random_tiny_problems_end_finite_and_told(dense: list[list[float]], options: dict[str, Any]) -> None:
     class_indices = np.array([0, 1, *[-1] * (len(dense) - 2)], np.int32)
     try:
-        training = train(rows_of(np.array(dense)), class_indices, ["a", "b"], "ctsvm", options)
+        training = train(TrainingTask(rows_of(np.array(dense)), class_indices, ["a", "b"], "ctsvm", options))
     except InvalidOption:
         assert options["bias"] == 1e3
         assert np.abs(dense).max() < 1, "only beside such kernel values is it too large"

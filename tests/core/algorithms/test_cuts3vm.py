@@ -13,7 +13,7 @@ from core.options.cutting_planes import Cuts3vmOptions
 from core.problem.problem import Problem
 from core.problem.result import Result, Status
 from core.progress import TracePoint
-from core.train import train
+from core.train import TrainingTask, train
 from tests.core.problems import Small, dense_of, linear, rows_of, small, weights_of
 from tests.reference import cuts3vm as reference
 from tests.reference.mfn import minimise
@@ -184,7 +184,7 @@ def test_seeds_decide_the_random_starts_and_restarts_take_the_best() -> None:
 def test_the_seed_of_a_training_reaches_the_solver() -> None:
     data = small(6, n=60, labeled=4, gap=0.2)
     options = {"start": "random", "C": 8.0, "C_u": 50.0}
-    trained = [train(data.rows, data.class_indices, ["a", "b"], "cuts3vm", options, seed=seed).objective for seed in (0, 0, 1, 2, 3)]
+    trained = [train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "cuts3vm", options, seed=seed)).objective for seed in (0, 0, 1, 2, 3)]
     assert trained[0] == trained[1]
     assert len(set(trained)) > 1
 
@@ -234,7 +234,7 @@ def test_several_classes_are_as_many_solves(monkeypatch: pytest.MonkeyPatch) -> 
     rows = rows_of(rng.standard_normal((90, 5)) * 0.4 + 2.0 * np.eye(3, 5)[truth])
     class_indices = np.where(np.arange(90) < 12, truth, -1).astype(np.int32)
     fractions = {"a": 0.3, "b": 0.3, "c": 0.4}
-    training = train(rows, class_indices, ["a", "b", "c"], "cuts3vm", {"class_fractions": fractions, "C": 50.0})
+    training = train(TrainingTask(rows, class_indices, ["a", "b", "c"], "cuts3vm", {"class_fractions": fractions, "C": 50.0}))
     assert training.status is Status.CONVERGED
     assert np.mean(training.model.labels_of(training.scores) == truth[12:]) > 0.95
     for k, label in enumerate("abc"):

@@ -21,7 +21,7 @@ from core.options.kernel import CccpOptions, KernelOptions, RampOptions
 from core.problem.problem import Problem
 from core.problem.result import Status
 from core.progress import TracePoint
-from core.train import Training, train
+from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import Array, dense_of, labeled, rows_of, small
 
 OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
@@ -61,7 +61,7 @@ def dense_scores(training: Training, rows: SparseRows) -> Array:
 @pytest.mark.parametrize(("density", "width"), [(0.9, 6), (0.02, 200)], ids=["dense", "sparse"])
 def test_a_model_predicts_like_it_was_trained(algorithm: str, kernel: dict[str, Any], density: float, width: int) -> None:
     rows, class_indices = clusters(0, density=density, width=width)
-    training = train(rows, class_indices, list("abcd"), algorithm, {"C": 2.0, **kernel})
+    training = train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"C": 2.0, **kernel}))
     arrays, meta = training.model.to_arrays()
     again = read_model({name: array.copy() for name, array in arrays.items()}, dict(meta))
     scores = again.scores(rows)
@@ -79,7 +79,7 @@ def test_a_model_predicts_like_it_was_trained(algorithm: str, kernel: dict[str, 
 @pytest.mark.parametrize("width", [6, 200], ids=["dense", "sparse"])
 def test_features_that_training_never_saw_count_as_zero(width: int) -> None:
     rows, class_indices = clusters(1, density=0.9 if width == 6 else 0.02, width=width)
-    training = train(rows, class_indices, list("abcd"), "kernel_svm", {"gamma": 0.3})
+    training = train(TrainingTask(rows, class_indices, list("abcd"), "kernel_svm", {"gamma": 0.3}))
     dense = dense_of(rows)
     unseen = ~np.any(dense != 0, axis=0)
     wider = np.hstack([dense, np.ones((len(dense), 2))])
@@ -93,7 +93,7 @@ def test_features_that_training_never_saw_count_as_zero(width: int) -> None:
 def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
     rows, class_indices = clusters(2)
     given_options = {"C": 2.0, "gamma": 0.3, "tolerance": 1e-6, **labeled(algorithm)}
-    training = train(rows, class_indices, list("abcd"), algorithm, given_options)
+    training = train(TrainingTask(rows, class_indices, list("abcd"), algorithm, given_options))
     order = np.concatenate([np.flatnonzero(class_indices >= 0), np.flatnonzero(class_indices < 0)])
     ordered = rows_of(dense_of(rows)[order])
     total = 0.0
@@ -108,7 +108,10 @@ def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
 @every
 def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) -> None:
     rows, class_indices = clusters(3)
-    ample, tiny = (train(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, "tolerance": 1e-6, "cache_bytes": size}) for size in (2**30, 0))
+    ample, tiny = (
+        train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, "tolerance": 1e-6, "cache_bytes": size}))
+        for size in (2**30, 0)
+    )
     np.testing.assert_allclose(tiny.scores, ample.scores, atol=1e-3)
     assert tiny.objective == pytest.approx(ample.objective, rel=1e-5)
 
@@ -116,7 +119,10 @@ def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) 
 @every
 def test_two_runs_are_the_same_bit_for_bit(algorithm: str) -> None:
     rows, class_indices = clusters(4, n=400)
-    one, other = (train(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, threads=2, seed=seed) for seed in (0, 1))
+    one, other = (
+        train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, seed=seed), TrainingContext(threads=2))
+        for seed in (0, 1)
+    )
     np.testing.assert_array_equal(one.scores, other.scores)
     np.testing.assert_array_equal(one.model.scores(rows), other.model.scores(rows))
     assert one.objective == other.objective
@@ -142,12 +148,12 @@ def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, 
     class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
     options = {"gamma": 0.3, "C": 5.0}
     whole = StopAt(-1)
-    finished = train(rows, class_indices, list("abcd"[:n_classes]), algorithm, options, observer=whole)
+    finished = train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options), TrainingContext(observer=whole))
     assert finished.status is Status.CONVERGED
     assert whole.calls > 3
     for call in sorted({1, 2, whole.calls - 1, *range(3, whole.calls, max(1, whole.calls // 12))}):
         watcher = StopAt(call)
-        training = train(rows, class_indices, list("abcd"[:n_classes]), algorithm, options, observer=watcher)
+        training = train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options), TrainingContext(observer=watcher))
         if training.status is Status.CONVERGED:  # the answer came when nothing was left to be done
             assert call >= whole.calls - 2
             np.testing.assert_array_equal(training.scores, finished.scores)
@@ -158,7 +164,7 @@ def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, 
         known = np.isfinite(training.scores)
         assert np.isfinite(scores).all()
         np.testing.assert_allclose(scores[known], training.scores[known], rtol=1e-4, atol=1e-4, err_msg=f"stopped at call {call}")
-    np.testing.assert_array_equal(train(rows, class_indices, list("abcd"[:n_classes]), algorithm, options).scores, finished.scores)
+    np.testing.assert_array_equal(train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options)).scores, finished.scores)
 
 
 @pytest.mark.parametrize("options", [{"max_iterations": 1}, {}], ids=["one-round", "to-the-end"])
@@ -167,14 +173,14 @@ def test_no_way_out_of_training_passes_the_bound_on_models(algorithm: str, optio
     rows, class_indices = clusters(5)
     own = {} if algorithm == "kernel_svm" else options
     with pytest.raises(ModelTooLarge):
-        train(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **own}, max_model_bytes=100)
+        train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **own}), TrainingContext(max_model_bytes=100))
 
 
 @pytest.mark.parametrize("gamma", ["scale", "median"])
 @every
 def test_a_kernel_beyond_float32_is_no_success(algorithm: str, gamma: str) -> None:
     rows, class_indices = clusters(5)
-    training = train(rows._replace(values=rows.values * np.float32(1e-20)), class_indices, list("abcd"), algorithm, {"gamma": gamma})
+    training = train(TrainingTask(rows._replace(values=rows.values * np.float32(1e-20)), class_indices, list("abcd"), algorithm, {"gamma": gamma}))
     assert training.status is Status.NUMERICAL_ERROR
 
 
@@ -185,7 +191,13 @@ def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density
     width = 6 if density > 0.5 else 200
     rows, class_indices = clusters(1, density=density, width=width)
     training = train(
-        rows, class_indices, list("abcd"), "kernel_svm", {"kernel": kernel, "gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"kernel": kernel}
+        TrainingTask(
+            rows,
+            class_indices,
+            list("abcd"),
+            "kernel_svm",
+            {"kernel": kernel, "gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"kernel": kernel},
+        )
     )
     dense = dense_of(rows)[:9].astype(np.float64)
     dense[4] *= size / np.abs(dense[4]).max()
@@ -200,7 +212,7 @@ def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density
 
 def test_a_document_whose_score_no_number_holds_is_named() -> None:
     rows, class_indices = clusters(1)
-    training = train(rows, class_indices, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3})
+    training = train(TrainingTask(rows, class_indices, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3}))
     dense = np.full((3, 6), 1.0, np.float32)
     dense[1] = 3e38
     with pytest.raises(InvalidDocuments) as caught:
@@ -214,7 +226,7 @@ def test_unlabeled_documents_beyond_float32_are_no_success(algorithm: str) -> No
     rows, class_indices = clusters(1)
     dense = dense_of(rows).astype(np.float32)
     dense[np.flatnonzero(class_indices < 0)[0]] = 1e30
-    training = train(rows_of(dense), class_indices, list("abcd"), algorithm, {"kernel": "poly", "gamma": 0.3})
+    training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, {"kernel": "poly", "gamma": 0.3}))
     assert training.status is Status.NUMERICAL_ERROR
 
 
@@ -225,7 +237,7 @@ def test_gamma_by_scale_is_that_of_scikit_learn(density: float) -> None:
     dense[:, 0] += 1.0
     y = np.where(dense @ rng.standard_normal(5) > 0, 1, 0)
     fitted = SVC(C=2.0, gamma="scale", tol=1e-7).fit(dense, y)
-    training = train(rows_of(dense), y.astype(np.int32), ["a", "b"], "kernel_svm", {"C": 2.0, "gamma": "scale", "tolerance": 1e-7})
+    training = train(TrainingTask(rows_of(dense), y.astype(np.int32), ["a", "b"], "kernel_svm", {"C": 2.0, "gamma": "scale", "tolerance": 1e-7}))
     np.testing.assert_allclose(training.model.scores(rows_of(dense))[:, 0], fitted.decision_function(dense), atol=2e-3)
 
 
@@ -233,7 +245,7 @@ def test_gamma_by_the_median_is_that_of_all_pairs() -> None:
     data = small(3, n=60, labeled=20)
     X = data.X[:, :-1]
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))[np.triu_indices(60, 1)]
-    training = train(data.rows, data.class_indices, ["a", "b"], "cccp_tsvm", {"gamma": "median"})
+    training = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "cccp_tsvm", {"gamma": "median"}))
     assert training.model.to_arrays()[1]["kernel"]["gamma"] == pytest.approx(1 / (2 * np.median(distances) ** 2), rel=0.1)
 
 
@@ -276,7 +288,7 @@ def tiny(draw: st.DrawFn) -> Tiny:
 def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     rows, class_indices = rows_of(np.array(problem.dense)), np.array(problem.class_indices, np.int32)
     try:
-        training = train(rows, class_indices, ["a", "b", "c"], problem.algorithm, problem.options)
+        training = train(TrainingTask(rows, class_indices, ["a", "b", "c"], problem.algorithm, problem.options))
     except HalfmoonError:
         n_classes = len(set(problem.class_indices) - {-1})
         extreme = [problem.options.get(name) for name in ("C", "gamma")]

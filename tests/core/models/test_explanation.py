@@ -10,7 +10,7 @@ from core.models.io import read_model
 from core.models.kernel import KernelModel
 from core.models.linear import LinearModel
 from core.models.model import Model, Weights
-from core.train import train
+from core.train import TrainingTask, train
 from tests.core.problems import dense_of, random_rows, rows_of
 
 N_FEATURES, K = 30, 3
@@ -27,7 +27,7 @@ def documents(density: float = 0.4) -> tuple[SparseRows, NDArray[np.int32]]:
 @pytest.fixture(params=["svm", "kernel_svm"])
 def model(request: pytest.FixtureRequest) -> Model:
     rows, class_indices = documents()
-    return train(rows, class_indices, list("abc"), request.param, {}).model
+    return train(TrainingTask(rows, class_indices, list("abc"), request.param, {})).model
 
 
 def strangers() -> SparseRows:
@@ -55,7 +55,7 @@ def test_contributions_and_rest_add_up_to_the_score(model: Model, n: int) -> Non
 
 def test_contributions_of_a_linear_model_are_its_coefficients_on_the_documents_values() -> None:
     rows, class_indices = documents()
-    model = train(rows, class_indices, list("abc"), "svm", {}).model
+    model = train(TrainingTask(rows, class_indices, list("abc"), "svm", {})).model
     assert isinstance(model, LinearModel)
     asked = strangers()
     dense = dense_of(asked)[:, : rows.n_features]
@@ -72,7 +72,7 @@ def test_contributions_of_a_linear_model_are_its_coefficients_on_the_documents_v
 
 def test_contributions_of_a_kernel_model_are_its_rows_the_nearest_first() -> None:
     rows, class_indices = documents()
-    model = train(rows, class_indices, list("abc"), "kernel_svm", {"gamma": 0.05}).model
+    model = train(TrainingTask(rows, class_indices, list("abc"), "kernel_svm", {"gamma": 0.05})).model
     assert isinstance(model, KernelModel)
     assert model.positions is not None
     asked, kept = strangers(), dense_of(rows)[model.positions]
@@ -91,7 +91,7 @@ def test_contributions_of_a_kernel_model_are_its_rows_the_nearest_first() -> Non
 def test_a_kernel_model_knows_where_its_rows_come_from(algorithm: str) -> None:
     """Labeled and unlabeled documents are mixed, so that positions are not those of training's own copy; and they survive storing."""
     rows, class_indices = documents()
-    model = train(rows, class_indices, list("abc"), algorithm, {}).model
+    model = train(TrainingTask(rows, class_indices, list("abc"), algorithm, {})).model
     arrays, meta = model.to_arrays()
     again = read_model(arrays, meta)
     assert isinstance(again, KernelModel)
@@ -106,7 +106,7 @@ def test_a_kernel_model_knows_where_its_rows_come_from(algorithm: str) -> None:
 
 def test_models_from_before_positions_were_kept_are_read() -> None:
     rows, class_indices = documents()
-    arrays, meta = train(rows, class_indices, list("abc"), "kernel_svm", {}).model.to_arrays()
+    arrays, meta = train(TrainingTask(rows, class_indices, list("abc"), "kernel_svm", {})).model.to_arrays()
     del arrays["positions"]
     again = read_model(arrays, meta)
     assert isinstance(again, KernelModel)

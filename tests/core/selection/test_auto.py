@@ -12,7 +12,7 @@ from core.problem.result import Status
 from core.progress import WHOLE, TracePoint
 from core.selection import auto
 from core.selection.data import SelectionData
-from core.train import Training, train
+from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 
 
@@ -33,10 +33,9 @@ def pool(seed: int, fractions: list[float], per_class: int = 6, gap: float = 2.2
     return Pool(rows_of(rng.standard_normal((n, d)) + centres[truth]), class_indices, truth)
 
 
-def fit(data: Pool, algorithm: str = "auto", options: dict[str, Any] | None = None, **more: Any) -> Training:
-    return train(
-        data.rows, data.class_indices, [f"c{k}" for k in range(int(data.class_indices.max()) + 1)], algorithm, options or {}, threads=1, **more
-    )
+def fit(data: Pool, algorithm: str = "auto", options: dict[str, Any] | None = None, seed: int = 0, **context: Any) -> Training:
+    classes = [f"c{k}" for k in range(int(data.class_indices.max()) + 1)]
+    return train(TrainingTask(data.rows, data.class_indices, classes, algorithm, options or {}, seed), TrainingContext(threads=1, **context))
 
 
 def error(training: Training, data: Pool) -> float:

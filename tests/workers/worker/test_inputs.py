@@ -115,9 +115,10 @@ def test_a_start_is_told_by_its_terms(store: Store, context: WorkerContext, kind
     given: list[Any] = []
     train = core.train.train
 
-    def told(rows: SparseRows, *args: Any, start: Any, **words: Any) -> Any:
-        given.append((SparseRows(np.array(rows.indptr), np.array(rows.indices), np.array(rows.values), rows.n_features), start))
-        return train(rows, *args, start=start, **words)
+    def told(task: core.train.TrainingTask, context: core.train.TrainingContext) -> core.train.Training:
+        rows = task.rows
+        given.append((SparseRows(np.array(rows.indptr), np.array(rows.indices), np.array(rows.values), rows.n_features), task.start))
+        return train(task, context)
 
     monkeypatch.setattr(core.train, "train", told)
     labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(80)]
