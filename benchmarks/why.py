@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import BUILD, texts
-from core.train import train
+from core.train import TrainingContext, TrainingTask, train
 
 SETS = {
     "sms-spam": "messages, spam or not",
@@ -139,7 +139,7 @@ def self_training(X: Matrix, task: Task) -> NDArray[Any]:
 def auto(X: Matrix, task: Task) -> NDArray[Any]:
     codes = np.full(len(task.codes), -1, np.int32)
     codes[task.labeled] = task.codes[task.labeled]
-    training = train(rows_of(X), codes, list(range(int(task.codes.max()) + 1)), "auto", {}, seed=task.seed, threads=1)
+    training = train(TrainingTask(rows_of(X), codes, list(range(int(task.codes.max()) + 1)), "auto", {}, seed=task.seed), TrainingContext(threads=1))
     answer = task.codes.copy()
     answer[training.unlabeled] = training.model.labels_of(training.scores)
     return answer
