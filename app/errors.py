@@ -21,6 +21,7 @@ from starlette.responses import Response
 
 from core.errors import MAX_FAULTS, HalfmoonError
 from workers import problems
+from workers.errors import Conflict, IdempotencyConflict, InvalidName, LimitExceeded, QuotaExceeded, Unavailable
 from workers.problems import ProblemType
 
 V2 = "/v2"
@@ -107,7 +108,13 @@ class InvalidRequest(HalfmoonError):
 
 
 PROBLEM_TYPES: Mapping[type[Exception], ProblemType] = {
-    **problems.PROBLEM_TYPES,
+    **problems.JOB_PROBLEM_TYPES,
+    InvalidName: ProblemType(422, "invalid-name", "The name is not allowed"),
+    IdempotencyConflict: ProblemType(422, "idempotency-conflict", "The idempotency key was used for another request"),
+    LimitExceeded: ProblemType(413, "limit-exceeded", "More than this installation takes"),
+    QuotaExceeded: ProblemType(507, "quota-exceeded", "The store holds as much as it may"),
+    Conflict: ProblemType(409, "conflict", "The present state forbids it"),
+    Unavailable: ProblemType(503, "unavailable", "A part of the service does not answer"),
     Unauthenticated: ProblemType(401, "unauthenticated", "A valid key is required"),
     Forbidden: ProblemType(403, "forbidden", "The key is not for this"),
     Misdirected: ProblemType(421, "misdirected", "The request is for another host"),

@@ -1,4 +1,7 @@
-"""How errors are told to those who cannot read a log: the one table from errors to problems, as RFC 9457 has them."""
+"""Problems with which a job can fail, as its outcome records them: one table from errors to problem types of RFC 9457.
+
+``app.errors`` adds the problems of requests, which no record holds, and answers with all of them.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,9 +12,10 @@ from workers.contract import Problem
 
 
 class ProblemType(NamedTuple):
-    """A problem type of RFC 9457, with its HTTP status."""
+    """A problem type of RFC 9457."""
 
     status: int
+    """member of the stored problem, as of every problem of RFC 9457; nothing in this package reads it"""
     type: str
     title: str
 
@@ -19,29 +23,24 @@ class ProblemType(NamedTuple):
 NUMERICAL_ERROR = ProblemType(422, "numerical-error", "The numbers ran out of range")
 TIMED_OUT = ProblemType(504, "timed-out", "The job took too long")
 WORKER_DIED = ProblemType(500, "worker-died", "The worker died")
-PROBLEM_TYPES: Mapping[type[Exception], ProblemType] = {
+JOB_PROBLEM_TYPES: Mapping[type[Exception], ProblemType] = {
     InvalidDocuments: ProblemType(422, "invalid-documents", "The documents cannot be used"),
     InvalidOption: ProblemType(422, "invalid-option", "An option is not valid"),
     ModelTooLarge: ProblemType(413, "model-too-large", "The model would be larger than models may be here"),
     UnknownAlgorithm: ProblemType(422, "unknown-algorithm", "There is no such algorithm"),
-    errors.InvalidName: ProblemType(422, "invalid-name", "The name is not allowed"),
-    errors.IdempotencyConflict: ProblemType(422, "idempotency-conflict", "The idempotency key was used for another request"),
-    errors.LimitExceeded: ProblemType(413, "limit-exceeded", "More than this installation takes"),
     errors.JobTooLarge: ProblemType(413, "job-too-large", "The training would need more memory than there is"),
-    errors.QuotaExceeded: ProblemType(507, "quota-exceeded", "The store holds as much as it may"),
     errors.NotFound: ProblemType(404, "not-found", "Not found"),
-    errors.Conflict: ProblemType(409, "conflict", "The present state forbids it"),
     errors.StoreFull: ProblemType(507, "insufficient-storage", "The store has no room left"),
     errors.StoreDamaged: ProblemType(503, "damaged", "A stored file is damaged"),
-    errors.Unavailable: ProblemType(503, "unavailable", "A part of the service does not answer"),
     MemoryError: ProblemType(500, "out-of-memory", "The worker has too little memory"),
     Exception: ProblemType(500, "internal", "The service failed"),
 }
+"""Problem type of every error that can end a job, by class."""
 
 
-def problem_type_of(error: Exception, kinds: Mapping[type[Exception], ProblemType] = PROBLEM_TYPES) -> ProblemType:
-    """The row of the error's nearest class."""
-    return next(kinds[ancestor] for ancestor in type(error).__mro__ if ancestor in kinds)
+def problem_type_of(error: Exception, types: Mapping[type[Exception], ProblemType] = JOB_PROBLEM_TYPES) -> ProblemType:
+    """The problem type of the error's nearest class that has one."""
+    return next(types[ancestor] for ancestor in type(error).__mro__ if ancestor in types)
 
 
 def faults_of(error: Exception) -> list[dict[str, str]]:
@@ -57,12 +56,12 @@ def faults_of(error: Exception) -> list[dict[str, str]]:
 
 
 def problem_of(error: Exception) -> Problem:
-    """What the owner of a job is told about an error; what only an operator can use is logged instead."""
+    """The problem that an error is to the owner of a job. What only an operator can use is logged instead."""
     return problem(problem_type_of(error), _detail(error), faults_of(error))
 
 
 def problem(kind: ProblemType, detail: str, named: list[dict[str, str]] | None = None) -> Problem:
-    """A problem of one of our kinds."""
+    """A problem of a type, with its detail and the documents or fields that it names."""
     return Problem(type=f"/problems/{kind.type}", title=kind.title, status=kind.status, detail=detail, errors=named or [])
 
 
