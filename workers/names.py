@@ -29,13 +29,13 @@ def is_id(prefix: str, text: str) -> bool:
     return re.fullmatch(rf"{prefix}-[0-9a-v]{{24}}", text) is not None
 
 
-def seconds_since(id: str) -> float:
+def age_seconds(id: str) -> float:
     """How long ago an identifier was made (by the clock of the machine that made it), in steps of a quarter of a second."""
     # eight characters hold 40 of the 48 bits of the time: steps of 256 ms
     milliseconds = int(id.rpartition("-")[2][:8], 32) << 8
     return time.time() - milliseconds / 1000
 
 
-def born_before(id: str, seconds: float) -> bool:
+def older_than(id: str, seconds: float) -> bool:
     """Whether an identifier was made more than so many seconds ago."""
-    return seconds_since(id) > seconds
+    return age_seconds(id) > seconds

@@ -19,7 +19,7 @@ def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> Non
         os.kill(os.getpid(), number)
 
 
-def be_named(name: str) -> None:
+def set_process_name(name: str) -> None:
     """Have `ps` and `top` show this process under a name of at most 15 bytes (Linux; elsewhere nothing)."""
     if sys.platform == "linux":
         _prctl(_PR_SET_NAME, name.encode()[:_LONGEST_NAME])

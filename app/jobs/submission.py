@@ -55,7 +55,7 @@ def submit(services: Services, body: JobBody, key: str | None, caller: str | Non
     _check(body, key)
     maker = _Maker(key, "" if key is None else _fingerprint(body), caller)
     allowance = services.backlog.allowance(caller)
-    known = None if key is None else services.jobs.made_by(key, maker.fingerprint)
+    known = None if key is None else services.jobs.find_by_idempotency_key(key, maker.fingerprint)
     if known is not None:
         return Accepted(known, allowance)
     allowance.check()

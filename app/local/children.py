@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from workers.process import be_named, die_with_parent
+from workers.process import die_with_parent, set_process_name
 
 
 class Process(Protocol):
@@ -127,6 +127,6 @@ def _born(work: Work, before: int | None, parent: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
     die_with_parent(parent)
-    be_named(f"halfmoon-{work.name.partition('-')[0]}")
+    set_process_name(f"halfmoon-{work.name.partition('-')[0]}")
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
     sys.exit(work.call(before))

@@ -204,8 +204,8 @@ def publish(
     (folder / "labels").write_text('{"id":"c","label":"yes","score":1.0,"probability":null}\n')
     files = {kind: store.upload(f"jobs/{id}/attempts/1/{kind}", folder / kind) for kind in ("model", "model_meta", "trace", "labels")}
     folder.rmdir()
-    jobs.begin(id, "worker")
-    jobs.finish(
+    jobs.claim_attempt(id, "worker")
+    jobs.record_outcome(
         id,
         Outcome(
             state=JobState.SUCCEEDED, attempt=1, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, warnings=["hm"], files=files

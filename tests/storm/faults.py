@@ -124,7 +124,7 @@ class Injector:
 def _attempts(store: Store, jobs: Jobs, id: str, pids: set[str]) -> Iterator[tuple[datetime, Running]]:
     number = jobs.last_attempt(id)
     with suppress(KeyMissing):
-        if number and not jobs.over(id) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
+        if number and not jobs.has_outcome(id) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
             attempt = records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
             if attempt.worker.split(".")[-2] in pids:
                 yield attempt.started_at, Running(id, number)

@@ -29,16 +29,16 @@ def evidence(tmp_path: Path) -> Evidence:
         ledger.accept(f"key of {job}", job)
         ledger.saw(job, end)
         for number in range(1, 4 if end == "failed" else 2):
-            jobs.begin(job, "host.7.x", number)
+            jobs.claim_attempt(job, "host.7.x", number)
         if end == "succeeded":
-            jobs.finish(job, success(store))
+            jobs.record_outcome(job, success(store))
             jobs.publish(job)
             # what the helper has left
             for folder in (tmp_path / "store/.staging").glob("*/tmp*"):
                 folder.rmdir()
         else:
             died = problem(WORKER_DIED, "three times") if end == "failed" else None
-            jobs.finish(job, Outcome.model_validate({"state": end, "attempt": 1, "finished_at": dataset.created_at, "error": died}))
+            jobs.record_outcome(job, Outcome.model_validate({"state": end, "attempt": 1, "finished_at": dataset.created_at, "error": died}))
             jobs.close(job)
     first = next(iter(ledger.jobs))
     ledger.faults += [
@@ -151,7 +151,7 @@ def fail_for_another_reason(evidence: Evidence) -> None:
 
 
 def fail_too_early(evidence: Evidence) -> None:
-    Jobs(evidence.store).hand_back(ids(evidence, JobState.FAILED)[0], 2)
+    Jobs(evidence.store).record_hand_back(ids(evidence, JobState.FAILED)[0], 2)
 
 
 def run_again_late(evidence: Evidence) -> None:

@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from workers.errors import QueueUnavailable, RedisStateUnavailable
-from workers.names import seconds_since
+from workers.names import age_seconds
 from workers.queue.connect import redis_error_text
 from workers.queue.redis_state import RedisState
 
@@ -79,7 +79,7 @@ class Queue:
 
     def age(self) -> float:
         """Seconds since the oldest of the waiting jobs was requested; 0 if none waits."""
-        return max((seconds_since(id) for id in self.waiting()), default=0.0)
+        return max((age_seconds(id) for id in self.waiting()), default=0.0)
 
     def ping(self) -> None:
         """Raise QueueUnavailable unless Redis can be written; a full or read-only one answers reads."""

@@ -9,7 +9,7 @@ finds it decides for ``keep``, and should its owner live after all, it is told s
 
 from collections.abc import Iterator
 
-from workers.names import born_before, new_id
+from workers.names import new_id, older_than
 from workers.store import Store
 
 _ALIVE_SECONDS = 10
@@ -49,11 +49,11 @@ class Deletions:
     def overdue(self) -> Iterator[tuple[str, str]]:
         """Marks whose owners must be dead by now, each with its dataset."""
         for name in self._store.children("deleting"):
-            if not name.endswith(_DECIDED) and born_before(name, _ALIVE_SECONDS):
+            if not name.endswith(_DECIDED) and older_than(name, _ALIVE_SECONDS):
                 yield name, name.partition(".")[0]
 
     def remove_abandoned(self, seconds: float) -> None:
         """Remove decisions so old that nobody can ask for them any more."""
         for name in self._store.children("deleting"):
-            if name.endswith(_DECIDED) and born_before(name.removesuffix(_DECIDED), seconds):
+            if name.endswith(_DECIDED) and older_than(name.removesuffix(_DECIDED), seconds):
                 self._store.delete(f"deleting/{name}")

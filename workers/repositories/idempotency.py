@@ -14,7 +14,7 @@ class _Claim(Record):
     fingerprint: str
 
 
-class Keys:
+class IdempotencyKeys:
     """The idempotency keys of a store, known by their digests."""
 
     def __init__(self, store: Store) -> None:

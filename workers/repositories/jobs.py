@@ -39,7 +39,7 @@ from workers.names import check_name, is_id, new_id
 from workers.problems import problem_of
 from workers.queue.redis_state import TraceRow
 from workers.repositories.deletions import Deletions
-from workers.repositories.idempotency import Keys, digest_of
+from workers.repositories.idempotency import IdempotencyKeys, digest_of
 from workers.repositories.models import MODEL_FILES, Models
 from workers.store import KeyMissing, Store, records
 from workers.store.delete_except import delete_except
@@ -57,7 +57,7 @@ class Jobs:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._keys = Keys(store)
+        self._idempotency_keys = IdempotencyKeys(store)
 
     def submit(
         self,
@@ -80,7 +80,7 @@ class Jobs:
         check_name("model", model)
         id = new_id("job")
         if idempotency_key is not None:
-            id = self._keys.claim(idempotency_key, id, fingerprint)
+            id = self._idempotency_keys.claim(idempotency_key, id, fingerprint)
             if self._store.exists(f"jobs/{id}/request.json"):
                 return self.get(id), False
         request = JobRequest(
@@ -100,12 +100,12 @@ class Jobs:
             return self._store_request(request)
         except NotFound:
             if request.key is not None:
-                self._keys.free(request.key)
+                self._idempotency_keys.free(request.key)
             raise
 
-    def made_by(self, key: str, fingerprint: str) -> Job | None:
+    def find_by_idempotency_key(self, key: str, fingerprint: str) -> Job | None:
         """The job that an idempotency key made, whatever became of its dataset; None if it made none. Raises IdempotencyConflict."""
-        id = self._keys.find(key, fingerprint)
+        id = self._idempotency_keys.find(key, fingerprint)
         try:
             return None if id is None else self.get(id)
         except NotFound:
@@ -124,7 +124,7 @@ class Jobs:
             return self.get(id), False
         missing = self._missing(request)
         if missing is not None:
-            self.finish(id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
+            self.record_outcome(id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
             self.close(id)
             raise missing
         return Job(request=request, state=JobState.QUEUED), True
@@ -185,7 +185,7 @@ class Jobs:
             raise JobNotFinished(id, job.state.value)
         # in this order: a key must never stand for a job of which only a part is left
         if job.request.key is not None:
-            self._keys.free(job.request.key)
+            self._idempotency_keys.free(job.request.key)
         self.close(id)
         self._store.delete(f"jobs/{id}/request.json")
         published = job.version is not None and not Models(self._store).deleted(job.request.model, job.version)
@@ -213,7 +213,7 @@ class Jobs:
             raise JobNotCancellable(id, self.get(id).state.value)
         # a worker that claims an attempt after this line sees the wish; one that did so before is listed now
         if self.last_attempt(id) == 0:
-            self.finish(id, Outcome(state=JobState.CANCELLED, attempt=0, finished_at=datetime.now(UTC)))
+            self.record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=0, finished_at=datetime.now(UTC)))
             self.close(id)
         return self.get(id)
 
@@ -221,10 +221,10 @@ class Jobs:
         """Whether the job was asked to stop."""
         return self._store.exists(f"jobs/{id}/cancel.json")
 
-    def begin(self, id: str, worker: str, number: int | None = None) -> Attempt | None:
+    def claim_attempt(self, id: str, worker: str, number: int | None = None) -> Attempt | None:
         """Claim the next attempt (which must be ``number``, if given); None if the job is over or another worker claimed it first."""
         last = self.last_attempt(id)
-        if self.over(id) or number not in (None, last + 1):
+        if self.has_outcome(id) or number not in (None, last + 1):
             return None
         attempt = Attempt(number=last + 1, worker=worker, started_at=datetime.now(UTC))
         return attempt if records.create(self._store, f"jobs/{id}/attempts/{attempt.number}.json", attempt) else None
@@ -244,11 +244,11 @@ class Jobs:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def hand_back(self, id: str, number: int) -> None:
+    def record_hand_back(self, id: str, number: int) -> None:
         """Record that an attempt ended unfinished though its worker lives: it was told to stop, or overtaken."""
         records.create(self._store, f"jobs/{id}/attempts/{number}.returned.json", _Return(returned_at=datetime.now(UTC)))
 
-    def note_death(self, id: str, number: int, death: Death) -> None:
+    def record_death(self, id: str, number: int, death: Death) -> None:
         """Record how the process of an attempt ended."""
         records.create(self._store, f"jobs/{id}/attempts/{number}.killed.json", death)
 
@@ -261,12 +261,12 @@ class Jobs:
         names = self._store.children(f"jobs/{id}/attempts")
         return sum(1 for name in names if re.fullmatch(r"\d+\.json", name)) - sum(1 for name in names if name.endswith(".returned.json"))
 
-    def finish(self, id: str, outcome: Outcome) -> bool:
+    def record_outcome(self, id: str, outcome: Outcome) -> bool:
         """Record how the job ended; false if it had ended already, and then nothing changes. Who repeats it is told the same again."""
         key, data = f"jobs/{id}/outcome.json", records.encode(outcome)
         return self._store.create(key, data) or self._store.read(key) == data
 
-    def over(self, id: str) -> bool:
+    def has_outcome(self, id: str) -> bool:
         """Whether the job has an outcome (that of a success may still have to be published)."""
         return self._store.exists(f"jobs/{id}/outcome.json")
 
@@ -288,7 +288,7 @@ class Jobs:
         """Ids of the jobs that are not known to be over, oldest first."""
         return self._store.children("open")
 
-    def opened(self, but: Set[str] = frozenset()) -> Iterator[tuple[str, Job | None]]:
+    def open_jobs(self, but: Set[str] = frozenset()) -> Iterator[tuple[str, Job | None]]:
         """The jobs that are not known to be over, oldest first, but those named in ``but``; None for one whose request was never stored."""
         for id in self.unfinished_ids():
             if id in but:
@@ -298,7 +298,7 @@ class Jobs:
             except NotFound:
                 yield id, None
 
-    def run_by(self, worker: str) -> Iterator[tuple[str, int]]:
+    def attempts_of(self, worker: str) -> Iterator[tuple[str, int]]:
         """The attempts that are under way, as far as is known, by a worker whose name begins with ``worker``: their jobs and numbers."""
         for id in self.unfinished_ids():
             number = self.last_attempt(id)
@@ -308,9 +308,9 @@ class Jobs:
 
     def unfinished(self) -> Iterator[Job]:
         """The jobs that are not over (or not yet published), oldest first."""
-        return (job for _, job in self.opened() if job is not None and not job.state.final)
+        return (job for _, job in self.open_jobs() if job is not None and not job.state.final)
 
-    def using(self, dataset: Dataset) -> Job | None:
+    def unfinished_job_of(self, dataset: Dataset) -> Job | None:
         """An unfinished job of this dataset, if there is one."""
         return next((job for job in self.unfinished() if job.request.dataset == dataset.id), None)
 

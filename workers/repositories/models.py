@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workers.contract import Alias, Job, JobRequest, Outcome, Record, Version
 from workers.errors import Conflict, InvalidName, NotFound
-from workers.names import born_before, check_name, new_id
+from workers.names import check_name, new_id, older_than
 from workers.store import KeyMissing, Store, records
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Models:
         """Remove the files of versions whose deletion was cut short, and the marks of aliases that were never set."""
         for name in self._store.children("models"):
             for mark in self._store.children(f"models/{name}/aliasing"):
-                if born_before(mark, _ALIASING_SECONDS):
+                if older_than(mark, _ALIASING_SECONDS):
                     self._store.delete(f"models/{name}/aliasing/{mark}")
             for number in self._deleted_numbers(name) - self._dropped.setdefault(name, set()):
                 deletion = records.find(self._store, _deleted_key(name, number), _Deletion)
@@ -231,7 +231,7 @@ class Models:
         name, number = version.name, version.number
         # in this order: what is being set is an alias before it ceases to be marked
         for mark in self._store.children(f"models/{name}/aliasing"):
-            if mark.startswith(f"{number}.") and not born_before(mark, _ALIASING_SECONDS):
+            if mark.startswith(f"{number}.") and not older_than(mark, _ALIASING_SECONDS):
                 raise Conflict(f"an alias is being set to version {number} of model {name!r}")
         for alias in self._alias_names(name):
             record = self._find_alias(name, alias)

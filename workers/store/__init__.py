@@ -80,7 +80,7 @@ def open_store(url: str, cache: Path | None = None, *, cache_bytes: int = 20 * 2
         from workers.store.folder import FolderStore
 
         return FolderStore(folder)
-    from workers.store.objects import open_s3
+    from workers.store.bucket import open_s3
 
     return open_s3(url, cache, cache_bytes, options or {})
 
@@ -92,7 +92,7 @@ def open_raw(url: str, options: Mapping[str, str] | None = None) -> "Client":
         from obstore.store import LocalStore
 
         return LocalStore(folder, automatic_cleanup=True, mkdir=True)
-    from workers.store.objects import client_of
+    from workers.store.bucket import client_of
 
     return client_of(url, options or {})
 

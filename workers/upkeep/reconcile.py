@@ -25,7 +25,7 @@ import structlog
 
 from workers.contract import Death, Job, JobState, Outcome, Problem
 from workers.errors import RedisStateUnavailable
-from workers.names import born_before, new_id
+from workers.names import new_id, older_than
 from workers.problems import WORKER_DIED, problem
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
@@ -74,7 +74,7 @@ class Reconciler:
         before, self._missing = self._missing, {}
         missing: dict[str, tuple[int, float]] = {}
         # the newest first: each is put in front of the queue, so that the oldest ends up first
-        for id, job in reversed(list(self._jobs.opened(but=self._queue.waiting()))):
+        for id, job in reversed(list(self._jobs.open_jobs(but=self._queue.waiting()))):
             if job is None or job.state.final:
                 self._close(id, job)
             elif job.attempt and self._redis_state.leases.held(id, job.attempt):
@@ -100,7 +100,7 @@ class Reconciler:
     def retry_now(self, id: str, attempt: int) -> None:
         """Apply rules 5 to 7 to the job of an attempt that is known to be dead, instead of waiting until its lease has run out."""
         self._redis_state.leases.release(id, attempt)
-        if not self._jobs.over(id):
+        if not self._jobs.has_outcome(id):
             self._retry_or_end(self._jobs.get(id))
 
     def _retry_or_end(self, job: Job) -> bool:
@@ -122,7 +122,7 @@ class Reconciler:
 
     def _close(self, id: str, job: Job | None) -> None:
         """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""
-        if job is not None or born_before(id, self._abandoned_seconds):
+        if job is not None or older_than(id, self._abandoned_seconds):
             self._jobs.close(id)
 
     def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:
@@ -136,7 +136,7 @@ class Reconciler:
         outcome = Outcome.model_validate(
             {"state": state, "attempt": job.attempt, "finished_at": datetime.now(UTC), "error": error, "progress": progress, "files": files}
         )
-        if self._jobs.finish(id, outcome):
+        if self._jobs.record_outcome(id, outcome):
             seconds = (outcome.finished_at - job.started_at).total_seconds() if job.started_at else 0.0
             with suppress(RedisStateUnavailable):
                 self._redis_state.count_outcome(job.request.algorithm, state.value, seconds)

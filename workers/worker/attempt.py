@@ -107,11 +107,11 @@ class Attempts:
         except NotFound:
             # the job was over, and was deleted while its message waited
             return None
-        if self._jobs.over(job_id) or (last and context.redis_state.leases.held(job_id, last)):
+        if self._jobs.has_outcome(job_id) or (last and context.redis_state.leases.held(job_id, last)):
             return None
         if not context.redis_state.leases.acquire(job_id, last + 1, context.worker, context.lease_seconds):
             return None
-        attempt = self._jobs.begin(job_id, context.worker, last + 1)
+        attempt = self._jobs.claim_attempt(job_id, context.worker, last + 1)
         if attempt is None:
             context.redis_state.leases.release(job_id, last + 1)
             return None
@@ -203,7 +203,7 @@ class Attempts:
     def _record(self, request: JobRequest, attempt: Attempt, outcome: Outcome) -> None:
         """Create the outcome and publish it; if there is another already, remove the files of this attempt. Idempotent."""
         job_id = request.id
-        won = self._jobs.finish(job_id, outcome)
+        won = self._jobs.record_outcome(job_id, outcome)
         if not won:
             self._context.store.delete(_prefix_of(job_id, attempt.number))
         if self._jobs.publish(job_id) is None:
@@ -224,7 +224,7 @@ class Attempts:
 
     def _hand_back_job(self, job_id: str, attempt: Attempt, reason: StopReason | None) -> None:
         """Record that the attempt did not die; unless it was overtaken, enqueue the job again."""
-        self._jobs.hand_back(job_id, attempt.number)
+        self._jobs.record_hand_back(job_id, attempt.number)
         if reason is StopReason.SUPERSEDED:
             _log.warning("attempt was overtaken", job=job_id, attempt=attempt.number)
             return

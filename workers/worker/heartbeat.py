@@ -174,7 +174,7 @@ class Heartbeat:
         if self.reason is not None or now < self._due["store"]:
             return
         self._due["store"] = now + (_STORE_SECONDS_WITHOUT_REDIS if self._without_redis else _STORE_SECONDS)
-        if self._jobs.over(self._job_id) or self._jobs.last_attempt(self._job_id) != self._attempt:
+        if self._jobs.has_outcome(self._job_id) or self._jobs.last_attempt(self._job_id) != self._attempt:
             self.stop(StopReason.SUPERSEDED)
         elif self._jobs.cancel_requested(self._job_id):
             self.stop(StopReason.CANCELLED)

@@ -19,7 +19,7 @@ from core.options.text import TextOptions
 from core.progress import WHOLE, Part
 from core.watch import Watch
 from workers.errors import JobTooLarge
-from workers.repositories.datasets.arrays import ArrayFile, open_array
+from workers.repositories.datasets.npy_files import NpyWriter, open_array
 from workers.store import Store
 from workers.store.os_errors import translate_os_errors
 
@@ -111,7 +111,7 @@ def _written(folder: Path, texts: TextRows, terms: TextTerms, checkpoint: Callab
     """The rows of the texts in files, so that memory does not grow with them."""
     with ExitStack() as stack:
         kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
-        files = {name: stack.enter_context(ArrayFile(folder / f"{name}.npy", kind)) for name, kind in kinds.items()}
+        files = {name: stack.enter_context(NpyWriter(folder / f"{name}.npy", kind)) for name, kind in kinds.items()}
         files["indptr"].append(np.zeros(1, np.int64))
         for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
             rows = terms.read(texts.between(start, stop)).rows

@@ -19,7 +19,7 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from workers.contract import Death
-from workers.process import be_named, die_with_parent
+from workers.process import die_with_parent, set_process_name
 
 _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
@@ -62,7 +62,7 @@ class RQWorker(rq.Worker):
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """Run a job, in the child. The child dies with this worker, so that no stray process computes."""
         die_with_parent(self._own_pid)
-        be_named("halfmoon-job")
+        set_process_name("halfmoon-job")
         super().main_work_horse(job, queue)
 
     def request_stop(self, signum: Any, frame: Any) -> None:

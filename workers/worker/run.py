@@ -89,7 +89,7 @@ def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
     """Enqueue the jobs again that a dead worker ran, whose name begins with ``dead``: its children died with it."""
     jobs = Jobs(context.store)
     try:
-        for job_id, attempt in jobs.run_by(dead):
+        for job_id, attempt in jobs.attempts_of(dead):
             _log.info("the job of a dead worker is enqueued again", job=job_id, attempt=attempt)
             context.reconciler().retry_now(job_id, attempt)
     except HalfmoonError as error:
@@ -102,7 +102,7 @@ def _recover(context: WorkerContext, job_id: str, death: Death) -> None:
     try:
         job = jobs.get(job_id)
         if job.attempt:
-            jobs.note_death(job_id, job.attempt, death)
+            jobs.record_death(job_id, job.attempt, death)
         reconciler.retry_now(job_id, job.attempt)
         context.store.remove_abandoned()
     except HalfmoonError as error:

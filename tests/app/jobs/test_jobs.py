@@ -134,7 +134,7 @@ def test_a_job_is_cancelled_once(gateway: Gateway, dataset: str) -> None:
 
 def test_a_running_job_is_asked_to_stop(gateway: Gateway, dataset: str, redis_state: RedisState) -> None:
     id = gateway.job(dataset=dataset).json()["id"]
-    Jobs(gateway.store).begin(id, "worker")
+    Jobs(gateway.store).claim_attempt(id, "worker")
     redis_state.leases.renew(id, 1, "w", HANG)
     redis_state.publish_progress(id, Progress(fraction=0.5, phase="mfn", iteration=3, objective=0.25))
     assert gateway.client.get(f"/v1/jobs/{id}").json()["progress"] == {"fraction": 0.5, "phase": "mfn", "iteration": 3, "objective": 0.25}
@@ -222,12 +222,12 @@ def test_events_follow_a_job_to_its_end(start: Start, redis_state: RedisState) -
         name, job = next(stream)
         assert (name, job["state"]) == ("state", "queued")
         redis_state.leases.renew(id, 1, "w", HANG)
-        jobs.begin(id, "worker")
+        jobs.claim_attempt(id, "worker")
         name, job = next(stream)
         assert (name, job["state"], job["attempt"]) == ("state", "running", 1)
         redis_state.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=2, objective=0.3))
         assert next(stream) == ("progress", {"fraction": 0.4, "phase": "mfn", "iteration": 2, "objective": 0.3})
-        jobs.finish(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+        jobs.record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
         assert [job["state"] for name, job in stream if name == "state"] == ["cancelled"]
 
 
@@ -277,7 +277,7 @@ def test_a_silent_redis_is_waited_for_once_however_many_jobs_are_listed(start: S
         jobs, dataset = Jobs(gateway.store), gateway.upload(TWO_CLASSES)["id"]
         for _ in range(8):
             job, _ = jobs.submit(dataset=dataset, model="news", algorithm="svm", options={}, seed=0)
-            assert jobs.begin(job.request.id, "w") is not None
+            assert jobs.claim_attempt(job.request.id, "w") is not None
         before = waited()
         listed = gateway.client.get("/v1/jobs").json()["jobs"]
         assert [job["state"] for job in listed] == ["running"] * 8

@@ -38,9 +38,9 @@ def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
         job_follower = JobFollower(look, 0.02)
         listeners = [asyncio.create_task(listen(job_follower, states)) for states in heard]
         steps: tuple[Callable[[], object], ...] = (
-            lambda: jobs.begin(id, "w"),
+            lambda: jobs.claim_attempt(id, "w"),
             lambda: jobs.cancel(id),
-            lambda: jobs.finish(id, success(store)),
+            lambda: jobs.record_outcome(id, success(store)),
             lambda: jobs.publish(id),
         )
         for number, step in enumerate(steps, 1):
@@ -101,7 +101,7 @@ def test_a_final_job_is_told_once(store: Store) -> None:
 @pytest.mark.parametrize("known", [True, False])
 def test_progress_belongs_to_a_running_job(store: Store, redis: Redis, no_redis: Redis, known: bool) -> None:
     id, redis_state = submit(store), RedisState(redis)
-    Jobs(store).begin(id, "w")
+    Jobs(store).claim_attempt(id, "w")
     redis_state.publish_progress(id, Progress(fraction=0.5))
     told = job_now(Jobs(store), redis_state if known else RedisState(no_redis), id)
     assert told.progress.fraction == (0.5 if known else 0.0)

@@ -363,20 +363,20 @@ def test_a_deletion_cut_short_anywhere_is_undone_or_finished_within_seconds(stor
 
 def test_a_deletion_that_still_lives_is_left_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     id = make_dataset(store).id
-    using = Jobs.using
+    using = Jobs.unfinished_job_of
 
     def looked_at(self: Jobs, wanted: Dataset) -> Any:
         Datasets(store).recover_deletions()
         return using(self, wanted)
 
-    monkeypatch.setattr(Jobs, "using", looked_at)
+    monkeypatch.setattr(Jobs, "unfinished_job_of", looked_at)
     Datasets(store).delete(id)
     assert store.children("datasets") == []
 
 
 def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     id = make_dataset(store).id
-    using, now = Jobs.using, time.time
+    using, now = Jobs.unfinished_job_of, time.time
 
     def stands_still(self: Jobs, wanted: Dataset) -> Any:
         found = using(self, wanted)
@@ -386,7 +386,7 @@ def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch
         submit(store, dataset=id)
         return found
 
-    monkeypatch.setattr(Jobs, "using", stands_still)
+    monkeypatch.setattr(Jobs, "unfinished_job_of", stands_still)
     with pytest.raises(Conflict, match="took too long"):
         Datasets(store).delete(id)
     assert Datasets(store).get(id).id == id

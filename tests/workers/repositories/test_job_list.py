@@ -32,7 +32,7 @@ def test_listing(store: Store) -> None:
     jobs = Jobs(store)
     pages = JobList(jobs)
     jobs.cancel(ids[1])
-    jobs.begin(ids[2], "w")
+    jobs.claim_attempt(ids[2], "w")
 
     def listed(**filters: Any) -> list[str]:
         page, cursor = pages.page(limit=2, **filters)
@@ -49,7 +49,7 @@ def test_listing(store: Store) -> None:
     assert listed(state=JobState.RUNNING, model="a") == [ids[2]]
     assert listed(state=JobState.RUNNING, model="b") == []
     # what is over is not read again to be left out, and what is not over may have changed
-    jobs.finish(ids[2], success(store))
+    jobs.record_outcome(ids[2], success(store))
     jobs.publish(ids[2])
     assert listed(state=JobState.RUNNING, model="a") == []
     assert listed(state=JobState.SUCCEEDED) == [ids[2]]

@@ -45,11 +45,11 @@ def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
 def test_a_job_goes_from_queued_to_succeeded(store: Store) -> None:
     id, jobs = submit(store, options={"lambda": 0.01}), Jobs(store)
     assert state(store, id) is JobState.QUEUED
-    attempt = jobs.begin(id, "w")
+    attempt = jobs.claim_attempt(id, "w")
     assert attempt is not None
     job = jobs.get(id)
     assert (job.state, job.attempt, job.started_at) == (JobState.RUNNING, 1, attempt.started_at)
-    assert jobs.finish(id, success(store))
+    assert jobs.record_outcome(id, success(store))
     assert state(store, id) is JobState.RUNNING, "a success counts when it is published"
     version = jobs.publish(id)
     job = jobs.get(id)
@@ -119,15 +119,15 @@ def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(store
 
 def test_a_key_stands_for_its_job_when_the_dataset_is_gone(store: Store) -> None:
     dataset, jobs = make_dataset(store).id, Jobs(store)
-    assert jobs.made_by("k", "f") is None
+    assert jobs.find_by_idempotency_key("k", "f") is None
     job, _ = jobs.submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")
     jobs.cancel(job.request.id)
     Datasets(store).delete(dataset)
-    again = jobs.made_by("k", "f")
+    again = jobs.find_by_idempotency_key("k", "f")
     assert again is not None
     assert again.request == job.request
     with pytest.raises(IdempotencyConflict):
-        jobs.made_by("k", "other")
+        jobs.find_by_idempotency_key("k", "other")
 
 
 def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:
@@ -172,7 +172,7 @@ def test_a_job_never_loses_its_dataset_to_a_deletion(store: Store, monkeypatch: 
 
 def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = make_dataset(store).id
-    using = Jobs.using
+    using = Jobs.unfinished_job_of
 
     def looked(self: Jobs, wanted: Dataset) -> Job | None:
         found = using(self, wanted)
@@ -180,7 +180,7 @@ def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(store: Stor
             submit(store, dataset=dataset)
         return found
 
-    monkeypatch.setattr(Jobs, "using", looked)
+    monkeypatch.setattr(Jobs, "unfinished_job_of", looked)
     Datasets(store).delete(dataset)
     assert store.children("open") == []
     assert store.children("datasets") == []
@@ -189,7 +189,7 @@ def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(store: Stor
 def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:
     id = submit(store)
     assert Jobs(store).cancel(id).state is JobState.CANCELLED
-    assert Jobs(store).begin(id, "w") is None
+    assert Jobs(store).claim_attempt(id, "w") is None
     assert list(Jobs(store).unfinished_ids()) == []
     with pytest.raises(JobNotCancellable, match="cancelled"):
         Jobs(store).cancel(id)
@@ -197,19 +197,19 @@ def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:
 
 def test_a_running_job_is_asked_to_stop_once(store: Store) -> None:
     id, jobs = submit(store), Jobs(store)
-    jobs.begin(id, "w")
+    jobs.claim_attempt(id, "w")
     assert jobs.cancel(id).state is JobState.CANCELLING
     with pytest.raises(JobNotCancellable, match="cancelling"):
         jobs.cancel(id)
-    jobs.finish(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+    jobs.record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
     assert state(store, id) is JobState.CANCELLED
 
 
 @pytest.mark.parametrize("published", [False, True])
 def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> None:
     id, jobs = submit(store), Jobs(store)
-    jobs.begin(id, "w")
-    jobs.finish(id, success(store))
+    jobs.claim_attempt(id, "w")
+    jobs.record_outcome(id, success(store))
     if published:
         jobs.publish(id)
     with pytest.raises(JobNotCancellable):
@@ -220,19 +220,19 @@ def test_what_has_succeeded_is_not_cancelled(store: Store, published: bool) -> N
 
 def test_one_worker_claims_an_attempt(store: Store) -> None:
     id = submit(store)
-    attempts = at_once(6, lambda number: Jobs(store).begin(id, f"w{number}", 1))
+    attempts = at_once(6, lambda number: Jobs(store).claim_attempt(id, f"w{number}", 1))
     assert sum(attempt is not None for attempt in attempts) == 1
-    assert Jobs(store).begin(id, "late", 1) is None
-    second = Jobs(store).begin(id, "again", 2)
+    assert Jobs(store).claim_attempt(id, "late", 1) is None
+    second = Jobs(store).claim_attempt(id, "again", 2)
     assert second is not None
     assert second.number == 2
 
 
 def test_the_first_outcome_counts(store: Store) -> None:
     id, jobs = submit(store), Jobs(store)
-    jobs.begin(id, "w")
+    jobs.claim_attempt(id, "w")
     outcomes = [failure(), success(store)]
-    won = at_once(2, lambda number: Jobs(store).finish(id, outcomes[number]))
+    won = at_once(2, lambda number: Jobs(store).record_outcome(id, outcomes[number]))
     assert sorted(won) == [False, True]
     assert jobs.get(id).outcome == outcomes[won.index(True)]
 
@@ -240,8 +240,8 @@ def test_the_first_outcome_counts(store: Store) -> None:
 def test_however_many_publish_there_is_one_version(store: Store) -> None:
     ids = [submit(store) for _ in range(4)]
     for id in ids:
-        Jobs(store).begin(id, "w")
-        Jobs(store).finish(id, success(store))
+        Jobs(store).claim_attempt(id, "w")
+        Jobs(store).record_outcome(id, success(store))
     versions: list[Version] = at_once(12, lambda number: Jobs(store).publish(ids[number % 4]))
     published = Models(store).versions("news")
     assert [version.number for version in published] == [1, 2, 3, 4]
@@ -253,8 +253,8 @@ def test_however_many_publish_there_is_one_version(store: Store) -> None:
 
 def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     id = submit(store)
-    Jobs(store).begin(id, "w")
-    Jobs(store).finish(id, success(store))
+    Jobs(store).claim_attempt(id, "w")
+    Jobs(store).record_outcome(id, success(store))
     create = type(store).create
 
     def dying(self: Store, key: str, data: bytes) -> bool:
@@ -276,7 +276,7 @@ def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.
 def test_only_successes_are_published(store: Store) -> None:
     id = submit(store)
     assert Jobs(store).publish(id) is None
-    Jobs(store).finish(id, failure())
+    Jobs(store).record_outcome(id, failure())
     assert Jobs(store).publish(id) is None
     assert Models(store).names() == ([], None)
 
@@ -284,10 +284,10 @@ def test_only_successes_are_published(store: Store) -> None:
 def test_deaths_are_attempts_that_were_not_handed_back(store: Store) -> None:
     id, jobs = submit(store), Jobs(store)
     for number in (1, 2, 3):
-        jobs.begin(id, "w")
+        jobs.claim_attempt(id, "w")
         assert jobs.deaths(id) == number - (number > 1)
         if number == 1:
-            jobs.hand_back(id, 1)
+            jobs.record_hand_back(id, 1)
     assert jobs.get(id).attempt == 3
 
 

@@ -18,7 +18,7 @@ from workers.store import Store
 
 def publish(store: Store, name: str = "news") -> str:
     id = submit(store, model=name)
-    Jobs(store).finish(id, success(store))
+    Jobs(store).record_outcome(id, success(store))
     Jobs(store).publish(id)
     return id
 

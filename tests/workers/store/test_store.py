@@ -14,8 +14,8 @@ from workers.contract import File
 from workers.errors import StoreFull, StoreUnavailable
 from workers.repositories.datasets import Batch, Datasets
 from workers.store import KeyMissing, Store, open_store
+from workers.store.bucket import BucketStore
 from workers.store.folder import FolderStore
-from workers.store.objects import ObjectStore
 
 
 def test_create_is_for_the_first(any_store: Store) -> None:
@@ -216,7 +216,7 @@ def test_sweep_removes_what_the_dead_have_left_and_nothing_else(tmp_path: Path) 
 
 def test_the_cache_is_bounded_and_fetches_again(s3_endpoint: str, tmp_path: Path) -> None:
     store = make_s3(s3_endpoint, tmp_path, cache_bytes=2500)
-    assert isinstance(store, ObjectStore)
+    assert isinstance(store, BucketStore)
     files = []
     for number in range(4):
         path = store.staging() / "file"

@@ -17,21 +17,21 @@ def upload(store: Store, key: str, content: bytes = b"x" * 100) -> object:
 def done(store: Store, name: str = "news", dataset: str | None = None, start: Publication | None = None) -> str:
     """A job that has succeeded as a worker leaves it, with the leavings of an attempt that died before."""
     id, jobs = submit(store, model=name, dataset=dataset, start=start), Jobs(store)
-    jobs.begin(id, "w")
+    jobs.claim_attempt(id, "w")
     upload(store, f"jobs/{id}/attempts/1/model.safetensors")
-    jobs.begin(id, "w")
+    jobs.claim_attempt(id, "w")
     made = success(store, 2)
     files = {kind: upload(store, f"jobs/{id}/attempts/2/{kind}", store.read(file.key)) for kind, file in made.files.items()}
     files |= {kind: upload(store, f"jobs/{id}/attempts/2/{kind}") for kind in ("trace", "labels")}
-    jobs.finish(id, made.model_copy(update={"files": files}))
+    jobs.record_outcome(id, made.model_copy(update={"files": files}))
     jobs.publish(id)
     return id
 
 
 def failed(store: Store, seconds_ago: float = 0, dataset: str | None = None) -> str:
     id, jobs = submit(store, dataset=dataset), Jobs(store)
-    jobs.begin(id, "w")
-    jobs.finish(id, Outcome(state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC) - timedelta(seconds=seconds_ago)))
+    jobs.claim_attempt(id, "w")
+    jobs.record_outcome(id, Outcome(state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC) - timedelta(seconds=seconds_ago)))
     jobs.close(id)
     return id
 

@@ -142,13 +142,13 @@ def test_a_backup_is_whole_or_there_is_none(tmp_path: Path) -> None:
 
 
 def finish(store: Store, id: str, attempt: int = 1) -> None:
-    Jobs(store).begin(id, "w", attempt)
+    Jobs(store).claim_attempt(id, "w", attempt)
     folder, files = store.staging(), {}
     for kind, content in (("model", os.urandom(9)), ("model_meta", b'{"classes": ["no", "yes"], "n_features": 21}')):
         (folder / kind).write_bytes(content)
         files[kind] = store.upload(f"jobs/{id}/attempts/{attempt}/{kind}", folder / kind)
     outcome = Outcome(state=JobState.SUCCEEDED, attempt=attempt, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, files=files)
-    Jobs(store).finish(id, outcome)
+    Jobs(store).record_outcome(id, outcome)
 
 
 def life(store: Store) -> Iterator[str]:

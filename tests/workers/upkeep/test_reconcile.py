@@ -69,7 +69,7 @@ def test_after_a_flush_everything_queued_is_enqueued_again(store: Store, world: 
 
 def test_what_was_lost_goes_before_what_waits_the_oldest_first(store: Store, world: World, redis: Redis) -> None:
     died, lost, waits = (submit(store) for _ in range(3))
-    world.jobs.begin(died, "w")
+    world.jobs.claim_attempt(died, "w")
     world.queue.enqueue(waits)
     world.later()
     assert world.later().enqueued == [died, lost]
@@ -79,7 +79,7 @@ def test_what_was_lost_goes_before_what_waits_the_oldest_first(store: Store, wor
 
 def test_what_runs_is_left_alone(store: Store, world: World) -> None:
     id = submit(store)
-    world.jobs.begin(id, "w")
+    world.jobs.claim_attempt(id, "w")
     for _ in range(3):
         world.redis_state.leases.renew(id, 1, "w", 60)
         assert world.later() == NOTHING
@@ -87,7 +87,7 @@ def test_what_runs_is_left_alone(store: Store, world: World) -> None:
 
 def test_a_lease_that_comes_back_after_a_flush_counts(store: Store, world: World, redis: Redis) -> None:
     id = submit(store)
-    world.jobs.begin(id, "w")
+    world.jobs.claim_attempt(id, "w")
     world.redis_state.leases.renew(id, 1, "w", 60)
     redis.flushall()
     assert world.later() == NOTHING
@@ -99,8 +99,8 @@ def test_a_lease_that_comes_back_after_a_flush_counts(store: Store, world: World
 
 def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(store: Store, world: World) -> None:
     id = submit(store)
-    world.jobs.begin(id, "w1")
-    world.jobs.begin(id, "w2")
+    world.jobs.claim_attempt(id, "w1")
+    world.jobs.claim_attempt(id, "w2")
     world.redis_state.leases.renew(id, 1, "w", 60)
     world.later()
     assert world.later().enqueued == [id]
@@ -109,7 +109,7 @@ def test_a_dead_attempt_is_tried_again_and_its_lease_of_old_does_not_count(store
 def test_the_third_death_fails_the_job(store: Store, world: World) -> None:
     id = submit(store)
     for _ in range(3):
-        world.jobs.begin(id, "w")
+        world.jobs.claim_attempt(id, "w")
     world.later()
     assert world.later() == NOTHING, "the last attempt may only be cut off: failing cannot be taken back"
     assert world.later(4 * LEASE) == Repairs([], [], [id])
@@ -125,15 +125,15 @@ def test_the_third_death_fails_the_job(store: Store, world: World) -> None:
 def test_attempts_that_were_handed_back_are_no_deaths(store: Store, world: World) -> None:
     id = submit(store)
     for number in (1, 2, 3):
-        world.jobs.begin(id, "w")
-        world.jobs.hand_back(id, number)
+        world.jobs.claim_attempt(id, "w")
+        world.jobs.record_hand_back(id, number)
     world.later()
     assert world.later().enqueued == [id]
 
 
 def test_a_cancel_that_nobody_can_hear_any_more_is_carried_out(store: Store, world: World) -> None:
     id = submit(store)
-    world.jobs.begin(id, "w")
+    world.jobs.claim_attempt(id, "w")
     world.jobs.cancel(id)
     world.later()
     assert world.later() == Repairs([], [], [id])
@@ -142,8 +142,8 @@ def test_a_cancel_that_nobody_can_hear_any_more_is_carried_out(store: Store, wor
 
 def test_a_success_that_was_not_published_is_published(store: Store, world: World) -> None:
     id = submit(store)
-    world.jobs.begin(id, "w")
-    world.jobs.finish(id, success(store))
+    world.jobs.claim_attempt(id, "w")
+    world.jobs.record_outcome(id, success(store))
     world.redis_state.leases.renew(id, 1, "w", 60)
     assert world.later() == NOTHING, "who has trained it lives and publishes it"
     world.redis_state.leases.release(id, 1)
@@ -191,7 +191,7 @@ def test_a_round_asks_for_the_queue_once(store: Store, world: World, monkeypatch
 
 def test_the_marks_of_jobs_that_are_over_or_were_never_stored_go(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     over, fresh = submit(store), new_id("job")
-    world.jobs.finish(over, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC)))
+    world.jobs.record_outcome(over, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC)))
     with monkeypatch.context() as patch:
         patch.setattr("workers.names.time.time_ns", lambda: 1_700_000_000 * 10**9)
         old = new_id("job")
@@ -207,7 +207,7 @@ def test_the_marks_of_jobs_that_are_over_or_were_never_stored_go(store: Store, w
 def test_what_was_told_of_a_job_that_is_given_up_is_kept(store: Store, world: World, redis: Redis, cancelled: bool) -> None:
     id = submit(store)
     for _ in range(3):
-        world.jobs.begin(id, "w")
+        world.jobs.claim_attempt(id, "w")
     if cancelled:
         world.jobs.cancel(id)
     row = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 0.4, "seconds": 0.1}

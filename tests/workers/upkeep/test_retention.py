@@ -33,7 +33,7 @@ def retention(store: Store, **policy: Keep) -> Retention:
 def test_a_job_that_is_not_over_is_not_deleted(store: Store, claimed: bool) -> None:
     id = submit(store)
     if claimed:
-        Jobs(store).begin(id, "w")
+        Jobs(store).claim_attempt(id, "w")
     with pytest.raises(JobNotFinished, match="running" if claimed else "queued"):
         Jobs(store).delete(id)
     assert ids(store) == {id}
@@ -59,7 +59,7 @@ def test_the_key_of_a_deleted_job_makes_a_new_one(store: Store) -> None:
     first = post()
     jobs.cancel(first)
     jobs.delete(first)
-    assert jobs.made_by("k", "f") is None
+    assert jobs.find_by_idempotency_key("k", "f") is None
     assert post() != first
     assert len(store.children("idempotency")) == 1
 
@@ -100,7 +100,7 @@ def test_a_dataset_of_which_others_share_the_documents_keeps_them(store: Store) 
 
 def test_unfinished_jobs_stay(store: Store) -> None:
     running, queued, over = submit(store), submit(store), failed(store)
-    Jobs(store).begin(running, "w")
+    Jobs(store).claim_attempt(running, "w")
     assert retention(store, jobs=NONE).remove_expired().jobs == [over]
     assert ids(store) == {running, queued}
 

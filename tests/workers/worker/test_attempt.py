@@ -116,7 +116,7 @@ def test_a_cancel_is_heard_without_redis(store: Store, context: WorkerContext, f
     until(lambda: context.redis_state.progress(id))
     cut_off: list[int] = []
     consulted: list[int] = []
-    over = Jobs.over
+    over = Jobs.has_outcome
 
     def fails(*_: Any, **__: Any) -> None:
         cut_off.append(1)
@@ -127,7 +127,7 @@ def test_a_cancel_is_heard_without_redis(store: Store, context: WorkerContext, f
         return over(self, id)
 
     monkeypatch.setattr(Redis, "execute_command", fails)
-    monkeypatch.setattr(Jobs, "over", noted)
+    monkeypatch.setattr(Jobs, "has_outcome", noted)
     until(lambda: len(consulted) > 1)
     assert Jobs(store).get(id).state is JobState.RUNNING
     before = len(consulted)

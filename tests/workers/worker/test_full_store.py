@@ -122,7 +122,7 @@ def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: S
         fake.append(disk.train)
         thread = in_thread(lambda: Attempts(context._replace(store_retry_seconds=HANG)).run(id))
         disk.refuses()
-        Jobs(store).begin(id, "another")
+        Jobs(store).claim_attempt(id, "another")
         thread.join(HANG)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, Jobs(store).deaths(id)) == (JobState.RUNNING, 2, 1)

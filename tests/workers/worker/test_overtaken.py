@@ -89,7 +89,7 @@ def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, fake: 
     id = submit(store)
     thread = in_thread(lambda: Attempts(context).run(id))
     until(lambda: context.redis_state.progress(id))
-    Jobs(store).finish(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
+    Jobs(store).record_outcome(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
     thread.join(HANG)
     assert not thread.is_alive()
     assert Jobs(store).get(id).state is JobState.FAILED
@@ -101,7 +101,7 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
     thread = in_thread(lambda: Attempts(context).run(id))
     until(lambda: context.redis_state.progress(id))
     # its machine stood still for longer than the lease: another worker has begun
-    assert jobs.begin(id, "other", 2)
+    assert jobs.claim_attempt(id, "other", 2)
     thread.join(HANG)
     assert not thread.is_alive()
     assert jobs.get(id).state is JobState.RUNNING
@@ -128,13 +128,13 @@ def test_the_heartbeat_has_stopped_when_a_job_is_handed_back(
     fake.append(work_until_stopped)
     id, attempts = submit(store), Attempts(context)
     beating: list[bool] = []
-    hand_back = Jobs.hand_back
+    hand_back = Jobs.record_hand_back
 
     def noted(self: Jobs, id: str, number: int) -> None:
         beating.append(any(thread.name == f"heartbeat of {id}" for thread in threading.enumerate()))
         hand_back(self, id, number)
 
-    monkeypatch.setattr(Jobs, "hand_back", noted)
+    monkeypatch.setattr(Jobs, "record_hand_back", noted)
     thread = in_thread(lambda: attempts.run(id))
     until(lambda: context.redis_state.progress(id))
     attempts.hand_back()
@@ -171,7 +171,7 @@ def test_a_child_without_its_worker_ends_a_job_that_has_killed_enough(
 ) -> None:
     id, left = submit(store), threading.Event()
     for number in (1, 2):
-        Jobs(store).begin(id, "w", number)
+        Jobs(store).claim_attempt(id, "w", number)
     monkeypatch.setattr("workers.worker.heartbeat.os._exit", lambda code: left.set())
     dead = subprocess.Popen(["true"])
     dead.wait()

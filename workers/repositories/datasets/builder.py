@@ -14,12 +14,12 @@ from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import Dataset, File, Label
 from workers.errors import LimitExceeded, StoreUnavailable
 from workers.names import new_id
-from workers.repositories.datasets.arrays import ArrayFile, chunks, open_array
 from workers.repositories.datasets.batch import Batch
 from workers.repositories.datasets.ids import IdWriter, id_fault
 from workers.repositories.datasets.labels import Classes
 from workers.repositories.datasets.manifest import class_warnings, content_digest
-from workers.repositories.datasets.row_files import Keeper, keeper_of
+from workers.repositories.datasets.npy_files import NpyWriter, chunks, open_array
+from workers.repositories.datasets.row_writers import RowWriter, row_writer_of
 from workers.settings import DatasetLimits
 from workers.store import Store, records
 from workers.store.os_errors import translate_os_errors
@@ -38,14 +38,14 @@ class DatasetBuilder:
         self._name = name
         self._id = new_id("ds")
         self._classes = Classes(limits.classes)
-        self._rows: Keeper | None = None
+        self._rows: RowWriter | None = None
 
     @translate_os_errors("write", "a dataset")
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._folder = self._store.staging()
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
-            self._labels = stack.enter_context(ArrayFile(self._folder / "codes.npy", "<i4"))
+            self._labels = stack.enter_context(NpyWriter(self._folder / "codes.npy", "<i4"))
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
             self._held = stack.pop_all()
         return self
@@ -66,7 +66,7 @@ class DatasetBuilder:
         if self.n_documents + rows.n_rows > self._limits.documents:
             raise LimitExceeded("documents", self._limits.documents)
         if self._rows is None:
-            self._rows = self._held.enter_context(keeper_of(kind_of(rows), self._folder, self._limits))
+            self._rows = self._held.enter_context(row_writer_of(kind_of(rows), self._folder, self._limits))
         self._rows.append(rows)
         self._labels.append(self._classes.encode(batch.labels))
         self._ids.append(batch.ids, rows.n_rows)
@@ -107,7 +107,7 @@ class DatasetBuilder:
             raise
         return dataset
 
-    def _manifest(self, rows: Keeper, classes: list[tuple[Label, int]], files: dict[str, File]) -> Dataset:
+    def _manifest(self, rows: RowWriter, classes: list[tuple[Label, int]], files: dict[str, File]) -> Dataset:
         facts = rows.facts()
         return Dataset(
             id=self._id,
@@ -155,11 +155,11 @@ class DatasetBuilder:
         id = batch.ids[place] if batch.ids is not None else None
         return str(self.n_documents + place) if id is None or id_fault(id, place) is not None else id
 
-    def _final_labels(self) -> tuple[ArrayFile, list[tuple[Label, int]]]:
+    def _final_labels(self) -> tuple[NpyWriter, list[tuple[Label, int]]]:
         """The labels with their final class indices, and how often each class occurs."""
         classes, final = self._classes.sorted()
         counts = np.zeros(len(classes) + 1, np.int64)
-        labels = ArrayFile(self._folder / "labels.npy", "<i4")
+        labels = NpyWriter(self._folder / "labels.npy", "<i4")
         for class_indices in chunks(open_array(self._labels.finish())):
             renumbered = final[class_indices]
             counts += np.bincount(renumbered + 1, minlength=len(counts))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from core.documents.kinds import NamedRows, Rows, TextRows
 from core.documents.rows import SparseRows
 from workers.contract import Dataset, Label
-from workers.repositories.datasets.arrays import open_array, open_bytes
 from workers.repositories.datasets.ids import Ids
+from workers.repositories.datasets.npy_files import open_array, open_bytes
 from workers.store import Store
 
 

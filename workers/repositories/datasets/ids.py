@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import MAX_TEXT
-from workers.repositories.datasets.arrays import ArrayFile, open_array, open_bytes
+from workers.repositories.datasets.npy_files import NpyWriter, open_array, open_bytes
 
 _BLOCK = 10_000
 _BLOCK_BYTES = 1 << 16
@@ -29,7 +29,7 @@ class IdWriter:
         self._folder = folder
         self._count = 0
         self._file: IO[bytes] | None = None
-        self._hashes: ArrayFile | None = None
+        self._hashes: NpyWriter | None = None
 
     def append(self, given: Sequence[str | None] | None, count: int) -> None:
         """Take the ids of the next ``count`` documents, already checked."""
@@ -60,7 +60,7 @@ class IdWriter:
     def _begin(self) -> None:
         """Start the file, with the positions of the documents before the first whose id is another."""
         self._file = (self._folder / "ids.ndjson").open("wb")
-        self._hashes = ArrayFile(self._folder / "id-hashes.npy", "<i8")
+        self._hashes = NpyWriter(self._folder / "id-hashes.npy", "<i8")
         for start in range(0, self._count, _BLOCK):
             self._write(_positions(start, min(start + _BLOCK, self._count)))
 

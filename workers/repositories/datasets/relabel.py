@@ -13,11 +13,11 @@ from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import Dataset, File, Label
 from workers.errors import LimitExceeded
 from workers.names import new_id
-from workers.repositories.datasets.arrays import ArrayFile
 from workers.repositories.datasets.documents import Documents
 from workers.repositories.datasets.ids import Ids
 from workers.repositories.datasets.labels import UNLABELED, label_detail
 from workers.repositories.datasets.manifest import class_warnings, content_digest
+from workers.repositories.datasets.npy_files import NpyWriter
 from workers.settings import DatasetLimits
 from workers.store.digest import sha256_of
 
@@ -33,7 +33,7 @@ def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | 
     if len(classes) > limits.classes:
         raise LimitExceeded("classes", limits.classes)
     id = new_id("ds")
-    with ArrayFile(folder / "labels.npy", "<i4") as file:
+    with NpyWriter(folder / "labels.npy", "<i4") as file:
         file.append(class_indices)
         path = file.finish()
     digest, size = sha256_of(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workers.contract import Dataset, Label
 from workers.errors import Conflict, NotFound
-from workers.names import born_before, check_name, is_id
+from workers.names import check_name, is_id, older_than
 from workers.repositories.datasets.builder import DatasetBuilder
 from workers.repositories.datasets.documents import Documents, open_documents, open_ids
 from workers.repositories.datasets.ids import Ids
@@ -117,7 +117,7 @@ class Datasets:
         # a job that is stored after the mark sees it and is refused; one that was stored before is seen here
         mark = self._deletions.begin(id)
         try:
-            job = Jobs(self._store).using(dataset)
+            job = Jobs(self._store).unfinished_job_of(dataset)
             if job is not None:
                 raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
             if not self._deletions.decide(mark, delete=True):
@@ -143,7 +143,7 @@ class Datasets:
         """Remove the files of uploads and relabelings that were not sealed, and decisions about deletions, of ``abandoned_seconds`` ago."""
         self._deletions.remove_abandoned(self._abandoned_seconds)
         for id in self._store.children("datasets"):
-            if born_before(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
+            if older_than(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
                 self._drop(id)
 
     def _finish_deletion(self, dataset: Dataset, mark: str) -> None:
@@ -161,7 +161,7 @@ class Datasets:
         if self._store.exists(_manifest(id)):
             return
         for other in self._store.children(f"datasets/{id}/shared"):
-            if self._store.exists(_manifest(other)) or not born_before(other, self._abandoned_seconds):
+            if self._store.exists(_manifest(other)) or not older_than(other, self._abandoned_seconds):
                 return
         self._store.delete(f"datasets/{id}")
 

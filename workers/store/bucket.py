@@ -26,9 +26,9 @@ _ANSWER = timedelta(seconds=30)
 _RETRIES = 2
 
 
-def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str, str]) -> "ObjectStore":
+def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str, str]) -> "BucketStore":
     """The store at ``s3://bucket/prefix``; credentials come from the usual places, ``options`` override them."""
-    return ObjectStore(client_of(url, options), cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
+    return BucketStore(client_of(url, options), cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
 
 
 def client_of(url: str, options: Mapping[str, str]) -> Client:
@@ -42,7 +42,7 @@ def client_of(url: str, options: Mapping[str, str]) -> Client:
     )
 
 
-class ObjectStore(Staged):
+class BucketStore(Staged):
     """A Store over an obstore client whose ``create`` is conditional (S3: ``If-None-Match: *``)."""
 
     def __init__(self, client: Client, cache: Path, cache_bytes: int) -> None:

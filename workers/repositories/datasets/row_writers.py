@@ -13,8 +13,8 @@ from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows, kind_o
 from core.documents.rows import SparseRows, sorted_rows, without_zeros
 from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded
-from workers.repositories.datasets.arrays import ArrayFile
 from workers.repositories.datasets.manifest import document_warnings, text_warnings
+from workers.repositories.datasets.npy_files import NpyWriter
 from workers.settings import DatasetLimits
 
 SEEN_FEATURES = 1 << 24
@@ -32,7 +32,7 @@ class Facts(NamedTuple):
     warnings: list[str]
 
 
-class Keeper(Protocol):
+class RowWriter(Protocol):
     """Takes the rows of one dataset; a context manager."""
 
     kind: Kind
@@ -64,15 +64,15 @@ class Keeper(Protocol):
         ...
 
 
-def keeper_of(kind: Kind, folder: Path, limits: DatasetLimits) -> Keeper:
+def row_writer_of(kind: Kind, folder: Path, limits: DatasetLimits) -> RowWriter:
     """What takes rows of this kind."""
     match kind:
         case "vectors":
-            return _Vectors(folder, limits)
+            return _VectorWriter(folder, limits)
         case "features":
-            return _Named(folder, limits)
+            return _NamedWriter(folder, limits)
         case "text":
-            return _Texts(folder)
+            return _TextWriter(folder)
 
 
 class _Files:
@@ -87,11 +87,11 @@ class _Files:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._open.close()
 
-    def _array(self, folder: Path, name: str, dtype: str) -> ArrayFile:
-        return self._open.enter_context(ArrayFile(folder / f"{name}.npy", dtype))
+    def _array(self, folder: Path, name: str, dtype: str) -> NpyWriter:
+        return self._open.enter_context(NpyWriter(folder / f"{name}.npy", dtype))
 
 
-class _Vectors(_Files):
+class _VectorWriter(_Files):
     kind: Kind = "vectors"
 
     def __init__(self, folder: Path, limits: DatasetLimits) -> None:
@@ -106,16 +106,16 @@ class _Vectors(_Files):
 
     @property
     def n_bytes(self) -> int:
-        """See Keeper."""
+        """See RowWriter."""
         return 8 * (len(self._indptr) - 1) + 8 * len(self._indices)
 
     @property
     def held_bytes(self) -> int:
-        """See Keeper; bounded."""
+        """See RowWriter; bounded."""
         return 0
 
     def append(self, rows: Rows) -> None:
-        """See Keeper."""
+        """See RowWriter."""
         if not isinstance(rows, SparseRows):
             raise _mixed(self.kind, rows)
         if rows.n_features > self._limits.features:
@@ -130,11 +130,11 @@ class _Vectors(_Files):
         self._note(rows)
 
     def finish(self) -> dict[str, Path]:
-        """See Keeper."""
+        """See RowWriter."""
         return {"indptr": self._indptr.finish(), "indices": self._indices.finish(), "values": self._values.finish()}
 
     def facts(self) -> Facts:
-        """See Keeper."""
+        """See RowWriter."""
         unseen = self._n_features - int(self._seen.sum()) if self._n_features <= SEEN_FEATURES else None
         return Facts(self._n_features, len(self._indices), document_warnings(self._n_empty, unseen))
 
@@ -152,7 +152,7 @@ class _Vectors(_Files):
         self._seen[indices[~self._seen.take(indices, mode="clip")]] = True
 
 
-class _Named(_Vectors):
+class _NamedWriter(_VectorWriter):
     """Names become columns in the order in which they first come."""
 
     kind: Kind = "features"
@@ -166,16 +166,16 @@ class _Named(_Vectors):
 
     @property
     def n_bytes(self) -> int:
-        """See Keeper."""
+        """See RowWriter."""
         return super().n_bytes + self._name_bytes
 
     @property
     def held_bytes(self) -> int:
-        """See Keeper."""
+        """See RowWriter."""
         return _NAME_BYTES * len(self._columns) + self._name_bytes
 
     def append(self, rows: Rows) -> None:
-        """See Keeper."""
+        """See RowWriter."""
         if not isinstance(rows, NamedRows):
             raise _mixed(self.kind, rows)
         columns = self._columns_of(rows)
@@ -183,7 +183,7 @@ class _Named(_Vectors):
         super().append(sorted_rows(numbered))
 
     def finish(self) -> dict[str, Path]:
-        """See Keeper."""
+        """See RowWriter."""
         self._names.close()
         return {**super().finish(), "names": Path(self._names.name)}
 
@@ -203,7 +203,7 @@ class _Named(_Vectors):
         return columns
 
 
-class _Texts(_Files):
+class _TextWriter(_Files):
     kind: Kind = "text"
 
     def __init__(self, folder: Path) -> None:
@@ -215,16 +215,16 @@ class _Texts(_Files):
 
     @property
     def n_bytes(self) -> int:
-        """See Keeper."""
+        """See RowWriter."""
         return 8 * (len(self._indptr) - 1) + len(self._data)
 
     @property
     def held_bytes(self) -> int:
-        """See Keeper."""
+        """See RowWriter."""
         return 0
 
     def append(self, rows: Rows) -> None:
-        """See Keeper."""
+        """See RowWriter."""
         if not isinstance(rows, TextRows):
             raise _mixed(self.kind, rows)
         start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
@@ -233,11 +233,11 @@ class _Texts(_Files):
         self._n_empty += sum(not text.strip() for text in rows)
 
     def finish(self) -> dict[str, Path]:
-        """See Keeper."""
+        """See RowWriter."""
         return {"indptr": self._indptr.finish(), "text": self._data.finish()}
 
     def facts(self) -> Facts:
-        """See Keeper."""
+        """See RowWriter."""
         return Facts(None, None, text_warnings(self._n_empty))
 
 

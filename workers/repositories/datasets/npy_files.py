@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 _HEADER_BYTES = 128
 
 
-class ArrayFile:
+class NpyWriter:
     """An .npy file of one dimension to which arrays are appended; ``finish`` makes it readable."""
 
     def __init__(self, path: Path, dtype: str) -> None:
