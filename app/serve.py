@@ -16,7 +16,7 @@ from app.settings import GatewaySettings
 from workers.logs import configure_logging
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-PATIENCE = 10
+SHUTDOWN_TIMEOUT_SECONDS = 10
 """seconds that open requests, event streams among them, have to end in when the gateway is stopped"""
 
 KEPT_BYTES = 16 << 20
@@ -59,7 +59,7 @@ def _config(settings: GatewaySettings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
     )
 
 

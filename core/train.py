@@ -1,6 +1,6 @@
 """Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple, Self
@@ -325,15 +325,15 @@ def _untrained(checked: _CheckedTask) -> Training:
     return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
 
 
-def warming() -> Iterator[None]:
-    """Compile all that training runs, or load it from the cache, so that no job waits for it, in steps; to be done before forking."""
+def warming(algorithms: Collection[str] = tuple(OFFERED)) -> Iterator[None]:
+    """Compile all that training by these algorithms runs, or load it from Numba's cache, in steps. Do it before forking: no job waits then."""
     for n_features in (2, 16):  # dense rows, then sparse ones
         indices = np.arange(16, dtype=np.uint32) % np.uint32(n_features)
         rows = SparseRows(np.arange(17, dtype=np.int64), indices, np.ones(16, np.float32), n_features)
         # as what is read from a store is: to Numba that is another type
         for array in rows[:3]:
             array.flags.writeable = False
-        for offered in OFFERED.values():
+        for offered in (OFFERED[name] for name in algorithms):
             # an estimate is many solves: one is enough, which auto makes
             options = {"positive_fraction": "labeled"} if offered is not AUTO and offered.options.needs_fractions else {}
             for class_indices in ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13]):
@@ -343,6 +343,6 @@ def warming() -> Iterator[None]:
 
 
 def warm_up() -> None:
-    """All of ``warming`` at once."""
+    """All steps of ``warming``."""
     for _ in warming():
         pass

@@ -1,4 +1,4 @@
-"""What a process is to the system: under which name it is seen, and that it does not outlive the one that it belongs to."""
+"""Process attributes that the system knows: the name, and a signal at the death of the parent."""
 
 import ctypes
 import os
@@ -7,11 +7,11 @@ import sys
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _LONGEST_NAME = 15
-"""bytes"""
+"""bytes of a name"""
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Have this process get signal ``number`` when ``parent`` dies (Linux; elsewhere nothing). Call it in the child, right after the fork."""
+    """Let the system send signal ``number`` to this process when ``parent`` dies (Linux; elsewhere nothing). Call it in the child, after the fork."""
     if sys.platform != "linux":
         return
     _prctl(_PR_SET_PDEATHSIG, number)
@@ -20,7 +20,7 @@ def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> Non
 
 
 def set_process_name(name: str) -> None:
-    """Have `ps` and `top` show this process under a name of at most 15 bytes (Linux; elsewhere nothing)."""
+    """Set the name that `ps` and `top` show, of at most 15 bytes (Linux; elsewhere nothing)."""
     if sys.platform == "linux":
         _prctl(_PR_SET_NAME, name.encode()[:_LONGEST_NAME])
 

@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -15,15 +16,22 @@ from app.cli.backup import add_backup, add_restore
 from app.cli.keys import add_command as add_keys
 from core.errors import HalfmoonError
 
+_USAGE_ERROR = 2
+"""exit code of argparse for wrong arguments"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code. An error that the user can fix is printed in a line, without a traceback."""
-    given = _parser().parse_args(arguments)
+    """Run a command, and return its exit code. Errors that the user can fix are reported in a line, without a traceback."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.run is None:
+        parser.print_help(sys.stderr)
+        return _USAGE_ERROR
     try:
         return int(given.run(given))
     except HalfmoonError as error:
         print(f"halfmoon: {error}", file=sys.stderr)
-    except KeyboardInterrupt:  # before the command has begun to listen for it
+    except KeyboardInterrupt:  # before the command handles it
         return 128 + signal.SIGINT
     except ValidationError as error:
         for problem in error.errors(include_url=False, include_input=False):
@@ -33,39 +41,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="halfmoon", description="Semi-supervised classification of documents as a service.")
+    description = "Semi-supervised classification of documents as a service."
+    parser = argparse.ArgumentParser(prog="halfmoon", description=description, epilog="To see it work: halfmoon demo. To use it: halfmoon up.")
     parser.add_argument("--version", action="version", version=version("halfmoon"))
-    commands = parser.add_subparsers(required=True, metavar="command")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(metavar="command")
 
-    command = commands.add_parser("up", help="run the whole service here: Valkey, workers and the gateway")
+    command = commands.add_parser("up", help="run the whole service on this machine: gateway, workers and Valkey")
     command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     command.add_argument("--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)")
-    command.add_argument("--data", type=Path, default=Path("data"), help="folder that keeps everything (default: ./%(default)s)")
+    command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
     command.add_argument("--workers", type=_count, default=1, help="number of worker processes (default: %(default)s)")
     command.set_defaults(run=_up)
 
-    command = commands.add_parser("api", help="run a gateway alone; where Redis and the store are is told by HALFMOON_ settings")
+    command = commands.add_parser("api", help="run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store")
     command.add_argument("--host", help="address to listen on, in place of HALFMOON_HOST")
     command.add_argument("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT")
     command.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)  # an open listening socket, from `halfmoon up`
     command.set_defaults(run=_api)
 
-    command = commands.add_parser("worker", help="run a worker alone; where Redis and the store are is told by HALFMOON_ settings")
+    command = commands.add_parser("worker", help="run a worker alone, with the same settings")
     command.set_defaults(run=_worker)
 
     command = commands.add_parser("doctor", help="check settings, Redis, store, disk and kernels, and say what to fix")
     command.set_defaults(run=_doctor)
 
-    add_keys(commands.add_parser("keys", help="make, list and revoke API keys"))
-    add_backup(commands.add_parser("backup", help="copy the store, a folder or a bucket, into a file"))
-    add_restore(commands.add_parser("restore", help="bring such a file into an empty store, a folder or a bucket"))
+    add_keys(commands.add_parser("keys", help="create, list and revoke API keys"))
+    add_backup(commands.add_parser("backup", help="copy the store into a file"))
+    add_restore(commands.add_parser("restore", help="copy a backup into an empty store"))
 
-    command = commands.add_parser("warm", help="compile the kernels into the cache, so that a first start is quick")
+    command = commands.add_parser("warm", help="compile the kernels into Numba's cache, so that the first start is quick")
     command.set_defaults(run=_warm)
 
-    command = commands.add_parser("demo", help="upload real vectors and texts, train over HTTP, label what is asked for and show how good it gets")
+    command = commands.add_parser("demo", help="train on real vectors and texts over HTTP, label what is suggested, and show the errors")
     command.add_argument("--url", help="address of a running service (default: one is started and stopped again)")
-    command.add_argument("--key-file", type=Path, help="file with an API key for predict, train and admin, where the service asks for one")
+    command.add_argument("--key-file", type=Path, help="file with an API key of scopes predict, train and admin, for a service that requires one")
     command.set_defaults(run=_demo)
     return parser
 
@@ -121,9 +131,11 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _warm(given: argparse.Namespace) -> int:
-    from core.train import warm_up
+    from workers.worker.warm_up import warm_up
 
+    begun = time.monotonic()
     warm_up()
+    print(f"the kernels are compiled and cached ({time.monotonic() - begun:.1f} s)")
     return 0
 
 

@@ -19,11 +19,11 @@ from app.jobs.events import events_of
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
 from app.services import Services, ServicesDep, services_of
-from app.services.job_follower import job_now
+from app.services.job_follower import add_progress, job_now
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from workers.contract import JobState
-from workers.errors import Conflict, RedisStateUnavailable
+from workers.errors import Conflict, QueueUnavailable, RedisStateUnavailable
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuthorizedRoute)
 bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=RawRoute)
@@ -117,18 +117,17 @@ def list_jobs(
 ) -> JobPage:
     """Jobs, newest first. Where few of very many jobs are asked for, a page may be short though there is a `next_cursor`."""
     found, following = services.job_list.page(state, model, limit, cursor)
-    # whoever does not answer for one is not asked for the others: each time would be waited out
-    with suppress(RedisStateUnavailable):
+    # when Redis does not answer for one, it is not asked for the others: each would wait for the time-out
+    with suppress(RedisStateUnavailable, QueueUnavailable):
         for job in found:
-            if job.state in (JobState.RUNNING, JobState.CANCELLING):
-                job.progress = services.redis_state.progress(job.request.id) or job.progress
+            add_progress(job, services.redis_state, services.queue)
     return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following)
 
 
 @router.get("/{id}", responses=error_responses(404, 422, 503))
 def show_job(services: ServicesDep, id: str) -> JobOut:
     """A job as it is now."""
-    return JobOut.of(job_now(services.jobs, services.redis_state, id))
+    return JobOut.of(job_now(services.jobs, services.redis_state, services.queue, id))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
@@ -186,6 +185,8 @@ def _labels(services: Services, id: str) -> Path:
 
 def _submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Response:
     job, allowance = submit(services, body, key, caller)
+    with suppress(RedisStateUnavailable, QueueUnavailable):
+        add_progress(job, services.redis_state, services.queue)
     headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}
     return Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
 

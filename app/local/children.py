@@ -1,4 +1,4 @@
-"""What a supervisor keeps running, and how it is started: a program, or a function in a fork."""
+"""Child processes of the supervisor: programs that are executed, and functions that run in a fork."""
 
 import multiprocessing
 import os
@@ -15,85 +15,85 @@ from workers.process import die_with_parent, set_process_name
 
 
 class Process(Protocol):
-    """A running child, as ``subprocess.Popen`` has it."""
+    """A running child process, with the interface of ``subprocess.Popen``."""
 
     @property
     def pid(self) -> int:
         """Process id."""
 
     def poll(self) -> int | None:
-        """The return code, negative for a signal; None while it runs."""
+        """The exit code, negative for a signal; None while the process runs."""
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM."""
 
     def kill(self) -> None:
-        """End it."""
+        """Send SIGKILL."""
 
     def wait(self) -> int:
-        """The return code, once it has ended."""
+        """Wait for the exit, and return the exit code."""
 
 
-class Runnable(Protocol):
-    """What is kept running."""
+class ChildSpec(Protocol):
+    """What the supervisor starts, and starts again after an exit."""
 
     @property
     def name(self) -> str:
-        """By which it is told of."""
+        """Name of the child in messages."""
 
-    def start(self, before: int | None) -> Process:
-        """Start it, ``before`` being the process whose place it takes: one that has died."""
+    def start(self, replaces: int | None) -> Process:
+        """Start a process. ``replaces`` is the id of the dead process that it follows; None at the first start."""
 
 
 @dataclass(frozen=True)
-class Command:
-    """A program to run, and how to end it."""
+class Program:
+    """A child that executes a program."""
 
     name: str
     arguments: Sequence[str]
     environment: Mapping[str, str]
     inherited: Sequence[int] = ()
-    """file descriptors that the child keeps open"""
+    """file descriptors that stay open in the child"""
     orphan_signal: signal.Signals = signal.SIGKILL
-    """what the child gets when this process dies without stopping it (Linux)"""
+    """signal that the child receives when the supervisor dies without stopping it (Linux)"""
 
-    def start(self, before: int | None) -> Process:
-        """Start the program."""
+    def start(self, replaces: int | None) -> Process:
+        """Execute the program."""
         return subprocess.Popen(
             self.arguments,
             env=dict(self.environment),
             stdin=subprocess.DEVNULL,
             pass_fds=self.inherited,
-            start_new_session=True,  # Ctrl-C in a terminal reaches this process alone, which then stops the others in order
+            start_new_session=True,  # Ctrl-C in a terminal reaches the supervisor alone, which then stops its children in order
             preexec_fn=partial(die_with_parent, os.getpid(), self.orphan_signal),
         )
 
 
 @dataclass(frozen=True)
-class Work:
-    """A function to run in a fork of this process: what is loaded here is loaded there, so that it starts within milliseconds."""
+class ForkedFunction:
+    """A child that runs a function in a fork. It inherits the loaded modules, so it starts within milliseconds."""
 
     name: str
-    call: Callable[[int | None], int]
-    """is told which process it takes the place of; its result is the exit code"""
+    function: Callable[[int | None], int]
+    """function that is called with the id of the process it replaces; its result is the exit code"""
 
-    def start(self, before: int | None) -> Process:
+    def start(self, replaces: int | None) -> Process:
         """Fork."""
-        return Fork(self, before)
+        return ForkedProcess(self, replaces)
 
 
-class Fork:
-    """A child that runs a function. It hears no signal before it has taken leave of what its parent does on signals."""
+class ForkedProcess:
+    """The running fork of a ForkedFunction. Signals stay blocked until the child has removed its parent's signal handlers."""
 
-    def __init__(self, work: Work, before: int | None) -> None:
-        self._process = multiprocessing.get_context("fork").Process(target=_born, args=(work, before, os.getpid()), name=work.name)
-        with _signals_held():
+    def __init__(self, spec: ForkedFunction, replaces: int | None) -> None:
+        self._process = multiprocessing.get_context("fork").Process(target=_run_in_child, args=(spec, replaces, os.getpid()), name=spec.name)
+        with _stop_signals_blocked():
             self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
 
     def poll(self) -> int | None:
-        """See ``Process``, as of all methods."""
+        """See ``Process`` for this and the other methods."""
         return self._process.exitcode
 
     def terminate(self) -> None:  # noqa: D102
@@ -108,25 +108,24 @@ class Fork:
         return self._process.exitcode
 
 
-_HEARD = (signal.SIGINT, signal.SIGTERM)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    """Signals wait for the end of the block; in a child that was forked inside it they wait until it lets them come."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+def _stop_signals_blocked() -> Iterator[None]:
+    """Block SIGINT and SIGTERM inside the block. A child forked there inherits the block, and unblocks them itself."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _born(work: Work, before: int | None, parent: int) -> None:
-    """The life of a fork."""
-    for number in _HEARD:
+def _run_in_child(spec: ForkedFunction, replaces: int | None, parent: int) -> None:
+    for number in _STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
     die_with_parent(parent)
-    set_process_name(f"halfmoon-{work.name.partition('-')[0]}")
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
-    sys.exit(work.call(before))
+    set_process_name(f"halfmoon-{spec.name.partition('-')[0]}")
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+    sys.exit(spec.function(replaces))

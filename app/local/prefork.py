@@ -1,37 +1,65 @@
-"""The workers of ``halfmoon up``: forks of the process that keeps them running, which has loaded and compiled all that a training needs.
+"""Prefork model of ``halfmoon up``: workers are forks of the supervisor, which has loaded the libraries and the compiled kernels.
 
-So a worker that has died is there again within milliseconds, however busy the machine, and what they have loaded is in memory once.
+A worker that dies is replaced within milliseconds, however busy the machine is, and all workers share the memory of what was loaded.
 """
 
 import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
-from app.local.children import Work
-from core.train import warming
-from workers.errors import CannotStart
+from app.local.children import ForkedFunction
+from workers.errors import RedisStateUnavailable
+from workers.queue.connect import connect
+from workers.queue.redis_state import RedisState
 from workers.settings import Settings
-from workers.worker.run import run_worker
+from workers.worker.run import run_worker, worker_name
+from workers.worker.warm_up import warming
+
+_ANNOUNCED_SECONDS = 60.0
+"""seconds for which workers stay announced after a step of the warm-up; no step takes longer"""
 
 
-def warm_up() -> Iterator[None]:
-    """Compile the kernels or load them from the cache, in steps, between which something else may be done. Raises CannotStart."""
-    try:
-        yield from warming()
-    except Exception as error:  # whatever Numba finds wrong with its cache or the processor
-        raise CannotStart(f"the kernels cannot be compiled: {error}; NUMBA_CACHE_DIR must be a folder that can be written") from error
+class Prefork:
+    """``count`` workers with the given settings in place of those of the environment. They close the ``private`` descriptors of the supervisor.
+
+    The workers are announced in Redis as starting, from the beginning of the warm-up until they have started.
+    """
+
+    def __init__(self, count: int, settings: Mapping[str, str], private: Sequence[int]) -> None:
+        self._settings = Settings.model_validate(settings)
+        self._private = private
+        self._names = [f"worker-{number}" for number in range(1, count + 1)]
+        self._announced = [worker_name(os.getpid(), name) for name in self._names]
+        self._redis_state = RedisState(connect(self._settings.redis_url, self._settings.redis_timeout_seconds), self._settings.queue)
+
+    def warm_up(self) -> Iterator[None]:
+        """Compile the kernels or load them from the cache, in steps, between which the caller may do something else. Raises CannotStart."""
+        self._announce()
+        for _ in warming():
+            yield
+            self._announce()
+
+    def workers(self) -> Iterator[ForkedFunction]:
+        """The workers, to be started after the warm-up."""
+        gc.freeze()  # objects that no garbage collection visits stay in memory pages that are shared
+        for name in self._names:
+            yield ForkedFunction(name, partial(_work, self._settings, self._private))
+
+    def started(self) -> None:
+        """Withdraw the announcement: the workers report for themselves now."""
+        with suppress(RedisStateUnavailable):
+            for name in self._announced:
+                self._redis_state.remove_worker(name)
+
+    def _announce(self) -> None:
+        with suppress(RedisStateUnavailable):
+            for name in self._announced:
+                self._redis_state.record_heartbeat(name, _ANNOUNCED_SECONDS, starting=True)
 
 
-def workers(count: int, settings: Mapping[str, str], private: Sequence[int]) -> Iterator[Work]:
-    """The workers, with ``settings`` in place of those of the environment; they let go of the descriptors ``private``."""
-    told = Settings.model_validate(settings)
-    gc.freeze()  # what is not looked through for garbage is not copied
-    for number in range(1, count + 1):
-        yield Work(f"worker-{number}", partial(_work, told, private))
-
-
-def _work(settings: Settings, private: Sequence[int], before: int | None) -> int:
+def _work(settings: Settings, private: Sequence[int], replaces: int | None) -> int:
     for descriptor in private:
         os.close(descriptor)
-    return run_worker(settings, warmed=True, replaces=before)
+    return run_worker(settings, warmed=True, replaces=replaces)

@@ -1,110 +1,116 @@
-"""Keeps child processes running: starts them, starts them again when they die, stops them all, and leaves none behind."""
+"""Supervisor of child processes: starts them, restarts them with exponential back-off after an exit, and stops them."""
 
 import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.local.children import Process, Runnable
+from app.local.children import ChildSpec, Process
 
-FIRST_DELAY = 0.25
-"""seconds before a child that died is started again; doubles with every death in a row"""
-LONGEST_DELAY = 2.0
-"""seconds; no backoff waits longer: a job whose worker has died is to run again within ten"""
-STEADY = 10.0
-"""seconds a child must live for its earlier deaths to be forgotten"""
+FIRST_BACKOFF_SECONDS = 0.25
+"""seconds before a child is restarted after its first exit; doubles with each exit that follows soon"""
+LONGEST_BACKOFF_SECONDS = 2.0
+"""seconds that the back-off never exceeds: a job whose worker has died must run again within ten seconds"""
+STABLE_SECONDS = 10.0
+"""seconds after which a child that runs is taken for stable: the back-off begins anew"""
+_POLL_SECONDS = 0.02
 
 
 @dataclass
 class Child:
-    """What is kept running, its process if it lives, and how long it waits after a death."""
+    """The state of one child."""
 
-    runnable: Runnable
+    spec: ChildSpec
     process: Process | None = None
-    before: int | None = None
-    """the process that was last known to be dead"""
-    started: float = 0.0
-    delay: float = 0.0
-    """seconds that it was last kept waiting; 0 before its first death"""
-    due: float = 0.0
-    """when it is to be started again, in monotonic seconds"""
+    """running process; None between an exit and the restart"""
+    replaces: int | None = None
+    """id of the last process that exited"""
+    started_at: float = 0.0
+    """monotonic seconds of the last start"""
+    backoff: float = 0.0
+    """seconds of the last back-off; 0 before the first exit"""
+    restart_at: float = 0.0
+    """monotonic seconds of the next restart"""
 
     @property
-    def alive(self) -> bool:
-        """Whether the process runs, as far as was last seen."""
+    def running(self) -> bool:
+        """Whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
 
 class Supervisor:
-    """Keeps things running until told to stop. Use it from the main thread: Linux ties the life of a child to the thread that started it."""
+    """Keeps children running until they are stopped. Use it from the main thread: Linux ties the life of a child to the thread that started it."""
 
-    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._say = say
+    def __init__(self, report: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._report = report
         self._clock = clock
         self._children: dict[str, Child] = {}
 
-    def start(self, runnable: Runnable) -> None:
-        """Start what is from now on kept running."""
-        child = self._children.setdefault(runnable.name, Child(runnable))
+    def start(self, spec: ChildSpec) -> None:
+        """Start a child and keep it running."""
+        child = self._children.setdefault(spec.name, Child(spec))
         self._spawn(child)
 
     def pid(self, name: str) -> int | None:
-        """Process id of a child, or None while it is dead."""
+        """Process id of a child; None while it does not run."""
         child = self._children[name]
-        return child.process.pid if child.process is not None and child.alive else None
+        return child.process.pid if child.process is not None and child.running else None
 
-    def dead(self) -> list[str]:
+    def exited(self) -> list[str]:
         """Names of the children that do not run now."""
-        return [name for name, child in self._children.items() if not child.alive]
+        return [name for name, child in self._children.items() if not child.running]
 
-    def tend(self) -> None:
-        """One round: note who died, and start again those whose delay is over. Call it a few times a second."""
+    def poll(self) -> None:
+        """Note which children have exited, and restart those whose back-off is over. Call it a few times a second."""
         for child in self._children.values():
-            if child.process is None and self._clock() >= child.due:
-                self._revive(child)
+            if child.process is None and self._clock() >= child.restart_at:
+                self._restart(child)
             elif child.process is not None and child.process.poll() is not None:
-                self._bury(child)
+                self._on_exit(child)
 
-    def stop(self, names: Sequence[str], patience: float, hurry: Callable[[], bool] = lambda: False) -> None:
-        """Ask these children to end, and kill those that still live after ``patience`` seconds in all, or once ``hurry`` says so."""
+    def stop(self, names: Sequence[str], grace_seconds: float, cut_short: Callable[[], bool] = lambda: False) -> None:
+        """Send SIGTERM to these children, and SIGKILL to those that still run after the grace period, which they share.
+
+        The grace period also ends as soon as ``cut_short`` returns true.
+        """
         children = [self._children.pop(name) for name in names if name in self._children]
         processes = [child.process for child in children if child.process is not None]
         for process in processes:
             process.terminate()
-        deadline = self._clock() + patience
-        while any(process.poll() is None for process in processes) and self._clock() < deadline and not hurry():
-            time.sleep(0.02)
+        deadline = self._clock() + grace_seconds
+        while any(process.poll() is None for process in processes) and self._clock() < deadline and not cut_short():
+            time.sleep(_POLL_SECONDS)
         for process in processes:
             process.kill()
             process.wait()
 
     def names(self) -> list[str]:
-        """Names of all children, in the order in which they were first started."""
+        """Names of all children, in the order of their first start."""
         return list(self._children)
 
     def _spawn(self, child: Child) -> None:
-        child.started = self._clock()
-        child.process = child.runnable.start(child.before)
+        child.started_at = self._clock()
+        child.process = child.spec.start(child.replaces)
 
-    def _revive(self, child: Child) -> None:
+    def _restart(self, child: Child) -> None:
         try:
             self._spawn(child)
-        except OSError as error:  # no memory, or no process more, just now
-            self._put_off(child, f"could not be started: {error.strerror or error}")
+        except OSError as error:  # there is no memory or no process left, just now
+            self._back_off(child, f"could not be started: {error.strerror or error}")
 
-    def _bury(self, child: Child) -> None:
+    def _on_exit(self, child: Child) -> None:
         assert child.process is not None
-        code = child.process.wait()
-        child.before, child.process = child.process.pid, None
-        self._put_off(child, ending(code))
+        exit_code = child.process.wait()
+        child.replaces, child.process = child.process.pid, None
+        self._back_off(child, exit_in_words(exit_code))
 
-    def _put_off(self, child: Child, what: str) -> None:
-        steady = self._clock() - child.started > STEADY
-        child.delay = FIRST_DELAY if steady or not child.delay else min(2 * child.delay, LONGEST_DELAY)
-        child.due = self._clock() + child.delay
-        self._say(f"{child.runnable.name} {what}; starting it again in {child.delay:g} s")
+    def _back_off(self, child: Child, event: str) -> None:
+        stable = self._clock() - child.started_at > STABLE_SECONDS
+        child.backoff = FIRST_BACKOFF_SECONDS if stable or not child.backoff else min(2 * child.backoff, LONGEST_BACKOFF_SECONDS)
+        child.restart_at = self._clock() + child.backoff
+        self._report(f"{child.spec.name} {event}; restart in {child.backoff:g} s")
 
 
-def ending(code: int) -> str:
-    """How a process ended, in words, from its return code."""
-    return f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+def exit_in_words(exit_code: int) -> str:
+    """How a process ended, from its exit code (negative: the signal that ended it)."""
+    return f"exited with code {exit_code}" if exit_code >= 0 else f"was killed by {signal.Signals(-exit_code).name}"

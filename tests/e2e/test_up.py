@@ -71,13 +71,13 @@ def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) ->
 
 def test_who_waits_for_another_waits_for_longer() -> None:
     """Were they equal, a worker would be killed at the moment in which it ends its stubborn child."""
-    assert max(serve.PATIENCE, KILL_AFTER_SECONDS) + 5 <= embedded.PATIENCE
+    assert max(serve.SHUTDOWN_TIMEOUT_SECONDS, KILL_AFTER_SECONDS) + 5 <= embedded.GRACE_SECONDS
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
 def test_what_it_says_may_be_lost() -> None:
     """A full disk under its log must not end the service."""
-    code = "from app.local import up as embedded; embedded._say('a'); embedded._say('b'); print('goes on')"
+    code = "from app.local import up as embedded; embedded._report('a'); embedded._report('b'); print('goes on')"
     with Path("/dev/full").open("w") as full:
         found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
     assert found.stdout == "goes on\n"

@@ -5,6 +5,7 @@ The state of a job is read from the store, never from here.
 """
 
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,6 +18,7 @@ from workers.errors import QueueUnavailable, RedisStateUnavailable
 from workers.names import age_seconds
 from workers.queue.connect import redis_error_text
 from workers.queue.redis_state import RedisState
+from workers.queue.turns import Turns
 
 if TYPE_CHECKING:
     import rq
@@ -25,6 +27,7 @@ TASK = "workers.worker.tasks.train"
 _RESULT_SECONDS = 60
 _MARGIN_SECONDS = 120
 _PROBE_MILLISECONDS = 1000
+_TURNS_SECONDS = 0.25
 
 
 class Queue:
@@ -35,6 +38,7 @@ class Queue:
         self._name = name
         self._redis_state = RedisState(redis, name)
         self._timeout = int(job_seconds) + _MARGIN_SECONDS
+        self._turns, self._turns_until = Turns({}, 0, 0), 0.0
 
     @cached_property
     def _queue(self) -> "rq.Queue":
@@ -63,9 +67,21 @@ class Queue:
 
     def waiting(self) -> set[str]:
         """Ids of the jobs that wait in the queue."""
+        return set(self._order())
+
+    def turns(self, job_id: str) -> Turns:
+        """The order of the jobs that wait, and the workers. What it returned a moment ago is returned again, if that has the job."""
+        if time.monotonic() >= self._turns_until or job_id not in self._turns.order:
+            order = {id: place for place, id in reversed(list(enumerate(self._order())))}
+            with _queue_errors():
+                self._turns = Turns(order, len(self._redis_state.workers()), len(self._redis_state.starting_workers()))
+            self._turns_until = time.monotonic() + _TURNS_SECONDS
+        return self._turns
+
+    def _order(self) -> list[str]:
         with _queue_errors():
             entries = cast("list[bytes]", self._redis.lrange(self._queue.key, 0, -1))
-            return {entry.decode().rpartition("_")[0] for entry in entries}
+            return [entry.decode().rpartition("_")[0] for entry in entries]
 
     def depth(self) -> int:
         """Number of jobs that wait for a worker."""
@@ -73,9 +89,14 @@ class Queue:
             return int(self._redis.llen(self._queue.key))
 
     def workers(self) -> int:
-        """Number of workers that are alive: whose last heartbeat still counts."""
+        """Number of workers that are alive and take jobs: whose last heartbeat still counts."""
         with _queue_errors():
             return len(self._redis_state.workers())
+
+    def starting_workers(self) -> int:
+        """Number of workers that are alive, but load or compile the kernels."""
+        with _queue_errors():
+            return len(self._redis_state.starting_workers())
 
     def age(self) -> float:
         """Seconds since the oldest of the waiting jobs was requested; 0 if none waits."""

@@ -101,25 +101,33 @@ class RedisState:
             for algorithm, state in kinds
         }
 
-    def record_heartbeat(self, worker: str, seconds: float) -> None:
-        """Count a worker as alive for so many seconds, by the clock of Redis."""
+    def record_heartbeat(self, worker: str, seconds: float, *, starting: bool = False) -> None:
+        """Count a worker as alive for so many seconds, by the clock of Redis; as ``starting`` while it takes no jobs yet."""
         with redis_errors():
-            now = self._now()
-            workers = self._key("workers")
+            now, key = self._now(), self._key("starting" if starting else "workers")
             with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(workers, {worker: now + seconds})
-                pipe.zremrangebyscore(workers, "-inf", now)
+                pipe.zadd(key, {worker: now + seconds})
+                pipe.zremrangebyscore(key, "-inf", now)
                 pipe.execute()
 
     def remove_worker(self, worker: str) -> None:
         """Count a worker as alive no more."""
-        with redis_errors():
-            self._redis.zrem(self._key("workers"), worker)
+        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.zrem(self._key("workers"), worker)
+            pipe.zrem(self._key("starting"), worker)
+            pipe.execute()
 
     def workers(self) -> list[str]:
-        """Names of the workers that are alive: whose last heartbeat still counts."""
+        """Names of the workers that are alive and take jobs: whose last heartbeat still counts."""
+        return self._alive("workers")
+
+    def starting_workers(self) -> list[str]:
+        """Names of the workers that are alive, but load or compile the kernels."""
+        return self._alive("starting")
+
+    def _alive(self, kind: str) -> list[str]:
         with redis_errors():
-            names = cast("list[bytes]", self._redis.zrangebyscore(self._key("workers"), f"({self._now()}", "+inf"))
+            names = cast("list[bytes]", self._redis.zrangebyscore(self._key(kind), f"({self._now()}", "+inf"))
             return [name.decode() for name in names]
 
     def _now(self) -> float:

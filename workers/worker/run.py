@@ -1,4 +1,4 @@
-"""A worker process: warms the kernels, takes jobs from the queue, runs each in a child of its own."""
+"""A worker process: loads the kernels, takes jobs from the queue, and runs each in a child process of its own."""
 
 import os
 import secrets
@@ -24,36 +24,43 @@ from workers.worker.memory_limit import memory_limit
 from workers.worker.rq_worker import RQWorker
 from workers.worker.tasks import worker_context
 
-_FIRST_WAIT_SECONDS = 0.2
-_LONGEST_WAIT_SECONDS = 5.0
+_FIRST_BACKOFF_SECONDS = 0.2
+_LONGEST_BACKOFF_SECONDS = 5.0
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None = None) -> int:
-    """Work until SIGTERM or SIGINT; the exit code. Redis may come late, go and return meanwhile.
+    """Work until SIGTERM or SIGINT, and return the exit code. Redis may be away at the start and later.
 
-    ``warmed``: the kernels are loaded. ``replaces``: process id of a worker of this machine that has died, whose job is enqueued again.
+    ``warmed``: the kernels are loaded already. ``replaces``: process id of a worker of this machine that has died; its job is enqueued again.
+    Raises CannotStart when the kernels cannot be compiled.
     """
     configure_logging(settings.log_format, settings.log_level)
-    name = _name(os.getpid(), secrets.token_hex(4))
+    name = worker_name(os.getpid(), secrets.token_hex(4))
     context = _context(settings, name)
     context.store.remove_abandoned()
-    if not warmed:
-        _warm_up()
     worker_context.set(context)
-    stop = threading.Event()
+    if not warmed:
+        with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds, starting=True):
+            _warm_up()
     with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds):
         if replaces is not None:
-            _requeue_jobs_of(context, _name(replaces, ""))
+            _requeue_jobs_of(context, worker_name(replaces, ""))
         _log.info("worker is ready", worker=name, queue=settings.queue)
-        _work(settings, context, stop)
+        _work(settings, context)
     _log.info("worker has stopped", worker=name)
     return 0
 
 
-def _work(settings: Settings, context: WorkerContext, stop: threading.Event) -> None:
+def worker_name(process: int, suffix: str) -> str:
+    """Name of a worker: the machine, the process id, and a suffix that makes it unique."""
+    return f"{socket.gethostname()}.{process}.{suffix}"
+
+
+def _work(settings: Settings, context: WorkerContext) -> None:
     """Run one worker of RQ after the other: one that has lost Redis cannot be used again. The delay between two doubles (back-off)."""
-    wait = _FIRST_WAIT_SECONDS
+    stop = threading.Event()
+    backoff = _FIRST_BACKOFF_SECONDS
     while not stop.is_set():
         _stop_on_signals(stop)
         try:
@@ -65,24 +72,20 @@ def _work(settings: Settings, context: WorkerContext, stop: threading.Event) -> 
                 settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(context, id, death)
             )
         except Exception as error:
-            _log.warning("Redis does not answer", error=redis_error_text(error), again_in=wait)
+            _log.warning("Redis does not answer", error=redis_error_text(error), retry_in=backoff)
         else:
             if rq_worker.run():
                 return
-            wait = _FIRST_WAIT_SECONDS
+            backoff = _FIRST_BACKOFF_SECONDS
         _stop_on_signals(stop)
-        stop.wait(wait)
-        wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+        stop.wait(backoff)
+        backoff = min(2 * backoff, _LONGEST_BACKOFF_SECONDS)
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
     """Between two workers of RQ, a signal ends the waiting."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-
-
-def _name(process: int, mark: str) -> str:
-    return f"{socket.gethostname()}.{process}.{mark}"
 
 
 def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
@@ -129,7 +132,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
 
 def _warm_up() -> None:
     """Load and compile the kernels once; the children, which are forked, share them."""
-    from core.train import warm_up
+    from workers.worker.warm_up import warm_up
 
     warm_up()
 
@@ -137,8 +140,9 @@ def _warm_up() -> None:
 class _WorkerHeartbeat:
     """Heartbeat of this worker in Redis; a context manager."""
 
-    def __init__(self, redis_state: RedisState, name: str, seconds: float) -> None:
+    def __init__(self, redis_state: RedisState, name: str, seconds: float, *, starting: bool = False) -> None:
         self._redis_state = redis_state
+        self._starting = starting
         self._name = name
         self._seconds = seconds
         self._done = threading.Event()
@@ -156,5 +160,5 @@ class _WorkerHeartbeat:
     def _run(self) -> None:
         while not self._done.is_set():
             with suppress(RedisStateUnavailable):
-                self._redis_state.record_heartbeat(self._name, self._seconds)
+                self._redis_state.record_heartbeat(self._name, self._seconds, starting=self._starting)
             self._done.wait(self._seconds / 4)

@@ -24,6 +24,8 @@ from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.store.folder import FolderStore
 
+NO_WORKER = "waiting for a worker: none is running"
+
 
 def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue) -> None:
     options = {"lambda": 0.01, "lambda_u": 2, "positive_fraction": 0.25}
@@ -35,7 +37,7 @@ def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue
     assert job["options"] == TsvmOptions.parse(options).model_dump(by_alias=True), "what was left out is told, so that it outlasts the defaults"
     assert job["options"].items() > options.items()
     assert (job["model"], job["model_name"], job["error"], job["finished_at"]) == (None, "news", None, None)
-    assert job["progress"] == {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None}
+    assert job["progress"] == {"fraction": 0.0, "phase": NO_WORKER, "iteration": 0, "objective": None}
     assert job["id"] in queue.waiting()
     assert gateway.client.get(f"/v1/jobs/{job['id']}").json() == job
 
@@ -218,11 +220,12 @@ def test_events_follow_a_job_to_its_end(start: Start, redis_state: RedisState) -
     with gateway.client.stream("GET", f"/v1/jobs/{id}/events") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         stream = events(answer)
-        assert next(stream) == ("progress", {"fraction": 0.0, "phase": "", "iteration": 0, "objective": None})
+        assert next(stream) == ("progress", {"fraction": 0.0, "phase": NO_WORKER, "iteration": 0, "objective": None})
         name, job = next(stream)
         assert (name, job["state"]) == ("state", "queued")
         redis_state.leases.renew(id, 1, "w", HANG)
         jobs.claim_attempt(id, "worker")
+        assert next(stream) == ("progress", {"fraction": 0.0, "phase": "starting", "iteration": 0, "objective": None})
         name, job = next(stream)
         assert (name, job["state"], job["attempt"]) == ("state", "running", 1)
         redis_state.publish_progress(id, Progress(fraction=0.4, phase="mfn", iteration=2, objective=0.3))

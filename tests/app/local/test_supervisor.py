@@ -1,4 +1,4 @@
-"""Children are kept alive, with growing patience, and none is left behind."""
+"""Children are restarted after exponential back-off, stopped with a grace period, and none is left behind."""
 
 import errno
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.local.children import Command, Process, Work
-from app.local.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY, Supervisor, ending
+from app.local.children import ForkedFunction, Process, Program
+from app.local.supervisor import FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, STABLE_SECONDS, Supervisor, exit_in_words
 from tests.waiting import HANG, until
 
 forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -29,8 +29,8 @@ class Clock:
         return self.now
 
 
-def python(code: str, name: str = "child", signal_when_orphaned: signal.Signals = signal.SIGKILL) -> Command:
-    return Command(name, [sys.executable, "-c", code], dict(os.environ), orphan_signal=signal_when_orphaned)
+def python(code: str, name: str = "child", signal_when_orphaned: signal.Signals = signal.SIGKILL) -> Program:
+    return Program(name, [sys.executable, "-c", code], dict(os.environ), orphan_signal=signal_when_orphaned)
 
 
 @pytest.fixture
@@ -50,36 +50,36 @@ def supervisor(said: list[str], clock: Clock) -> Iterator[Supervisor]:
     made.stop(made.names(), 0.0)
 
 
-def test_a_dead_child_is_started_again_after_its_delay(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+def test_a_child_is_restarted_after_its_backoff(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
     supervisor.start(python("import time; time.sleep(60)"))
     first = supervisor.pid("child")
     assert first is not None
     os.kill(first, signal.SIGKILL)
-    until(lambda: supervisor.dead() == ["child"])
-    supervisor.tend()
-    assert said == [f"child was ended by SIGKILL; starting it again in {FIRST_DELAY:g} s"]
-    clock.now += FIRST_DELAY / 2
-    supervisor.tend()
+    until(lambda: supervisor.exited() == ["child"])
+    supervisor.poll()
+    assert said == [f"child was killed by SIGKILL; restart in {FIRST_BACKOFF_SECONDS:g} s"]
+    clock.now += FIRST_BACKOFF_SECONDS / 2
+    supervisor.poll()
     assert supervisor.pid("child") is None
-    clock.now += FIRST_DELAY
-    supervisor.tend()
+    clock.now += FIRST_BACKOFF_SECONDS
+    supervisor.poll()
     assert supervisor.pid("child") not in (None, first)
 
 
-def test_the_delay_doubles_to_a_limit_and_is_forgotten_by_a_child_that_lives(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
+def test_the_backoff_doubles_to_a_limit_and_begins_anew_for_a_stable_child(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
     supervisor.start(python("raise SystemExit(3)"))
     for _ in range(8):
-        until(lambda: supervisor.dead() == ["child"])
-        supervisor.tend()
-        clock.now += LONGEST_DELAY
-        supervisor.tend()
+        until(lambda: supervisor.exited() == ["child"])
+        supervisor.poll()
+        clock.now += LONGEST_BACKOFF_SECONDS
+        supervisor.poll()
     delays = [float(line.split(" in ")[1].split()[0]) for line in said]
-    assert delays == [min(FIRST_DELAY * 2**n, LONGEST_DELAY) for n in range(8)]
-    assert said[0].startswith("child ended with code 3;")
-    clock.now += STEADY + 1
-    until(lambda: supervisor.dead() == ["child"])
-    supervisor.tend()
-    assert said[-1].endswith(f"in {FIRST_DELAY:g} s")
+    assert delays == [min(FIRST_BACKOFF_SECONDS * 2**n, LONGEST_BACKOFF_SECONDS) for n in range(8)]
+    assert said[0].startswith("child exited with code 3;")
+    clock.now += STABLE_SECONDS + 1
+    until(lambda: supervisor.exited() == ["child"])
+    supervisor.poll()
+    assert said[-1].endswith(f"in {FIRST_BACKOFF_SECONDS:g} s")
 
 
 def test_a_child_that_cannot_be_started_now_is_started_later(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
@@ -89,23 +89,23 @@ def test_a_child_that_cannot_be_started_now_is_started_later(supervisor: Supervi
     class Needy:
         name = "child"
 
-        def start(self, before: int | None) -> Process:
-            if short and before is not None:
+        def start(self, replaces: int | None) -> Process:
+            if short and replaces is not None:
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-            return python("raise SystemExit(0)").start(before)
+            return python("raise SystemExit(0)").start(replaces)
 
     supervisor.start(Needy())
-    until(lambda: supervisor.dead() == ["child"])
+    until(lambda: supervisor.exited() == ["child"])
     for _ in range(3):
-        supervisor.tend()
-        clock.now += LONGEST_DELAY
-    assert said[1:] == [f"child could not be started: {os.strerror(errno.EAGAIN)}; starting it again in {FIRST_DELAY * 2**n:g} s" for n in (1, 2)]
+        supervisor.poll()
+        clock.now += LONGEST_BACKOFF_SECONDS
+    assert said[1:] == [f"child could not be started: {os.strerror(errno.EAGAIN)}; restart in {FIRST_BACKOFF_SECONDS * 2**n:g} s" for n in (1, 2)]
     assert supervisor.pid("child") is None
     short = False
-    supervisor.tend()
-    until(lambda: supervisor.dead() == ["child"])
-    supervisor.tend()
-    assert said[-1].startswith("child ended with code 0;")
+    supervisor.poll()
+    until(lambda: supervisor.exited() == ["child"])
+    supervisor.poll()
+    assert said[-1].startswith("child exited with code 0;")
 
 
 class Stillborn:
@@ -113,7 +113,7 @@ class Stillborn:
 
     name, pid = "child", 1
 
-    def start(self, before: int | None) -> Process:
+    def start(self, replaces: int | None) -> Process:
         return self
 
     def poll(self) -> int | None:
@@ -130,9 +130,9 @@ class Stillborn:
 def test_a_child_may_die_any_number_of_times(supervisor: Supervisor, clock: Clock, said: list[str]) -> None:
     supervisor.start(Stillborn())
     while len(said) < 1100:
-        supervisor.tend()
-        clock.now += LONGEST_DELAY
-    assert said[-1].endswith(f"in {LONGEST_DELAY:g} s")
+        supervisor.poll()
+        clock.now += LONGEST_BACKOFF_SECONDS
+    assert said[-1].endswith(f"in {LONGEST_BACKOFF_SECONDS:g} s")
 
 
 def test_stopping_asks_first(said: list[str], tmp_path: os.PathLike[str]) -> None:
@@ -159,18 +159,18 @@ def test_a_child_that_does_not_listen_is_killed(said: list[str], tmp_path: os.Pa
     assert not psutil.pid_exists(pid)
 
 
-def test_a_hurry_ends_the_patience(said: list[str], tmp_path: os.PathLike[str]) -> None:
+def test_the_grace_period_can_be_cut_short(said: list[str], tmp_path: os.PathLike[str]) -> None:
     ready = os.path.join(tmp_path, "ready")
     supervisor = Supervisor(said.append)
     supervisor.start(python(f"import signal, time; signal.signal(15, signal.SIG_IGN); open({ready!r}, 'w').close(); time.sleep(60)"))
     until(lambda: os.path.exists(ready))
     asked: list[bool] = []
 
-    def hurry() -> bool:
+    def cut_short() -> bool:
         asked.append(True)
         return len(asked) > 2
 
-    supervisor.stop(["child"], 10 * HANG, hurry=hurry)
+    supervisor.stop(["child"], 10 * HANG, cut_short=cut_short)
     assert supervisor.names() == []
     assert len(asked) == 3
 
@@ -179,11 +179,11 @@ def test_a_hurry_ends_the_patience(said: list[str], tmp_path: os.PathLike[str]) 
 def test_a_child_dies_with_a_killed_parent() -> None:
     code = """if True:
         import os, sys, time
-        from app.local.children import Command
+        from app.local.children import Program
         from app.local.supervisor import Supervisor
 
         supervisor = Supervisor(print)
-        supervisor.start(Command("child", [sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ)))
+        supervisor.start(Program("child", [sys.executable, "-c", "import time; time.sleep(60)"], dict(os.environ)))
         print(supervisor.pid("child"), flush=True)
         time.sleep(60)
     """
@@ -196,33 +196,33 @@ def test_a_child_dies_with_a_killed_parent() -> None:
 
 
 @forks
-def test_a_fork_takes_what_is_loaded_is_told_whom_it_replaces_and_hears_signals(
+def test_a_fork_inherits_what_is_loaded_knows_which_process_it_replaces_and_receives_signals(
     supervisor: Supervisor, clock: Clock, said: list[str], tmp_path: Path
 ) -> None:
-    loaded = ["before the fork"]
+    loaded = ["by the parent"]
     told = tmp_path / "told"
     told.touch()
 
-    def work(before: int | None) -> int:
+    def work(replaces: int | None) -> int:
         with told.open("a") as file:
-            file.write(f"{os.getpid()} {before} {loaded}\n")
+            file.write(f"{os.getpid()} {replaces} {loaded}\n")
         signal.pause()
         return 0
 
     def lines() -> list[str]:
         return told.read_text().splitlines()
 
-    supervisor.start(Work("worker-7", work))
+    supervisor.start(ForkedFunction("worker-7", work))
     first = supervisor.pid("worker-7")
     assert first is not None
     until(lambda: len(lines()) == 1)
     assert psutil.Process(first).name() == "halfmoon-worker" or sys.platform != "linux"
     os.kill(first, signal.SIGKILL)
-    until(lambda: supervisor.dead() == ["worker-7"])
-    supervisor.tend()
-    assert said == [f"worker-7 was ended by SIGKILL; starting it again in {FIRST_DELAY:g} s"]
-    clock.now += FIRST_DELAY
-    supervisor.tend()
+    until(lambda: supervisor.exited() == ["worker-7"])
+    supervisor.poll()
+    assert said == [f"worker-7 was killed by SIGKILL; restart in {FIRST_BACKOFF_SECONDS:g} s"]
+    clock.now += FIRST_BACKOFF_SECONDS
+    supervisor.poll()
     until(lambda: len(lines()) == 2)
     second = supervisor.pid("worker-7")
     assert lines() == [f"{first} None {loaded}", f"{second} {first} {loaded}"]
@@ -236,35 +236,35 @@ def test_a_signal_that_comes_while_a_fork_is_born_is_not_lost(supervisor: Superv
     """It must not be taken by the handler that the child has of its parent."""
     heard: list[int] = []
 
-    def pausing(before: int | None) -> int:
+    def pausing(replaces: int | None) -> int:
         signal.pause()
         return 0
 
-    before = signal.signal(signal.SIGTERM, lambda *_: heard.append(os.getpid()))
+    previous = signal.signal(signal.SIGTERM, lambda *_: heard.append(os.getpid()))
     try:
-        supervisor.start(Work("worker-1", pausing))
+        supervisor.start(ForkedFunction("worker-1", pausing))
         pid = supervisor.pid("worker-1")
         assert pid is not None
         os.kill(pid, signal.SIGTERM)
-        until(lambda: supervisor.dead() == ["worker-1"])
-        supervisor.tend()
+        until(lambda: supervisor.exited() == ["worker-1"])
+        supervisor.poll()
         assert heard == []
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 @forks
 def test_a_fork_that_fails_says_why(supervisor: Supervisor, said: list[str], capfd: pytest.CaptureFixture[str]) -> None:
-    def work(before: int | None) -> int:
+    def work(replaces: int | None) -> int:
         raise ValueError("no store")
 
-    supervisor.start(Work("worker-1", work))
-    until(lambda: supervisor.dead() == ["worker-1"])
-    supervisor.tend()
-    assert said[0].startswith("worker-1 ended with code 1;")
+    supervisor.start(ForkedFunction("worker-1", work))
+    until(lambda: supervisor.exited() == ["worker-1"])
+    supervisor.poll()
+    assert said[0].startswith("worker-1 exited with code 1;")
     assert "ValueError: no store" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("code", "words"), [(0, "ended with code 0"), (7, "ended with code 7"), (-9, "was ended by SIGKILL")])
-def test_an_ending_is_told_in_words(code: int, words: str) -> None:
-    assert ending(code) == words
+@pytest.mark.parametrize(("code", "words"), [(0, "exited with code 0"), (7, "exited with code 7"), (-9, "was killed by SIGKILL")])
+def test_an_exit_is_described_in_words(code: int, words: str) -> None:
+    assert exit_in_words(code) == words

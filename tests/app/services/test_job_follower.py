@@ -12,6 +12,7 @@ from tests.waiting import HANG
 from tests.workers.conftest import submit, success
 from workers.contract import Job, JobState, Progress
 from workers.errors import NotFound
+from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.store import Store
@@ -103,5 +104,34 @@ def test_progress_belongs_to_a_running_job(store: Store, redis: Redis, no_redis:
     id, redis_state = submit(store), RedisState(redis)
     Jobs(store).claim_attempt(id, "w")
     redis_state.publish_progress(id, Progress(fraction=0.5))
-    told = job_now(Jobs(store), redis_state if known else RedisState(no_redis), id)
-    assert told.progress.fraction == (0.5 if known else 0.0)
+    job = job_now(Jobs(store), redis_state if known else RedisState(no_redis), Queue(redis, "q"), id)
+    assert job.progress.fraction == (0.5 if known else 0.0)
+
+
+def test_a_queued_job_says_what_it_waits_for(store: Store, redis: Redis, no_redis: Redis) -> None:
+    first, second, third = (submit(store) for _ in range(3))
+    redis_state, queue = RedisState(redis, "q"), Queue(redis, "q")
+
+    def phase(id: str) -> str:
+        return job_now(Jobs(store), redis_state, queue, id).progress.phase
+
+    def phases() -> list[str]:
+        queue._turns_until = 0.0  # however soon it is called again
+        return [phase(id) for id in (first, second, third)]
+
+    for id in (first, second, third):
+        queue.enqueue(id)
+    none = "waiting for a worker: none is running"
+    assert phases() == [none, f"{none}, and for 1 job before it", f"{none}, and for 2 jobs before it"]
+    redis_state.record_heartbeat("v", HANG, starting=True)
+    starting = "waiting for a worker that is starting"
+    assert phases() == [starting, f"{starting}, and for 1 job before it", f"{starting}, and for 2 jobs before it"]
+    redis_state.record_heartbeat("w", HANG)
+    assert phases() == ["waiting for a free worker", "waiting for 1 job before it", "waiting for 2 jobs before it"]
+    redis.lpop("rq:queue:q")
+    Jobs(store).claim_attempt(first, "w")
+    assert phases() == ["starting", "waiting for a free worker", "waiting for 1 job before it"]
+    fourth = submit(store)
+    queue.enqueue(fourth)
+    assert phase(fourth) == "waiting for 2 jobs before it", "a job that has just come is looked for"
+    assert job_now(Jobs(store), RedisState(no_redis), Queue(no_redis, "q"), second).progress.phase == ""

@@ -81,8 +81,11 @@ def test_dead_workers_are_not_counted_for_long(redis: Redis) -> None:
     assert Queue(redis, "q").workers() == 2
     redis_state.record_heartbeat("b", 0.05)
     until(lambda: redis_state.workers() == ["a"])
+    redis_state.record_heartbeat("c", HANG, starting=True)
+    assert (Queue(redis, "q").workers(), Queue(redis, "q").starting_workers()) == (1, 1)
     redis_state.remove_worker("a")
-    assert Queue(redis, "q").workers() == 0
+    redis_state.remove_worker("c")
+    assert (Queue(redis, "q").workers(), Queue(redis, "q").starting_workers()) == (0, 0)
 
 
 def test_the_queue_carries_ids_as_json(redis: Redis) -> None:
@@ -110,12 +113,16 @@ CALLS_OF_STATE: dict[str, Callable[[RedisState], Any]] = {
     "renew": lambda redis_state: redis_state.leases.renew("j", 1, "w", 1),
     "held": lambda redis_state: redis_state.leases.held("j", 1),
     "workers": lambda redis_state: redis_state.workers(),
+    "starting_workers": lambda redis_state: redis_state.starting_workers(),
+    "remove_worker": lambda redis_state: redis_state.remove_worker("w"),
 }
 QUEUE: dict[str, Callable[[Queue], Any]] = {
     "enqueue": lambda queue: queue.enqueue("j"),
     "depth": lambda queue: queue.depth(),
     "waiting": lambda queue: queue.waiting(),
     "workers": lambda queue: queue.workers(),
+    "starting_workers": lambda queue: queue.starting_workers(),
+    "turns": lambda queue: queue.turns("j"),
     "ping": lambda queue: queue.ping(),
 }
 

@@ -1,0 +1,83 @@
+"""Warm-up: compiles all kernels that training runs into Numba's cache, or loads them from it, so that no job waits for the compiler.
+
+Numba compiles one function at a time in a process. So two processes share the algorithms: this one takes them from the beginning of the list, a
+helper from its end, until they meet. Then this process loads from the cache what the helper has compiled.
+"""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Generator, Iterator
+
+from core.registry import OFFERED
+from core.train import warming as warming_of
+from workers.errors import CannotStart
+from workers.process import die_with_parent
+
+_POLL_SECONDS = 0.05
+
+
+def warming() -> Iterator[None]:
+    """The warm-up in steps, between which the caller may do something else. Raises CannotStart when the kernels cannot be compiled."""
+    names = list(OFFERED)
+    try:
+        if len(os.sched_getaffinity(0)) > 1:
+            names = yield from _share(names)
+        yield from warming_of(names)
+    except Exception as error:  # whatever Numba finds wrong with its cache or the processor
+        raise CannotStart(f"the kernels cannot be compiled: {error}; NUMBA_CACHE_DIR must be a folder that can be written") from error
+
+
+def warm_up() -> None:
+    """All steps of ``warming``."""
+    for _ in warming():
+        pass
+
+
+def _share(names: list[str]) -> Generator[None, None, list[str]]:
+    """Warm up for these algorithms beside a helper; returns those that the helper has taken, which are in the cache now.
+
+    The helper reports no failure: this process meets the same one when it loads what the helper should have compiled.
+    """
+    claims, own = _Claims(len(names)), 0
+    helper = multiprocessing.get_context("fork").Process(target=_help, args=(names[::-1], claims, os.getpid()), name="warm-up")
+    helper.start()
+    try:
+        while claims.take():
+            yield from warming_of([names[own]])
+            own += 1
+        while helper.is_alive():
+            time.sleep(_POLL_SECONDS)
+            yield
+    finally:
+        helper.kill()
+        helper.join()
+    return names[own:]
+
+
+def _help(names: list[str], claims: "_Claims", parent: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    die_with_parent(parent)
+    try:
+        for name in names:
+            if not claims.take():
+                break
+            for _ in warming_of([name]):
+                pass
+    finally:
+        os._exit(0)  # without the exit handlers and the traceback of the parent
+
+
+class _Claims:
+    """Counter of the algorithms that no process has taken, shared by two processes."""
+
+    def __init__(self, count: int) -> None:
+        self._left = multiprocessing.Value("i", count)
+
+    def take(self) -> bool:
+        """Take one; false if none is left."""
+        with self._left.get_lock():
+            self._left.value -= 1
+            return bool(self._left.value >= 0)
