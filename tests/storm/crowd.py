@@ -1,4 +1,4 @@
-"""Clients who use the service while it is being harmed: they insist on an answer, and note every one."""
+"""Clients that use the service during faults: they retry until there is an answer, and record every one."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from tests.storm.ledger import Answer, Ledger, Promise
 from tests.waiting import HANG
 
 STEADY = "steady"
-"""The model that is there from before the storm, for predictions."""
+"""Name of the model that was there before the storm, for predictions."""
 _MODELS = ("red", "green", "blue")
 _PAUSE = 0.1
 _LABELED = 200
@@ -27,7 +27,7 @@ _SHARES = {"small": 2, "medium": 3, "long": 2}
 
 
 class Body(NamedTuple):
-    """Documents as they are uploaded, and how the service knows them again."""
+    """Documents as they are uploaded, and the digest by which the service knows them."""
 
     size: str
     content: bytes
@@ -39,15 +39,15 @@ class GaveUp(Exception):
     """A client got no final answer for longer than any fault lasts."""
 
 
-class Patience:
-    """How long a client tries the same again."""
+class Retry:
+    """Retries of one call, for as long as no fault lasts."""
 
     def __init__(self, what: str) -> None:
         self._what = what
         self._deadline = time.monotonic() + HANG
 
     def wait(self) -> None:
-        """A moment, before it is tried again; raises GaveUp."""
+        """Sleep before the next try; raises GaveUp."""
         if time.monotonic() > self._deadline:
             raise GaveUp(f"{self._what}: no final answer in {HANG:g} s")
         time.sleep(_PAUSE)
@@ -61,7 +61,7 @@ class Caller:
         self._ledger = ledger
 
     def call(self, what: str, method: str, path: str, **options: Any) -> httpx.Response | None:
-        """The answer, noted; None if there was none."""
+        """The answer, which is recorded; None if there was none."""
         began = time.time()
         try:
             answer = self._http.request(method, path, **options)
@@ -71,14 +71,14 @@ class Caller:
         self._ledger.answers.append(Answer(what, began, time.time(), answer.status_code, answer.headers.get("Retry-After")))
         return answer
 
-    def insist(self, what: str, method: str, path: str, **options: Any) -> httpx.Response:
-        """As ``call``, until there is an answer that is final; raises GaveUp."""
-        patience = Patience(f"{what}, {method} {path}")
+    def retried(self, what: str, method: str, path: str, **options: Any) -> httpx.Response:
+        """As ``call``, repeated until there is an answer that is final; raises GaveUp."""
+        retry = Retry(f"{what}, {method} {path}")
         while True:
             answer = self.call(what, method, path, **options)
             if answer is not None and answer.status_code not in (429, 503, 507):
                 return answer
-            patience.wait()
+            retry.wait()
 
     def upload(self, body: Body, name: str) -> str | None:
         headers = {"Content-Type": "application/x-npz"}
@@ -97,9 +97,9 @@ class Caller:
         self._ledger.datasets[told["id"]] = Promise(told["n_documents"], told["sha256"], name)
         return str(told["id"])
 
-    def train(self, body: dict[str, Any], key: str, insist: bool = True) -> str | None:
+    def train(self, body: dict[str, Any], key: str, retry: bool = True) -> str | None:
         """The job that was accepted, if one was."""
-        ask: Callable[..., httpx.Response | None] = self.insist if insist else self.call
+        ask: Callable[..., httpx.Response | None] = self.retried if retry else self.call
         answer = ask("train", "POST", "/v1/jobs", json=body, headers={"Idempotency-Key": key})
         if answer is None or answer.status_code != 202:
             return None
@@ -111,8 +111,8 @@ class Caller:
         promise = self._ledger.datasets.pop(dataset, None)
         if promise is None:
             return
-        # who is not answered asks again: then 404 says that it was done
-        if self.insist("delete", "DELETE", f"/v1/datasets/{dataset}").status_code in (204, 404):
+        # a retry after a lost answer gets 404: then it was done
+        if self.retried("delete", "DELETE", f"/v1/datasets/{dataset}").status_code in (204, 404):
             self._ledger.deleted.add(dataset)
         else:
             self._ledger.datasets[dataset] = promise
@@ -130,7 +130,7 @@ class Caller:
 
 
 class Member:
-    """A client that trains a job whenever it gets a turn, and does now and then what else people do, as its seed has it."""
+    """A client that trains a job in every turn, and now and then does something else, by its seed."""
 
     def __init__(self, caller: Caller, ledger: Ledger, bodies: Sequence[Body], seed: str, turns: SimpleQueue[str | None]) -> None:
         self._caller = caller
@@ -141,7 +141,7 @@ class Member:
         self._own: dict[str, Body] = {}
 
     def work(self) -> None:
-        """Until there are no more turns; what goes wrong in one is noted."""
+        """Take turns until there are no more; what goes wrong in one is recorded."""
         while (name := self._turns.get()) is not None:
             try:
                 self.turn(name)
@@ -149,21 +149,21 @@ class Member:
                 self._ledger.broken.append(f"turn {name}: {error!r}")
 
     def turn(self, name: str) -> None:
-        """One job, and something beside."""
+        """Train one job, and do something beside it."""
         chance, caller = self._chance, self._caller
-        job, patience = None, Patience("train")
+        job, retry = None, Retry("train")
         while job is None:
-            patience.wait()
+            retry.wait()
             dataset, body = self._dataset(name)
             algorithm = chance.choice(_ALGORITHMS[body.size])
             asked = {"dataset": dataset, "model": chance.choice(_MODELS), "algorithm": algorithm, "seed": chance.randrange(1000)}
             job = caller.train(asked, f"{name}-{dataset}")
             if job is None:
-                # it was collected
+                # the dataset was removed by retention
                 self._own.pop(dataset, None)
         if chance.random() < 0.2:
             time.sleep(chance.random())
-            caller.insist("cancel", "POST", f"/v1/jobs/{job}/cancel")
+            caller.retried("cancel", "POST", f"/v1/jobs/{job}/cancel")
         if chance.random() < 0.2 and len(self._own) > 1:
             gone = chance.choice(list(self._own))
             del self._own[gone]
@@ -174,10 +174,10 @@ class Member:
             caller.call("read", "GET", path, params={"limit": 10})
 
     def _dataset(self, name: str) -> tuple[str, Body]:
-        """One that this client has, or a new one, uploaded or relabeled."""
-        chance, patience = self._chance, Patience("upload")
+        """A dataset that this client has, or a new one, uploaded or relabeled."""
+        chance, retry = self._chance, Retry("upload")
         while True:
-            patience.wait()
+            retry.wait()
             draw = chance.random()
             if self._own and draw < 0.4:
                 return chance.choice(list(self._own.items()))
@@ -194,7 +194,7 @@ class Member:
 
 
 class Prober(threading.Thread):
-    """Asks the same all the time, and only once each time; not for many threads."""
+    """Repeats the same calls all the time, without retries; not for many threads."""
 
     def __init__(self, caller: Caller, probe: Callable[[Caller, int], None]) -> None:
         super().__init__(name="prober", daemon=True)
@@ -215,7 +215,7 @@ class Prober(threading.Thread):
 
 
 def probes(dataset: str, away: Callable[[], bool]) -> list[Callable[[Caller, int], None]]:
-    """What must go on without Redis, and while Redis is away what must not."""
+    """Calls that must succeed without Redis, and calls that must fail while Redis is away."""
 
     def look(caller: Caller, number: int) -> None:
         caller.predict()
@@ -224,7 +224,7 @@ def probes(dataset: str, away: Callable[[], bool]) -> list[Callable[[Caller, int
 
     def train(caller: Caller, number: int) -> None:
         if away():
-            caller.train({"dataset": dataset, "model": "probe", "algorithm": "svm"}, f"probe-{number}", insist=False)
+            caller.train({"dataset": dataset, "model": "probe", "algorithm": "svm"}, f"probe-{number}", retry=False)
 
     return [look, train]
 
