@@ -14,6 +14,7 @@ import yaml
 from fastapi import FastAPI
 
 from app.cli.contract import FILE
+from app.codecs.dispatch import FORMATS
 from app.contract.examples import EXAMPLES
 from app.contract.openapi import text_of
 from app.datasets.schemas import DatasetOut
@@ -89,7 +90,7 @@ def test_every_refusal_is_documented_as_a_problem() -> None:
         if "requestBody" in operation:
             assert {"413", "415", "429", "408", "400" if path.startswith("/v2/") else "422"} <= set(operation["responses"]), (path, method)
     uploads = [operation for path, _, operation in operations() if path == "/v1/datasets" and "requestBody" in operation]
-    assert len(uploads[0]["requestBody"]["content"]) == 4
+    assert set(uploads[0]["requestBody"]["content"]) == set(FORMATS)
     assert used == set(shared)
 
 
