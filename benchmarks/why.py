@@ -65,7 +65,7 @@ class Task(NamedTuple):
     """A set of texts of which some are labeled."""
 
     name: str
-    codes: NDArray[np.int32]
+    class_indices: NDArray[np.int32]
     """shape (n_documents,): the true classes"""
     labeled: NDArray[np.int64]
     """ascending"""
@@ -118,29 +118,32 @@ def _encoded(documents: list[str]) -> NDArray[np.float32]:
     return vectors
 
 
-def drawn(codes: NDArray[np.int32], n: int, seed: int) -> NDArray[np.int64]:
+def drawn(class_indices: NDArray[np.int32], n: int, seed: int) -> NDArray[np.int64]:
     """Positions of ``n`` random documents, among them at least one of each class, ascending."""
-    order = np.random.default_rng(seed).permutation(len(codes))
-    firsts = np.array([order[codes[order] == code][0] for code in range(int(codes.max()) + 1)])
+    order = np.random.default_rng(seed).permutation(len(class_indices))
+    firsts = np.array([order[class_indices[order] == code][0] for code in range(int(class_indices.max()) + 1)])
     return np.sort(np.concatenate([firsts, order[~np.isin(order, firsts)][: n - len(firsts)]]))
 
 
 def supervised(X: Matrix, task: Task) -> NDArray[Any]:
     """The linear SVM of scikit-learn by its defaults, on the labeled documents."""
-    return np.asarray(LinearSVC().fit(X[task.labeled], task.codes[task.labeled]).predict(X))
+    return np.asarray(LinearSVC().fit(X[task.labeled], task.class_indices[task.labeled]).predict(X))
 
 
 def self_training(X: Matrix, task: Task) -> NDArray[Any]:
-    known = np.full(len(task.codes), -1)
-    known[task.labeled] = task.codes[task.labeled]
+    known = np.full(len(task.class_indices), -1)
+    known[task.labeled] = task.class_indices[task.labeled]
     return np.asarray(SelfTrainingClassifier(LogisticRegression(max_iter=1000)).fit(X, known).predict(X))
 
 
 def auto(X: Matrix, task: Task) -> NDArray[Any]:
-    codes = np.full(len(task.codes), -1, np.int32)
-    codes[task.labeled] = task.codes[task.labeled]
-    training = train(TrainingTask(rows_of(X), codes, list(range(int(task.codes.max()) + 1)), "auto", {}, seed=task.seed), TrainingContext(threads=1))
-    answer = task.codes.copy()
+    class_indices = np.full(len(task.class_indices), -1, np.int32)
+    class_indices[task.labeled] = task.class_indices[task.labeled]
+    training = train(
+        TrainingTask(rows_of(X), class_indices, list(range(int(task.class_indices.max()) + 1)), "auto", {}, seed=task.seed),
+        TrainingContext(threads=1),
+    )
+    answer = task.class_indices.copy()
     answer[training.unlabeled] = training.model.labels_of(training.scores)
     return answer
 
@@ -156,9 +159,9 @@ METHODS: Mapping[str, Callable[[Task], NDArray[Any] | None]] = {
 
 def errors(task: Task) -> dict[str, float | None]:
     """On the unlabeled documents; None where a method could not run."""
-    hidden = np.delete(np.arange(len(task.codes)), task.labeled)
+    hidden = np.delete(np.arange(len(task.class_indices)), task.labeled)
     answers = {method: answer(task) for method, answer in METHODS.items()}
-    return {method: None if labels is None else float(np.mean(labels[hidden] != task.codes[hidden])) for method, labels in answers.items()}
+    return {method: None if labels is None else float(np.mean(labels[hidden] != task.class_indices[hidden])) for method, labels in answers.items()}
 
 
 def line(name: str, n: int, found: list[dict[str, float | None]]) -> list[str]:
@@ -178,11 +181,11 @@ def main(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
     lines = []
     for name in given.sets.split(","):
-        codes = np.unique(texts(name)[1], return_inverse=True)[1].astype(np.int32)
+        class_indices = np.unique(texts(name)[1], return_inverse=True)[1].astype(np.int32)
         for n in LABELS:
             found = []
             for seed in range(given.seeds):
-                found.append(errors(Task(name, codes, drawn(codes, n, seed), seed)))
+                found.append(errors(Task(name, class_indices, drawn(class_indices, n, seed), seed)))
                 print(name, n, seed, {method: value and round(value, 3) for method, value in found[-1].items()}, file=sys.stderr, flush=True)
             lines.append(line(name, n, found))
     text = f"{_HEAD.format(machine=machine(), seeds=given.seeds)}\n{table(['texts', 'labels', *METHODS], lines)}{_NOTES}"
