@@ -1,4 +1,4 @@
-"""``algorithm: "auto"``: method, λ and class fractions from the documents and their few labels."""
+"""``algorithm: "auto"``: model selection by cross-validation. Method, λ and class fractions are found from the documents and their labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,16 +28,16 @@ from core.validation.calibration import Calibration, fit_calibration, fit_calibr
 from core.validation.folds import N_FOLDS
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
-"""of the supervised model, on rows of mean square norm 1"""
+"""values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
 _TUNED, _ESTIMATED, _COMPARED = 0.05, 0.75, 0.85
-"""share of the work that is done when λ of the supervised model is found, when the fractions are, and when all that may be chosen is known"""
-_SCALES = 1e12
-"""of the features, this or its inverse, up to which the distances of rows as they came are within float32 with digits to spare"""
+"""shares of the work that are done when λ of the supervised SVM is found, when the fractions are estimated, and when all candidates are known"""
+_MOST_SCALE = 1e12
+"""bound on the scale of the features and on its inverse: within it float32 holds distances of the original rows, with digits to spare"""
 _NAMES = {
-    "svm": "the supervised model",
-    "tsvm": "the transductive one",
-    "graph": "labels spread among neighbours",
-    "mixture": "a mixture of the classes",
+    "svm": "the supervised SVM",
+    "tsvm": "the transductive SVM",
+    "graph": "label spreading",
+    "mixture": "naive Bayes",
 }
 
 
@@ -53,20 +53,22 @@ class Selection(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A way to learn that may be chosen."""
+    """A method that may be selected."""
 
     algorithm: str
+    """name in the report"""
     ridge: float | None
+    """λ, of the SVMs"""
     held_out: NDArray[np.float64]
-    """shape (n_labeled, n_problems): scores of the labeled rows by solutions that did not know their labels; NaN where none was left out"""
+    """shape (n_labeled, n_problems): scores of the labeled rows by solutions without their labels; NaN where no fold leaves the row out"""
     found: FractionEstimate | None = None
-    """the fractions of the classes that it goes by; None if it knows of none"""
+    """class fractions by this method; None of the supervised SVM, which has none"""
     label_spreading: LabelSpreading | None = None
     naive_bayes: NaiveBayes | None = None
 
     @property
     def margins(self) -> NDArray[np.float64]:
-        """shape (n_labeled, n_problems): the held-out scores as they judge, each for a class against all others."""
+        """shape (n_labeled, n_problems): the held-out scores by which methods are compared, each of a class against all others."""
         return self.held_out if self.naive_bayes is None else self.naive_bayes.margins
 
 
@@ -78,15 +80,17 @@ def auto(
     given: NDArray[np.float64] | None,
     checkpoint: Checkpoint,
 ) -> Selection:
-    """The model that the evidence is for; raises Stopped before it is known which.
+    """Select a method on labels left out, and solve with it.
 
-    ``given`` are the fractions of the classes if they are known; ``checkpoint`` is called between parts of work that is no solver's, and may raise
-    Stopped.
+    ``given`` are the class fractions, shape (n_classes,), if they are known. ``checkpoint`` is called between slices of work outside the solvers.
 
-    The supervised SVM with λ by cross-validation is what the transductive SVM must not be worse than on labels left out; then that one is
-    taken, with the fractions that core.selection.class_fractions finds. Where neighbours mean something, labels that spread among them, and where
-    documents can be draws of terms, a mixture of the classes, are taken if those left out are likelier by them than by all others; the fractions
-    are then those that they find. Raises ModelTooLarge, too.
+    1. The supervised SVM gets its λ by cross-validation.
+    2. The transductive SVM gets the class fractions that core.selection.class_fractions estimates. It is selected if it predicts labels left out
+       no worse than the supervised SVM does.
+    3. Label spreading is tried where neighbours are meaningful, naive Bayes where documents can be bags of terms. One of them is selected if it
+       predicts labels left out better than all others. The class fractions are then its own.
+
+    Raises Stopped before a method is selected, and ModelTooLarge.
     """
     n_unlabeled = data.problems[0].n_unlabeled
     supervised = grid_search(sweeper, data, Part(0.0, _TUNED if n_unlabeled else _COMPARED))
@@ -112,7 +116,7 @@ def auto(
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
-    """The supervised SVM with the λ that makes the labels left out likeliest, the larger of equals; raises Stopped."""
+    """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger; raises Stopped."""
     runs = {(ridge, column, fold): SupervisedFit() for ridge in LAMBDAS for column in range(len(data.problems)) for fold in range(N_FOLDS)}
     steps: dict[str, Callable[[], Steps]] = {
         f"{data.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
@@ -133,7 +137,7 @@ def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
 
 
 def held_out_log_likelihood(data: SelectionData, candidate: Candidate) -> float:
-    """Log-likelihood of the labels left out, summed over the two-class problems that leave out labels of both sides."""
+    """Log-likelihood of labels left out, summed over the two-class problems of which labels of both sides are left out."""
     known, total = data.left_out, 0.0
     for problem, scores in zip(data.problems, candidate.margins.T, strict=True):
         if len(np.unique(problem.y[known])) == 2:
@@ -142,7 +146,11 @@ def held_out_log_likelihood(data: SelectionData, candidate: Candidate) -> float:
 
 
 def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candidate, str, dict[str, Any] | None]:
-    """The candidate that the labels left out speak for, why, and how likely they are by each, for a report; the supervised one comes first."""
+    """The candidate that predicts labels left out best, why, and the figures for the report. The supervised SVM is the first candidate.
+
+    Predictions are compared by the log-likelihood of the labels. Of equals, as where no label can be left out, the transductive SVM is preferred.
+    Naive Bayes must also win where classes are weighed by their priors.
+    """
     known = data.left_out
     class_indices = data.class_indices[known]
     if len(candidates) == 1:
@@ -152,28 +160,27 @@ def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candid
     best = likeliest(likelihoods)
     doubted = candidates[best].naive_bayes is not None and likeliest(weighed) != best
     best = likeliest(likelihoods[:best]) if doubted else best
-    hit = [hits(candidate.margins[known], class_indices) for candidate in candidates]
-    told = {"labels": len(class_indices), "folds": N_FOLDS} | {
-        candidate.algorithm: {"log_likelihood": each, "log_likelihood_at_shares": other, "right": int(np.count_nonzero(hits))}
-        for candidate, each, other, hits in zip(candidates, likelihoods, weighed, hit, strict=True)
+    n_hits = [int(np.count_nonzero(hits(candidate.margins[known], class_indices))) for candidate in candidates]
+    figures = {"labels": len(class_indices), "folds": N_FOLDS} | {
+        candidate.algorithm: {"log_likelihood": each, "log_likelihood_at_shares": other, "right": count}
+        for candidate, each, other, count in zip(candidates, likelihoods, weighed, n_hits, strict=True)
     }
     if len(np.unique(class_indices)) < 2:
-        why = f"too few labels to judge by: {len(class_indices)} can be left out, and not of two classes; the unlabeled documents are trusted"
-        return candidates[best], why, told
-    by = ", ".join(
-        f"{each:.1f} by {_NAMES[candidate.algorithm]} ({np.count_nonzero(hits)} right)"
-        for candidate, each, hits in zip(candidates, likelihoods, hit, strict=True)
-    )
-    verdict = "nothing speaks against the unlabeled documents" if best else "the unlabeled documents seem to do harm"
-    doubt = "; the mixture has the largest only where all classes weigh the same" if doubted else ""
-    return candidates[best], f"{len(class_indices)} labels left out in turn have a log-likelihood of {by}: {verdict}{doubt}", told
+        why = f"too few labels to compare methods: {len(class_indices)} can be left out, and not of two classes; the transductive SVM is the default"
+        return candidates[best], why, figures
+    right = ", ".join(f"{count} by {_NAMES[candidate.algorithm]}" for candidate, count in zip(candidates, n_hits, strict=True))
+    name = _NAMES[candidates[best].algorithm]
+    verdict = f"none does better than {name}" if best else f"{name} does best, and the unlabeled documents seem to do harm"
+    doubt = "; naive Bayes does only if small classes count as much as large ones" if doubted else ""
+    why = f"{len(class_indices)} labels were left out and predicted, right {right}; counting how sure each prediction is, {verdict}{doubt}"
+    return candidates[best], why, figures
 
 
 def _at_priors(data: SelectionData, candidates: Sequence[Candidate]) -> list[float]:
-    """Log-likelihoods of the labels left out, where classes weigh what the candidates find their fractions to be on average.
+    """Log-likelihoods of labels left out, where classes are weighed by their priors: the mean of the candidates' class fractions.
 
-    A mixture must do well by this measure, too: its classes bid for documents with no margin between them, and measured on texts of some classes that
-    are not of one size it wins on the small ones what it loses on the large.
+    Naive Bayes must win by this measure, too. There is no margin between its classes: on texts whose classes differ in size it was measured to gain
+    on the small classes what it loses on the large ones.
     """
     known = data.left_out
     fractions = np.mean([candidate.found.fractions for candidate in candidates if candidate.found is not None], axis=0)
@@ -181,10 +188,10 @@ def _at_priors(data: SelectionData, candidates: Sequence[Candidate]) -> list[flo
 
 
 def _label_spreading(data: SelectionData, found: FractionEstimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:
-    """Labels spread among neighbours, if that is offered for such rows: the same fractions tried, and others found."""
+    """Label spreading, if it applies to such rows, with the same fractions tried and its own estimated; raises Stopped."""
     rows, scale = data.scaled.rows, float(data.scaled.scales.max(initial=0.0))
     offered = label_spreading_applies(rows.n_rows, rows.n_features, rows.n_nonzeros) and not data.scaled.equalised
-    if not offered or not 1 / _SCALES < scale < _SCALES:
+    if not offered or not 1 / _MOST_SCALE < scale < _MOST_SCALE:
         return []
     spreading = LabelSpreading(data, checkpoint)
     spread = combine_evidence(data, spreading.paths([refine_grid(np.array(grid)) for grid in found.grids]), spreading.predicted, given)
@@ -192,7 +199,7 @@ def _label_spreading(data: SelectionData, found: FractionEstimate, given: NDArra
 
 
 def _naive_bayes_applies(data: SelectionData) -> bool:
-    """Whether documents can be taken for draws of terms."""
+    """Whether documents can be bags of terms."""
     rows = data.scaled.rows
     offered = naive_bayes_applies(rows.n_rows, rows.n_features, rows.n_nonzeros, data.n_classes) and not data.scaled.equalised
     return offered and float(rows.values.min(initial=0.0)) >= 0
@@ -228,12 +235,12 @@ def _on_original_features(result: Result, data: SelectionData) -> Result:
     scales = data.scaled.scales
     if isinstance(result.decision, Linear):
         return replace(result, decision=Linear(result.decision.coefficients * scales, result.decision.intercept))
-    kernel = result.decision.kernel  # of neighbours, which are looked for only where all features have one scale
+    kernel = result.decision.kernel  # of label spreading, which applies only where all features have one scale
     return replace(result, decision=result.decision._replace(kernel=kernel._replace(gamma=kernel.gamma * float(scales.max(initial=0.0)) ** 2)))
 
 
 def _tried_report(data: SelectionData, classes: Sequence[str | int], candidate: Candidate) -> dict[str, Any]:
-    """For the report."""
+    """What was tried of a candidate, for the report."""
     if candidate.found is None:
         return {"algorithm": candidate.algorithm, "lambda": list(LAMBDAS), "best_lambda": candidate.ridge}
     own: dict[str, Any] = {"lambda": candidate.ridge, "lambda_u": 1.0} if candidate.ridge is not None else {}

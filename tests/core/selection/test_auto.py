@@ -135,7 +135,7 @@ def test_where_no_two_classes_have_labels_to_spare_it_says_so(others: int) -> No
     assert report is not None
     left_out = others and others + 1
     assert report["held_out"]["labels"] == left_out
-    assert report["chosen"]["why"].startswith(f"too few labels to judge by: {left_out} can be left out, and not of two classes")
+    assert report["chosen"]["why"].startswith(f"too few labels to compare methods: {left_out} can be left out, and not of two classes")
 
 
 def test_the_report_tells_what_was_tried_and_why() -> None:
