@@ -1,1 +1,1 @@
-"""What a person with a few labels cannot say and a training must know: class fractions, method, λ, and how sure a score is."""
+"""Model selection from few labels: class fractions, method and λ."""

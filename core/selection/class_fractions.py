@@ -1,4 +1,4 @@
-"""Class fractions of the unlabeled documents, estimated from all evidence there is."""
+"""Class prior estimation (quantification): the class fractions of the unlabeled documents, from all evidence there is."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,29 +23,29 @@ from core.selection.posterior import Posterior, grid_around, grid_centre, poster
 from core.validation.folds import N_FOLDS
 
 LAMBDA = 1e-3
-"""λ of the solutions by which fractions are judged, on rows of mean square norm 1"""
+"""λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
 _SUPERVISED = 0.05
-"""share of the work that the supervised models are"""
+"""share of the work that the supervised SVMs take"""
 
 
 @dataclass(frozen=True)
 class FractionEstimate:
-    """Fractions, and what they rest on."""
+    """Class fractions and their grounds."""
 
     fractions: Vector
     """shape (n_classes,), summing to 1"""
     held_out: NDArray[np.float64]
-    """shape (n_labeled, n_problems): scores of transductive solutions at these fractions that did not know the label; NaN where none left it out"""
+    """shape (n_labeled, n_problems): scores by transductive solutions at these fractions without the label; NaN where no fold leaves it out"""
     grids: list[list[float]]
-    """the fractions tried for each two-class problem"""
+    """fractions tried for each two-class problem"""
     grounds: list[dict[str, float]]
-    """for each two-class problem what the labels say, what the supervised model predicts, mean and standard deviation of what all evidence says;
-    empty if the fractions were given"""
+    """for each two-class problem the fraction among the labels, the predicted one, and the posterior's mean and standard deviation; empty if the
+    fractions were given"""
     counts_used: bool
-    """whether the class counts of the labels were taken as a random sample"""
+    """whether the class counts of the labels were used as a random sample"""
 
     def report(self, classes: Sequence[str | int]) -> dict[str, Any]:
-        """For a job's report."""
+        """The estimate for a job's report."""
         positives = [str(classes[class_index]) for class_index in positives_of(len(classes))]
         named = dict(zip(positives, self.grounds, strict=True)) if self.grounds else None
         return {
@@ -55,10 +55,10 @@ class FractionEstimate:
 
 
 def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> FractionEstimate:
-    """The fractions of the classes; fractions that are ``given``, shape (n_classes,), stand. Raises Stopped.
+    """Estimate the class fractions; if they are ``given``, shape (n_classes,), only the held-out scores are new. Raises Stopped.
 
-    For each two-class problem transductive SVMs are solved along a grid of fractions, once with all labels and once without those of each fold,
-    all of them together; see core.selection.log_evidence for what they tell.
+    For each two-class problem transductive SVMs are solved along a grid of fractions: once with all labels, and once without those of each fold.
+    core.selection.log_evidence says what evidence they give.
     """
     options = SvmOptions(lambda_=LAMBDA)
     steps: dict[str, Callable[[], Steps]] = {
@@ -80,15 +80,21 @@ def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given:
 
 
 def combine_evidence(
-    data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[float], given: Vector | None = None, swallowing: bool = True
+    data: SelectionData,
+    paths: Sequence[Sequence[FractionPath]],
+    predicted: Sequence[float],
+    given: Vector | None = None,
+    favours_majority: bool = True,
 ) -> FractionEstimate:
-    """What paths say, for each two-class problem those without each fold and last that with all labels, with the shares that are
-    ``predicted`` without regard to fractions: ``swallowing`` if classes of more labels get more of them."""
+    """The estimate by paths, for each two-class problem those without each fold and last the one with all labels.
+
+    ``predicted`` are the fractions by a model that has none set. ``favours_majority``: it gives classes of more labels more than their share.
+    """
     tried = [several[-1].fractions.tolist() for several in paths]
     if given is not None:
         return FractionEstimate(given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), tried, [], False)
     posteriors = [
-        posterior_of(several[-1].fractions, _evidence(problem, several, data, share, data.even or not swallowing))
+        posterior_of(several[-1].fractions, _log_evidence(problem, several, data, share, data.balanced or not favours_majority))
         for problem, several, share in zip(data.problems, paths, predicted, strict=True)
     ]
     fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean]) if data.n_classes == 2 else project_onto_simplex(posteriors)
@@ -99,7 +105,7 @@ def combine_evidence(
 
 
 def _solve_paths(sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector]) -> list[list[FractionPath]]:
-    """For each two-class problem the paths without each fold, and last that with all labels; raises Stopped."""
+    """For each two-class problem the paths without each fold, and last the one with all labels; raises Stopped."""
     options = TsvmOptions(lambda_=LAMBDA)
     paths = [[FractionPath(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
     steps: dict[str, Callable[[], Steps]] = {
@@ -116,28 +122,28 @@ def _grounds_of(problem: Problem, predicted: float, posterior: Posterior) -> dic
 
 
 def predicted_fractions(scores: NDArray[np.float64]) -> list[float]:
-    """The share of rows, scored with shape (n_rows, n_problems), that goes to the class of each two-class problem."""
+    """The fraction of rows that scores of shape (n_rows, n_problems) give the class of each two-class problem."""
     n_classes = n_classes_of(scores.shape[1])
-    shares = np.bincount(labels_of(scores), minlength=n_classes) / len(scores)
-    return [float(share) for share in shares[positives_of(n_classes)]]
+    fractions = np.bincount(labels_of(scores), minlength=n_classes) / len(scores)
+    return [float(fraction) for fraction in fractions[positives_of(n_classes)]]
 
 
-def _evidence(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: float, near: bool) -> Vector:
-    """All of it, added up; what is not a number (of values that overflow) says nothing. ``near``: the prediction is near the truth."""
+def _log_evidence(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: float, near: bool) -> Vector:
+    """The sum of all sources, shape (n,). A source that is not finite, of values that overflow, is left out. ``near``: see from_prediction."""
     full, known, y = paths[-1], data.left_out, problem.y
-    terms = [
+    sources = [
         log_evidence.from_counts(full.fractions, int(np.count_nonzero(y > 0)), len(y), data.n_classes, data.informative),
         log_evidence.from_prediction(full.fractions, predicted, near),
         log_evidence.from_separation(full.fractions, full.objectives, data.n_classes),
     ]
     if len(np.unique(y[known])) == 2:
-        expected = 0.5 if data.informative else 1 / data.n_classes  # counts that are informative have said it already
-        terms.append(log_evidence.from_held_out(path_scores(paths, data.folds)[:, known], y[known], expected))
-    return np.asarray(sum(term for term in terms if np.isfinite(term).all()))
+        expected = 0.5 if data.informative else 1 / data.n_classes  # informative counts have been used already
+        sources.append(log_evidence.from_held_out(path_scores(paths, data.folds)[:, known], y[known], expected))
+    return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 
 def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Scores of each labeled row by the path of the fold that left it out, shape (n_fractions, n_labeled); NaN where none did."""
+    """Held-out scores of each labeled row by the path without its fold, shape (n_fractions, n_labeled); NaN where no fold leaves it out."""
     scores = np.full_like(paths[-1].labeled, np.nan)
     for fold in range(N_FOLDS):
         scores[:, folds == fold] = paths[fold].labeled[:, folds == fold]
@@ -145,7 +151,7 @@ def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDAr
 
 
 def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], fraction: float) -> Vector:
-    """Held-out scores at a fraction, between those of the grid by its logit, shape (n_labeled,)."""
+    """Held-out scores at a fraction, interpolated over the grid's logits, shape (n_labeled,)."""
     scores, grid = path_scores(paths, folds), logit(paths[-1].fractions)
     place = float(np.interp(logit(np.clip(fraction, 1e-9, 1 - 1e-9)), grid, np.arange(len(grid))))
     low = min(int(place), len(grid) - 2)

@@ -1,4 +1,4 @@
-"""What every selection works on: comparable rows, two-class problems, and folds of the labels."""
+"""The data of a model selection: scaled rows, two-class problems, and folds of the labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from core.validation.folds import folds_of
 
 @dataclass(frozen=True)
 class SelectionData:
-    """Rows of which the first are labeled, and their two-class problems: one for two classes, for the second; for more one a class."""
+    """Rows of which the first are labeled, and their two-class problems: of two classes one, for the second; of more one a class."""
 
     scaled: ScaledRows
     class_indices: NDArray[np.integer[Any]]
@@ -29,9 +29,9 @@ class SelectionData:
     problems: list[Problem]
     """over the scaled rows"""
     prefixes: list[str]
-    """of the phases of each problem"""
+    """beginnings of the phases of each problem"""
     drawn: Drawn = "unknown"
-    """how the labeled rows came to be labeled"""
+    """how the labeled rows were drawn"""
 
     @classmethod
     def of(
@@ -43,13 +43,13 @@ class SelectionData:
         checkpoint: Checkpoint = lambda: None,
         drawn: Drawn = "unknown",
     ) -> Self:
-        """A study of these rows; ``seed`` decides the folds. ``checkpoint`` is called between parts of the work; what it raises ends it."""
-        ready = scale_features(rows, checkpoint)
+        """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work; what it raises ends the work."""
+        scaled = scale_features(rows, checkpoint)
         positives = positives_of(len(classes))
-        whole = Problem.of(ready.rows, np.ones(len(class_indices)), seed=seed)
-        # they share the costs, a number a row
+        whole = Problem.of(scaled.rows, np.ones(len(class_indices)), seed=seed)
+        # all share the array of costs, a number a row
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
-        return cls(ready, class_indices, folds_of(class_indices, seed), problems, prefixes_of(classes), drawn)
+        return cls(scaled, class_indices, folds_of(class_indices, seed), problems, prefixes_of(classes), drawn)
 
     @property
     def n_classes(self) -> int:
@@ -62,16 +62,16 @@ class SelectionData:
         return positives_of(self.n_classes)
 
     @property
-    def even(self) -> bool:
-        """Whether the classes have (nearly) as many labels each."""
+    def balanced(self) -> bool:
+        """Whether the classes have (nearly) equal numbers of labels."""
         return is_balanced(np.bincount(self.class_indices, minlength=self.n_classes))
 
     @property
     def informative(self) -> bool:
-        """Whether the counts of the labels tell of the fractions of the classes."""
-        return self.drawn == "random" or (self.drawn == "unknown" and not self.even)
+        """Whether the class counts of the labels are evidence of the class fractions."""
+        return self.drawn == "random" or (self.drawn == "unknown" and not self.balanced)
 
     @property
     def left_out(self) -> NDArray[np.bool_]:
-        """The labeled rows that some fold leaves out."""
+        """shape (n_labeled,): whether some fold leaves the row out."""
         return np.asarray(self.folds >= 0)

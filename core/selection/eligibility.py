@@ -1,17 +1,17 @@
-"""Where neighbours are looked for, and what that takes; loads nothing, for whoever only estimates memory."""
+"""To which data label spreading and naive Bayes apply, and what memory they take. Loads nothing, for the estimate of memory."""
 
 _MOST_RESPONSIBILITIES = 20_000_000
-"""documents and terms, times classes, that a mixture is learned of at most"""
+"""bound on documents and terms, times classes, for naive Bayes"""
 
 LANDMARKS = 2_000
-"""documents that a model of the graph keeps, at most"""
+"""most documents that a model of label spreading keeps"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
 _DENSE = 0.1
-"""share of the values that are not zero, from which on distances tell something: texts have far less"""
+"""share of nonzeros from which on distances are meaningful: texts have far less"""
 
 
 def label_spreading_applies(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
-    """Whether the neighbours of such rows mean something and can be found in bearable time and memory."""
+    """Whether neighbours of such rows are meaningful and can be found in bearable time and memory."""
     values = n_rows * n_features
     return _LEAST_ROWS <= n_rows <= _MOST_ROWS and values <= _MOST_VALUES and n_nonzeros >= _DENSE * values
 
@@ -22,10 +22,10 @@ def label_spreading_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
 
 
 def naive_bayes_applies(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> bool:
-    """Whether such rows can be taken for draws of terms, as far as their number tells, and that in bearable memory; values below 0 cannot be."""
+    """Whether such rows can be bags of terms, by their sizes, and fit into bearable memory. Values below 0 cannot be counts: the caller checks."""
     return n_nonzeros < _DENSE * n_rows * n_features and n_classes * (n_rows + n_features) <= _MOST_RESPONSIBILITIES
 
 
 def naive_bayes_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
-    """Bytes of logits, responsibilities and what they are made from, and of the terms of two runs, one of which is at its end."""
+    """Bytes of logits, responsibilities and their temporaries, and of the parameters of two runs, of which one is at its end."""
     return 8 * n_classes * (7 * n_rows + 4 * n_features)

@@ -1,4 +1,4 @@
-"""The scale of the features: what auto learns on instead of the values as they come."""
+"""Feature scaling: rows of mean square norm 1, on which λ means the same for all data."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,29 +10,29 @@ from core.documents.rows import SparseRows
 from core.progress import Checkpoint
 
 _FEW = 4.0
-"""features' worth of values, or fewer, that dominate all others: then every feature is brought to one scale"""
+"""participation ratio up to which few features dominate: then every feature is brought to one scale"""
 _SLICE = 1 << 21
 _NEAR = 0.05
-"""rows whose mean square norm is this near to 1 are left as they are"""
+"""distance of the mean square norm from 1 within which rows are left as they are"""
 
 
 class ScaledRows(NamedTuple):
-    """Rows with every feature multiplied by its scale, so that the mean square norm of a row is 1 and λ means the same on all data."""
+    """Rows with every feature multiplied by its scale; the mean square norm of a row is 1."""
 
     rows: SparseRows
     scales: NDArray[np.float64]
-    """shape (n_features,); coefficients on ``rows`` times these are coefficients on the rows that came"""
+    """shape (n_features,); coefficients on ``rows`` times these are coefficients on the original rows"""
     equalised: bool
-    """whether the features got scales of their own"""
+    """whether every feature has a scale of its own"""
 
 
 def scale_features(rows: SparseRows, checkpoint: Checkpoint) -> ScaledRows:
-    """The rows to learn on.
+    """Scale the rows for a selection.
 
-    Where a few features carry nearly all of the squared values (counts beside shares, say: the participation ratio ``(Σ m)² / Σ m²`` of the
-    features' mean squares m is at most 4), each is divided by its root mean square, since a regulariser would leave the others out. Text,
-    whose energy is spread over many terms, is left alone: rare terms would be blown up. ``checkpoint`` is called between slices of some million
-    nonzeros; what it raises ends the work.
+    Few features may carry nearly all of the squared values, as counts do beside shares: the participation ratio ``(Σ m)² / Σ m²`` of the features'
+    mean squares m is then at most 4. A regulariser would leave the other features out, so each is divided by its root mean square. Text, whose
+    energy is spread over many terms, keeps the proportions of its features: rare terms would be blown up. ``checkpoint`` is called between slices of
+    some million nonzeros; what it raises ends the work.
     """
     energies = np.zeros(rows.n_features)
     for part in _slices(rows):

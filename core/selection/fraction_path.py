@@ -1,4 +1,4 @@
-"""Solutions that are made to be compared: what they say of labels that they were not told."""
+"""Solutions that are made to be compared: regularisation paths over class fractions, and supervised fits, with scores of labels left out."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
@@ -17,24 +17,24 @@ from core.progress import Part
 from core.validation.folds import without
 
 TOLERANCE = 1e-2
-"""of the solutions: they are compared, not kept"""
+"""tolerance of the solutions, which are compared and not kept"""
 
 
 @dataclass
 class FractionPath:
-    """Transductive solutions for several fractions in a row, each from the last: what is known of them when the steps have been run."""
+    """Transductive solutions along a grid of fractions, each warm-started from its neighbour; filled when the steps have been run."""
 
     fractions: Vector
     """shape (n,), ascending"""
     objectives: Vector = field(init=False)
-    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, NaN where there is none"""
+    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, NaN where a method has none"""
     labeled: NDArray[np.float64] = field(init=False)
-    """shape (n, n_labeled): their scores of all labeled rows, those that cost nothing among them"""
+    """shape (n, n_labeled): their scores of all labeled rows, hidden ones among them"""
 
     def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: TsvmOptions) -> Steps:
         """Solve at the middle of the grid, and from there outwards on both sides, each solution starting from its neighbour.
 
-        Labeled rows that are ``hidden``, shape (n_labeled,), do not count. The solutions themselves are not kept.
+        Labeled rows that are ``hidden``, shape (n_labeled,), cost nothing. The solutions themselves are not kept.
         """
         problem = without(problem, hidden)
         count, middle = len(self.fractions), len(self.fractions) // 2
@@ -45,7 +45,7 @@ class FractionPath:
             last = first
             for position in side:
                 last = yield from as_part(self._solve(position, problem, options, last), next(parts))
-        return _ending(first)
+        return _without_solution(first)
 
     def _solve(self, position: int, problem: Problem, options: TsvmOptions, last: Result | None) -> Steps:
         fraction = float(self.fractions[position])
@@ -58,22 +58,22 @@ class FractionPath:
 
 @dataclass
 class SupervisedFit:
-    """The supervised solution and its scores of all labeled rows, those that cost nothing among them."""
+    """A supervised solution's scores of all labeled rows, hidden ones among them; filled when the steps have been run."""
 
     labeled: Vector = field(init=False)
     """shape (n_labeled,)"""
 
     def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: SvmOptions) -> Steps:
-        """Solve and score; labeled rows that are ``hidden``, shape (n_labeled,), do not count."""
+        """Solve and score; labeled rows that are ``hidden``, shape (n_labeled,), cost nothing."""
         problem = without(problem, hidden)
         result = yield from svm(problem, options)
         ensure_complete([result])
         self.labeled = yield from labeled_scores(result, problem)
-        return _ending(result)
+        return _without_solution(result)
 
 
-def _ending(result: Result) -> Result:
-    """How a solution ended, without the solution: there are many of them, and each is as large as the data has rows and columns."""
+def _without_solution(result: Result) -> Result:
+    """The result without the solution: there are many, each with a number a row and a column."""
     return replace(result, decision=Linear(np.zeros(0), 0.0), unlabeled_scores=np.zeros(0))
 
 
@@ -85,6 +85,6 @@ def labeled_scores(result: Result, problem: Problem) -> Generator[Request, Any, 
 
 
 def coefficients_of(result: Result) -> Vector:
-    """Coefficients of a linear solution with the bias last."""
+    """Coefficients of a linear solution, shape (n_features + 1,), the bias last."""
     assert isinstance(result.decision, Linear)
     return np.append(result.decision.coefficients, result.decision.intercept)

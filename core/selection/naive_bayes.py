@@ -1,7 +1,7 @@
-"""A mixture of the classes: every document as so many draws of the terms of its class, and the classes of the unlabeled ones as what is not known.
+"""Semi-supervised multinomial naive Bayes, fitted by EM (Nigam et al. 2000). Documents are bags of terms; the classes of unlabeled ones are latent.
 
-Few labels start it, and the unlabeled documents tell which terms go together and how large the classes are: of short texts it knows both better
-than a margin does. Where a class is many topics it is wrong, and labels left out say so.
+Few labels start it. The unlabeled documents show which terms go together and how large the classes are: of short texts it finds both better than a
+margin does. Where a class has many topics it is wrong, as labels left out show.
 """
 
 from collections.abc import Generator, Sequence
@@ -28,33 +28,32 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _SMOOTHING = 10.0
-"""how many average documents are added to those of each class, so that no term is impossible: about as many as are labeled"""
-_CONVERGED_SHARE, _MOST_ROUNDS = 1e-3, 200
-"""the share of the documents that still change their class when it has converged, and how many rounds there are at most"""
+"""average documents that are added to each class, so that no term is impossible: about as many as are labeled"""
+_TOLERANCE, _MOST_ROUNDS = 1e-3, 200
+"""mean change of the responsibilities at which EM has converged, and most rounds"""
 _LEAST = 1e-300
 
 
 class NaiveBayesEM:
-    """One run of expectation maximisation, with or without the labels of a fold.
+    """One run of expectation maximisation, without the labels of a fold or with all.
 
-    Objective: the mean over the documents of the negative log-posterior ``−Σ_labeled θ_y·x − Σ_unlabeled log Σ_c π_c exp(θ_c·x) − worth Σ_c θ_c·m
-    − Σ_c log π_c`` over the logarithms θ_c of each class's shares of the terms and the classes' shares π of the unlabeled documents; m is the mean
-    document.
+    Objective: the mean over the documents of the negative log-posterior ``−Σ_labeled θ_y·x − Σ_unlabeled log Σ_c π_c exp(θ_c·x) − smoothing
+    Σ_c θ_c·m − Σ_c log π_c`` over the log-probabilities θ_c of the terms in each class and the priors π of the classes; m is the mean document.
     Stopping rule: responsibilities that move by less than a thousandth on average.
-    Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, 2000, sections 3 and 4; the rows are
-    of mean square norm 1 instead of counts, which are too sure of themselves, the labels say nothing of π, as they may have been picked, and
-    the smoothing is by the mean document.
+    Source: Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled documents using EM, 2000, sections 3 and 4. There are
+    three differences: rows of mean square norm 1 instead of counts, which are too sure of themselves; priors of the unlabeled documents alone, since
+    labels may have been picked; smoothing by the mean document.
     """
 
     def __init__(self, data: SelectionData, fold: int) -> None:
-        """Without the labels of this fold; with all if there is no such fold."""
+        """Without the labels of this fold; with all labels if no fold has this number."""
         self.n_labeled, n_rows, n_classes = len(data.class_indices), data.scaled.rows.n_rows, data.n_classes
         self.log_terms: Matrix = np.zeros((n_classes, data.scaled.rows.n_features + 1))
-        """θ, and a last column of zeros for the bias"""
+        """θ, shape (n_classes, n_features + 1), the last column zeros for the bias"""
         self.logits: Matrix = np.zeros((n_classes, n_rows))
-        """θ_c·x of all rows"""
+        """θ_c·x of all rows, shape (n_classes, n_rows)"""
         self.priors: Vector = np.full(n_classes, 1 / n_classes)
-        """π"""
+        """π, shape (n_classes,)"""
         self._responsibilities: Matrix = np.zeros((n_classes, n_rows))
         labeled = np.flatnonzero(data.folds != fold)
         self._responsibilities[data.class_indices[labeled], labeled] = 1.0
@@ -63,7 +62,7 @@ class NaiveBayesEM:
         self.status = Status.ITERATION_LIMIT
 
     def steps(self) -> Steps:
-        """Expectation and maximisation in turn; the result is only how it ended."""
+        """Maximisation and expectation in turn; the result has status and objective alone."""
         mean = np.zeros(self.log_terms.shape[1])
         yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]), mean)
         for number in range(_MOST_ROUNDS):
@@ -71,13 +70,13 @@ class NaiveBayesEM:
                 yield from self._maximise(place, mean[:-1])
             moved = self._expect(mean[:-1])
             yield Report("mixture", number, self.objective, None, (number + 1) / _MOST_ROUNDS)
-            if moved < _CONVERGED_SHARE:
+            if moved < _TOLERANCE:
                 self.status = Status.CONVERGED
                 break
         return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
 
     def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
-        """The shares of the terms in one class, and what they make of all rows."""
+        """The M-step for one class: its terms' log-probabilities, and the logits of all rows."""
         sums = np.zeros(len(mean) + 1)
         yield Adjoint(self._responsibilities[place], sums)
         counts = np.maximum(sums[:-1] + _SMOOTHING * mean, _LEAST)
@@ -85,7 +84,7 @@ class NaiveBayesEM:
         yield Scores(self.log_terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
 
     def _expect(self, mean: Vector) -> float:
-        """The objective, new responsibilities of the unlabeled rows and new priors; by how much the responsibilities have moved on average."""
+        """The E-step: objective, responsibilities of the unlabeled rows, priors. Returns by how much the responsibilities move on average."""
         joint = self.logits[:, self.n_labeled :] + np.log(self.priors)[:, None]
         totals = logsumexp(joint, axis=0)
         known = float((self.logits[:, self._labeled] * self._responsibilities[:, self._labeled]).sum())
@@ -101,14 +100,14 @@ class NaiveBayesEM:
 
 @dataclass(frozen=True)
 class NaiveBayes:
-    """What the runs came to."""
+    """Naive Bayes fitted with all labels, and its held-out scores."""
 
     em: NaiveBayesEM
-    """with all labels"""
+    """run with all labels"""
     size: float
-    """of the log-odds of a class against the others, over classes and unlabeled rows: what the scores of a model are divided by"""
+    """mean size of the log-odds of a class against the others, over classes and unlabeled rows; scores of models are divided by it"""
     estimate: FractionEstimate
-    """the fractions; its held-out scores are those of a model's columns"""
+    """class fractions; its held-out scores are those of a model's columns"""
     margins: Matrix
     """shape (n_labeled, n_problems): held-out log-odds of a class against all others, of mean size 1 for each class"""
     checkpoint: Checkpoint
@@ -117,7 +116,7 @@ class NaiveBayes:
     def of(
         cls, sweeper: Sweeper, data: SelectionData, grids: Sequence[Sequence[float]], given: Vector | None, part: Part, checkpoint: Checkpoint
     ) -> Self:
-        """Runs without each fold and with all labels, and what they say at fractions between those of the grids; raises Stopped."""
+        """Fit without each fold and with all labels, and estimate the fractions over refined grids; raises Stopped."""
         n_labeled, fine = len(data.class_indices), [refine_grid(np.array(grid)) for grid in grids]
         margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
         paths: list[list[FractionPath]] = [[] for _ in grids]
@@ -136,22 +135,23 @@ class NaiveBayes:
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
-        estimate = combine_evidence(data, paths, run.priors[data.positives].tolist(), given, swallowing=False)
+        estimate = combine_evidence(data, paths, run.priors[data.positives].tolist(), given, favours_majority=False)
         common = float(sizes.mean())
         return cls(run, common, replace(estimate, held_out=columns / common), margins / sizes, checkpoint)
 
     def intercepts(self, fractions: Vector) -> Vector:
-        """What the classes' logits are given, shape (n_classes,), so that responsibilities that are no surer than margins allow have these means.
+        """Intercepts of the classes' logits, shape (n_classes,), with which responsibilities have the means ``fractions``.
 
-        The mixture's own are sure of every document, so that the share of a class would hardly move with what is asked.
+        The responsibilities are those of logits scaled to be as sure as margins are. Its own are sure of nearly every document, so that the fraction
+        of a class would hardly move with an intercept.
         """
-        surety = SLOPE / self.size
-        likelihoods = surety * self.em.logits[:, self.em.n_labeled :].T
+        scale = SLOPE / self.size
+        likelihoods = scale * self.em.logits[:, self.em.n_labeled :].T
         likelihoods -= likelihoods.max(axis=1, keepdims=True)
-        return np.asarray(np.log(iterative_proportional_fitting(np.exp(likelihoods, out=likelihoods), fractions, self.checkpoint)) / surety)
+        return np.asarray(np.log(iterative_proportional_fitting(np.exp(likelihoods, out=likelihoods), fractions, self.checkpoint)) / scale)
 
     def steps(self, positive: int, intercepts: Vector) -> Steps:
-        """The model of one two-class problem, that class against the others, with these intercepts of all; nothing is left to solve.
+        """The model of one two-class problem, that class against the others, with the intercepts of all classes. Nothing is left to solve.
 
         Objective: that of NaiveBayesEM, shared evenly by the problems.
         """
@@ -167,13 +167,13 @@ class NaiveBayes:
 
 
 def _column(of_classes: Matrix, positive: int) -> Vector:
-    """What a class has, more than the others on average: linear, and the largest where the class's own is the largest."""
+    """A class's value less the mean of the others, shape (n,): linear, and largest for the class whose own value is largest."""
     return np.asarray(of_classes[positive] - np.delete(of_classes, positive, axis=0).mean(axis=0))
 
 
 def _path(labeled: Vector, unlabeled: Vector, grid: Vector) -> FractionPath:
-    """Log-odds moved to where each fraction of the unlabeled rows has them above 0."""
+    """Log-odds, shifted for each fraction of the grid so that this fraction of the unlabeled rows is above 0."""
     path = FractionPath(grid)
-    path.objectives = np.full(len(grid), np.nan)  # a fraction costs no model anything here
+    path.objectives = np.full(len(grid), np.nan)  # all fractions fit equally well here
     path.labeled = labeled - np.quantile(unlabeled, 1 - grid)[:, None]
     return path

@@ -1,4 +1,4 @@
-"""From evidence over a grid of fractions to the fractions of the classes."""
+"""Posterior of a class fraction over a grid, and projection of the classes' fractions onto the simplex."""
 
 from typing import NamedTuple
 
@@ -11,19 +11,19 @@ from core.selection.log_evidence import LEAST
 Vector = NDArray[np.float64]
 
 STEPS = (-2.7, -1.8, -0.9, 0.0, 0.9, 1.8, 2.7)
-"""of the grid, in logits around its centre"""
+"""steps of the grid, in logits around its centre"""
 _FINE = 400
 
 
 class Posterior(NamedTuple):
-    """What is known of one fraction."""
+    """Mean and variance of one fraction, given all evidence."""
 
     mean: float
     variance: float
 
 
 def grid_centre(predicted: float, count: int, total: int) -> float:
-    """Where to look for a fraction: between what the supervised model predicts and what the labels say, nearer to these."""
+    """The centre of a grid: between the supervised SVM's prediction and the fraction among the labels, nearer to the latter."""
     ends = np.clip([predicted, (count + 0.5) / (total + 1)], LEAST, 1 - LEAST)
     return float(expit(logit(ends) @ [1 / 3, 2 / 3]))
 
@@ -34,12 +34,12 @@ def grid_around(centre: float) -> Vector:
 
 
 def refine_grid(grid: Vector) -> Vector:
-    """Four times as many steps between the same ends, for solutions that cost next to nothing."""
+    """The grid with four times as many steps, for solutions that cost next to nothing."""
     return np.asarray(expit(np.interp(np.arange(4 * len(grid) - 3) / 4, np.arange(len(grid)), logit(grid)))) if len(grid) > 1 else grid
 
 
 def posterior_of(fractions: Vector, evidence: Vector) -> Posterior:
-    """Mean and variance of a fraction with log-density ``evidence`` by its logit at ``fractions``, between them by straight lines."""
+    """Posterior of a fraction whose logit has the log-density ``evidence`` at ``fractions``, both of shape (n,), linear in between."""
     logits = np.linspace(logit(fractions[0]), logit(fractions[-1]), _FINE)
     density = np.interp(logits, logit(fractions), evidence)
     density = np.exp(density - density.max())
@@ -50,9 +50,9 @@ def posterior_of(fractions: Vector, evidence: Vector) -> Posterior:
 
 
 def project_onto_simplex(posteriors: list[Posterior]) -> Vector:
-    """Fractions of the classes of one-vs-rest, each judged alone, that sum to 1: those that are known worst are moved most.
+    """Fractions of the classes of one-vs-rest, shape (n_classes,), that sum to 1: the means, moved the more the larger their variance.
 
-    Least squares under the sum, weighed by the inverse variances; no class falls below a tenth of its mean.
+    Least squares under the sum, weighed by the inverse variances. No class falls below a tenth of its mean.
     """
     means = np.array([posterior.mean for posterior in posteriors])
     variances = np.array([posterior.variance for posterior in posteriors]) + 1e-12
