@@ -72,6 +72,13 @@ def test_links_lead_somewhere(page: str) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted({*PAGES} - {"CHANGELOG.md"}))
+def test_files_that_are_named_exist(page: str) -> None:
+    """The changelog may name what was."""
+    named = re.findall(r"`((?:app|workers|core|tests|benchmarks|docs|openapi)/[\w./-]+)`", (ROOT / page).read_text())
+    assert [name for name in named if "NAME" not in name and not (ROOT / name).exists()] == []
+
+
 def test_every_page_can_be_found() -> None:
     """From the README, by links."""
     found, waiting = set[str](), ["README.md"]
