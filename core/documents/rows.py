@@ -79,7 +79,7 @@ def sorted_rows(rows: SparseRows) -> SparseRows:
     where = np.arange(lengths.sum()) + np.repeat(rows.indptr[owner] - start - offsets, lengths)
     indices, values = rows.indices[start:stop].copy(), rows.values[start:stop].copy()
     keys = (np.repeat(np.arange(len(owner), dtype=np.uint64), lengths) << np.uint64(32)) | indices[where]
-    order = where[np.argsort(keys)]
+    order = where[np.argsort(keys, kind="stable")]
     indices[where], values[where] = indices[order], values[order]
     return SparseRows(rows.indptr - start, indices, values, rows.n_features)
 

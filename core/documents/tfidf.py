@@ -6,7 +6,8 @@ words that follow one another. A term that occurs ``t`` times in a document and 
     (1 + ln t) · (1 + ln((1 + n) / (1 + d)))
 
 and the weights of a document are scaled to length 1. These are the weights of scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2),
-sublinear_tf=True)``, to the bit; a test compares them. The definition is Salton and Buckley's (1988), with scikit-learn's smoothing.
+sublinear_tf=True)``, but for the last bit, which the processor decides there and not here; a test compares them. The definition is Salton and
+Buckley's (1988), with scikit-learn's smoothing.
 
 Nothing here keeps the text of a pair. A term is one number: the place of its first word in the sorted words in the upper 32 bits, and in the
 lower ones 0, or the place of its second word, plus 1. As no character of a word sorts before the space between two, the order of these numbers
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from core.documents.kinds import Rows, TextRows
 from core.documents.rows import SparseRows
 from core.documents.vocabulary import UNKNOWN, Places, Read, Vocabulary, beyond, wrong_kind
+from core.numerics.elementary import log
 
 _WORD = re.compile(r"\b\w\w+\b")
 _SPACE = re.compile(r"\s")
@@ -36,6 +38,7 @@ _LOOKED_AT = 200
 _PIECE = 1 << 16
 _SECOND = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
+_SMALL_LOGS = log(np.maximum(np.arange(256.0), 1.0))
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class TextTerms(Vocabulary):
 
     def _weights(self, owners: NDArray[np.int64], columns: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float32]:
         """shape (n,): of terms that occur so often in these rows; each row of length 1."""
-        weights = (np.log(counts) + 1.0) * self.idf[columns]
+        weights = (_log_counts(counts) + 1.0) * self.idf[columns]
         # summed one after the other, as scikit-learn does
         lengths = np.sqrt(np.bincount(owners, weights * weights))
         return (weights / lengths[owners]).astype(np.float32)
@@ -116,6 +119,15 @@ class TextTerms(Vocabulary):
     @cached_property
     def _places(self) -> Places:
         return Places.of(self.words)
+
+
+def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Logarithms of numbers of occurrences, which are nearly all small: those are looked up."""
+    found = _SMALL_LOGS.take(counts, mode="clip")
+    large = counts >= len(_SMALL_LOGS)
+    if large.any():
+        found[large] = log(counts[large].astype(np.float64))
+    return found
 
 
 class Tokens(NamedTuple):

@@ -10,6 +10,7 @@ from core.documents.kinds import TextRows, spans
 from core.documents.tfidf import TextTerms, key_of, occurrences, tokens_of, unspaced, words_in
 from core.documents.vocabulary import UNKNOWN, string_bytes
 from core.errors import InvalidDocuments
+from core.numerics.elementary import log
 from core.options.text import TextOptions
 from core.progress import Checkpoint
 
@@ -155,7 +156,7 @@ def _selected_terms(
         frequencies = frequencies[kept]
         checkpoint()
         used, keys = _renumbered(used, keys[kept], checkpoint)
-    return TextTerms(used, keys, np.log((1.0 + n_rows) / (1.0 + frequencies)) + 1.0, options.ngrams)
+    return TextTerms(used, keys, log(np.asarray((1.0 + n_rows) / (1.0 + frequencies), np.float64)) + 1.0, options.ngrams)
 
 
 def _renumbered(words: list[str], keys: NDArray[np.uint64], checkpoint: Checkpoint) -> tuple[list[str], NDArray[np.uint64]]:

@@ -31,6 +31,8 @@ MANTISSA_BITS = (1 << 52) - 1
 SMALLEST_NORMAL = 2.0**-1022
 _F = tuple(1.0 / math.factorial(k) for k in range(14))
 """coefficients of Taylor's series of the exponential"""
+_FEW = 8
+"""numbers or fewer that are faster one by one"""
 _TILE = 1 << 12
 """numbers at a time: their temporaries stay in the processor's cache"""
 
@@ -80,6 +82,8 @@ def log_series(mantissa: Any, exponent: Any) -> Any:
 
 def exp(powers: Array) -> Array:
     """e to these powers, of their shape; infinite above 709.78, NaN of NaN."""
+    if powers.size <= _FEW:
+        return np.array([_exp_of(power) for power in powers.ravel().tolist()]).reshape(powers.shape)
     return _tiled(_exp, powers)
 
 
@@ -115,6 +119,11 @@ def log_of(value: float) -> float:
     return float(_log(np.asarray(value, np.float64)))
 
 
+def expit_of(logit: float) -> float:
+    """``1 / (1 + exp(−logit))`` of one number."""
+    return float(expit(np.array([logit]))[0])
+
+
 def logit_of(fraction: float) -> float:
     """``ln(p / (1 − p))`` of one number."""
     return log_of(fraction) - log_of(1.0 - fraction)
@@ -138,6 +147,14 @@ def _tiled(function: Any, given: Array) -> Array:
     for start in range(0, len(flat), _TILE):
         results[start : start + _TILE] = function(flat[start : start + _TILE])
     return out
+
+
+def _exp_of(power: float) -> float:
+    """The same of one number, without the cost of an array."""
+    if not -708.0 < power < 709.0:
+        return float(_exp(np.array([power]))[0])
+    series, exponent = exp_series(power)
+    return math.ldexp(series, int(exponent))
 
 
 def _exp(powers: Array) -> Array:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from core.algorithms.svm import svm
 from core.engine.runner import Steps, Sweeper, Vector
+from core.numerics.elementary import logit, logit_of
 from core.one_vs_rest import labels_of, n_classes_of, positives_of
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.problem import Problem
@@ -153,6 +153,6 @@ def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDAr
 def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], fraction: float) -> Vector:
     """Held-out scores at a fraction, interpolated over the grid's logits, shape (n_labeled,)."""
     scores, grid = path_scores(paths, folds), logit(paths[-1].fractions)
-    place = float(np.interp(logit(np.clip(fraction, 1e-9, 1 - 1e-9)), grid, np.arange(len(grid))))
+    place = float(np.interp(logit_of(min(max(fraction, 1e-9), 1 - 1e-9)), grid, np.arange(len(grid))))
     low = min(int(place), len(grid) - 2)
     return np.asarray((low + 1 - place) * scores[low] + (place - low) * scores[low + 1])

@@ -42,9 +42,9 @@ def scale_features(rows: SparseRows, checkpoint: Checkpoint) -> ScaledRows:
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
         return ScaledRows(rows, np.ones(rows.n_features), False)
-    equalised = float((energies / total) @ (energies / total)) >= 1 / _FEW
+    equalised = float(((energies / total) ** 2).sum()) >= 1 / _FEW
     scales = np.where(energies > 0, 1.0, 0.0) / np.sqrt(np.where(energies > 0, energies, 1.0)) if equalised else np.ones(rows.n_features)
-    norm = float(energies @ scales**2)
+    norm = float((energies * scales**2).sum())
     if not equalised and abs(norm - 1.0) <= _NEAR:
         return ScaledRows(rows, scales, False)
     scales = scales / np.sqrt(norm)

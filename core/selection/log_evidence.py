@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logit
+
+from core.numerics.elementary import log, log_add_exp, log_sum_exp, logit, logit_of
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -44,7 +45,7 @@ def from_counts(fractions: Vector, count: int, total: int, n_classes: int, infor
     negative = 2.0 - positive
     if informative:
         positive, negative = positive + count, negative + total - count
-    return np.asarray(positive * np.log(fractions) + negative * np.log1p(-fractions))
+    return np.asarray(positive * log(fractions) + negative * log(1.0 - fractions))
 
 
 def from_prediction(fractions: Vector, predicted: float, near: bool) -> Vector:
@@ -54,9 +55,9 @@ def from_prediction(fractions: Vector, predicted: float, near: bool) -> Vector:
     threshold amid all scores: so the error is Student's with three degrees of freedom. After unequal counts the classes of many labels swallow the
     others. The priors of naive Bayes, which do not depend on the counts of labels, are near either way.
     """
-    off = logit(fractions) - logit(np.clip(predicted, LEAST, 1 - LEAST))
+    off = logit(fractions) - logit_of(min(max(predicted, LEAST), 1 - LEAST))
     if near:
-        return np.asarray(-0.5 * (_FREEDOM + 1) * np.log1p((off / _EVEN_ERROR) ** 2 / _FREEDOM))
+        return np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / _EVEN_ERROR) ** 2 / _FREEDOM))
     return np.asarray(-0.5 * (off / _UNEVEN_ERROR) ** 2)
 
 
@@ -69,7 +70,7 @@ def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
     """
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
-    return np.asarray(-(weights * np.logaddexp(0.0, -y * (SLOPE * scores - logit(expected)))).sum(axis=1))
+    return np.asarray(-(weights * log_add_exp(np.zeros(1), -y * (SLOPE * scores - logit_of(expected)))).sum(axis=1))
 
 
 def from_held_out_at_priors(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:
@@ -78,9 +79,10 @@ def from_held_out_at_priors(scores: Matrix, class_indices: NDArray[np.integer[An
     ``scores`` of shape (n_labeled, n_columns), one column for two classes; ``fractions`` of shape (n_classes,). Among balanced labels those of a
     small class count as much as those of a large one; so weighed, a mistake costs what it costs among the documents.
     """
-    logits = log_softmax(SLOPE * (scores * [-0.5, 0.5] if scores.shape[1] == 1 else scores), axis=1)
+    logits = SLOPE * (scores * [-0.5, 0.5] if scores.shape[1] == 1 else scores)
+    logits = logits - log_sum_exp(logits, axis=1)[:, None]
     weights = fractions / np.maximum(np.bincount(class_indices, minlength=len(fractions)), 1) * len(class_indices)
-    return float(weights[class_indices] @ logits[np.arange(len(class_indices)), class_indices])
+    return float((weights[class_indices] * logits[np.arange(len(class_indices)), class_indices]).sum())
 
 
 def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:
@@ -90,4 +92,4 @@ def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Ve
     unexplained share: it compares all r on equal footing, where J itself falls towards r = 0 and 1. Its log-likelihood under a normal model is
     ``−WORTH log share``. The argument is about two clusters; more classes share its worth as they share that of the prior.
     """
-    return np.asarray(-WORTH * 2.0 / n_classes * np.log(objectives / (2.0 * fractions * (1.0 - fractions))))
+    return np.asarray(-WORTH * 2.0 / n_classes * log(objectives / (2.0 * fractions * (1.0 - fractions))))

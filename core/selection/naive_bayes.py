@@ -10,9 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Stopped, Sweeper
+from core.numerics.compiled_elementary import exp, log
+from core.numerics.elementary import log_of, log_sum_exp
+from core.numerics.vectors import dot
 from core.one_vs_rest import n_problems
 from core.problem.result import Linear, Result, Status
 from core.progress import Checkpoint, Part
@@ -80,17 +82,20 @@ class NaiveBayesEM:
         sums = np.zeros(len(mean) + 1)
         yield Adjoint(self._responsibilities[place], sums)
         counts = np.maximum(sums[:-1] + _SMOOTHING * mean, _LEAST)
-        self.log_terms[place, :-1] = np.log(counts) - np.log(counts.sum())
+        self.log_terms[place, :-1] = log(counts) - log_of(counts.sum())
         yield Scores(self.log_terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
 
     def _expect(self, mean: Vector) -> float:
         """The E-step: objective, responsibilities of the unlabeled rows, priors. Returns by how much the responsibilities move on average."""
-        joint = self.logits[:, self.n_labeled :] + np.log(self.priors)[:, None]
-        totals = logsumexp(joint, axis=0)
+        joint = self.logits[:, self.n_labeled :] + log(self.priors)[:, None]
+        largest = joint.max(axis=0)
+        responsibilities = exp(joint - largest)
+        sums = responsibilities.sum(axis=0)
+        responsibilities /= sums
+        totals = largest + log(sums)
         known = float((self.logits[:, self._labeled] * self._responsibilities[:, self._labeled]).sum())
-        prior = _SMOOTHING * float((self.log_terms[:, :-1] @ mean).sum()) + float(np.log(self.priors).sum())
+        prior = _SMOOTHING * sum(dot(terms[:-1], mean) for terms in self.log_terms) + float(log(self.priors).sum())
         self.objective = -(known + float(totals.sum()) + prior) / self.logits.shape[1]
-        responsibilities: Matrix = np.exp(joint - totals)
         before = self._responsibilities[:, self.n_labeled :]
         moved = np.abs(responsibilities - before).sum() / 2 / max(1, responsibilities.shape[1])
         self._responsibilities[:, self.n_labeled :] = responsibilities
@@ -123,8 +128,8 @@ class NaiveBayes:
         for fold in range(N_FOLDS + 1):
             run = NaiveBayesEM(data, fold)
             sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))
-            joint = run.logits + np.log(run.priors)[:, None]
-            odds = np.column_stack([joint[each] - logsumexp(np.delete(joint, each, axis=0), axis=0) for each in data.positives])
+            joint = run.logits + log(run.priors)[:, None]
+            odds = np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in data.positives])
             for several, grid, column in zip(paths, fine, odds.T, strict=True):
                 several.append(_path(column[:n_labeled], column[n_labeled:], grid))
             hidden = data.folds == fold
@@ -148,7 +153,7 @@ class NaiveBayes:
         scale = SLOPE / self.size
         likelihoods = scale * self.em.logits[:, self.em.n_labeled :].T
         likelihoods -= likelihoods.max(axis=1, keepdims=True)
-        return np.asarray(np.log(iterative_proportional_fitting(np.exp(likelihoods, out=likelihoods), fractions, self.checkpoint)) / scale)
+        return np.asarray(log(iterative_proportional_fitting(exp(likelihoods), fractions, self.checkpoint)) / scale)
 
     def steps(self, positive: int, intercepts: Vector) -> Steps:
         """The model of one two-class problem, that class against the others, with the intercepts of all classes. Nothing is left to solve.

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
+from core.numerics.elementary import exp, expit, expit_of, logit, logit_of
 from core.selection.log_evidence import LEAST
 
 Vector = NDArray[np.float64]
@@ -25,12 +25,13 @@ class Posterior(NamedTuple):
 def grid_centre(predicted: float, count: int, total: int) -> float:
     """The centre of a grid: between the supervised SVM's prediction and the fraction among the labels, nearer to the latter."""
     ends = np.clip([predicted, (count + 0.5) / (total + 1)], LEAST, 1 - LEAST)
-    return float(expit(logit(ends) @ [1 / 3, 2 / 3]))
+    near, labels = logit(ends)
+    return expit_of(near / 3 + labels * 2 / 3)
 
 
 def grid_around(centre: float) -> Vector:
     """Fractions to try, ascending."""
-    return np.asarray(expit(logit(centre) + np.array(STEPS)))
+    return np.asarray(expit(logit_of(centre) + np.array(STEPS)))
 
 
 def refine_grid(grid: Vector) -> Vector:
@@ -40,13 +41,13 @@ def refine_grid(grid: Vector) -> Vector:
 
 def posterior_of(fractions: Vector, evidence: Vector) -> Posterior:
     """Posterior of a fraction whose logit has the log-density ``evidence`` at ``fractions``, both of shape (n,), linear in between."""
-    logits = np.linspace(logit(fractions[0]), logit(fractions[-1]), _FINE)
+    logits = np.linspace(logit_of(fractions[0]), logit_of(fractions[-1]), _FINE)
     density = np.interp(logits, logit(fractions), evidence)
-    density = np.exp(density - density.max())
+    density = exp(density - density.max())
     density /= density.sum()
     values = expit(logits)
-    mean = float(density @ values)
-    return Posterior(mean, float(density @ (values - mean) ** 2))
+    mean = float((density * values).sum())
+    return Posterior(mean, float((density * (values - mean) ** 2).sum()))
 
 
 def project_onto_simplex(posteriors: list[Posterior]) -> Vector:

@@ -5,7 +5,6 @@ weighed against each other by their odds; the sigmoids themselves, which all end
 were measured to be far too unsure (mean sureness .61 where .79 were right).
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import expit
+from core.numerics.elementary import exp, expit, log, log_add_exp, log_sum_exp
 from core.one_vs_rest import n_classes_of, positives_of
 from core.progress import Checkpoint
 
@@ -102,26 +101,34 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
         return _SLOPE, 0.0
     targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     weights = min(n_positive, n_negative) / np.where(positive, n_positive, n_negative)
-    design = np.column_stack([scores, np.ones_like(scores)])
-    prior, precision = np.array([_SLOPE, 0.0]), np.array([_SLOPE_SPREAD, _OFFSET_SPREAD]) ** -2.0
-    point = prior.copy()
+    slope, offset = _SLOPE, 0.0
 
-    def value(point: Vector) -> float:
-        margins = design @ point
-        return float(weights @ (np.logaddexp(0, margins) - targets * margins) + 0.5 * precision @ (point - prior) ** 2)
+    def value(slope: float, offset: float) -> float:
+        margins = slope * scores + offset
+        losses = weights * (log_add_exp(np.zeros(1), margins) - targets * margins)
+        return float(losses.sum()) + 0.5 * _penalty(slope - _SLOPE, _SLOPE_SPREAD) + 0.5 * _penalty(offset, _OFFSET_SPREAD)
 
     for _ in range(_NEWTON_STEPS):
-        probabilities = expit(design @ point)
-        gradient = design.T @ (weights * (probabilities - targets)) + precision * (point - prior)
-        if float(np.abs(gradient).max()) < 1e-9:
+        probabilities = expit(slope * scores + offset)
+        off, curvatures = weights * (probabilities - targets), weights * probabilities * (1 - probabilities)
+        by_slope = float((off * scores).sum()) + (slope - _SLOPE) / _SLOPE_SPREAD / _SLOPE_SPREAD
+        by_offset = float(off.sum()) + offset / _OFFSET_SPREAD / _OFFSET_SPREAD
+        if max(abs(by_slope), abs(by_offset)) < 1e-9:
             break
-        hessian = design.T @ (design * (weights * probabilities * (1 - probabilities))[:, None]) + np.diag(precision)
-        step = np.linalg.solve(hessian, -gradient)
-        length, before = 1.0, value(point)
-        while value(point + length * step) > before + 1e-4 * length * float(gradient @ step) and length > 1e-10:
+        # Newton's step, by Cramer's rule
+        a = float((curvatures * scores * scores).sum()) + 1 / _SLOPE_SPREAD / _SLOPE_SPREAD
+        b, c = float((curvatures * scores).sum()), float(curvatures.sum()) + 1 / _OFFSET_SPREAD / _OFFSET_SPREAD
+        determinant = a * c - b * b
+        to_slope, to_offset = (b * by_offset - c * by_slope) / determinant, (b * by_slope - a * by_offset) / determinant
+        length, before, descent = 1.0, value(slope, offset), by_slope * to_slope + by_offset * to_offset
+        while value(slope + length * to_slope, offset + length * to_offset) > before + 1e-4 * length * descent and length > 1e-10:
             length /= 2
-        point = point + length * step
-    return max(float(point[0]), _LEAST), float(point[1])
+        slope, offset = slope + length * to_slope, offset + length * to_offset
+    return max(slope, _LEAST), offset
+
+
+def _penalty(distance: float, spread: float) -> float:
+    return (distance / spread) * (distance / spread)
 
 
 def inverse_temperature(margins: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> float:
@@ -130,13 +137,14 @@ def inverse_temperature(margins: NDArray[np.float64], class_indices: NDArray[np.
     Each sigmoid was fitted to the few labels of its own class and is as unsure as these are few; what sets a class apart from all others, which
     are many, is learned from all labels together. The classes have the labels' own shares; the logarithm of the factor has a normal prior.
     """
-    shares = np.log(np.maximum(np.bincount(class_indices, minlength=margins.shape[1]), 1) / len(class_indices))
-    factors = np.exp(np.linspace(-_FACTOR_RANGE, _FACTOR_RANGE, _FACTORS))
+    shares = log(np.maximum(np.bincount(class_indices, minlength=margins.shape[1]), 1) / len(class_indices))
+    log_factors = np.linspace(-_FACTOR_RANGE, _FACTOR_RANGE, _FACTORS)
+    factors = exp(log_factors)
     scored = []
-    for factor in factors:
+    for factor, log_factor in zip(factors.tolist(), log_factors.tolist(), strict=True):
         logits = factor * margins + shares
-        taken = logits[np.arange(len(class_indices)), class_indices] - np.logaddexp.reduce(logits, axis=1)
-        scored.append(float(taken.sum()) - 0.5 * (math.log(factor) / _FACTOR_SPREAD) ** 2)
+        taken = logits[np.arange(len(class_indices)), class_indices] - log_sum_exp(logits, axis=1)
+        scored.append(float(taken.sum()) - 0.5 * _penalty(log_factor, _FACTOR_SPREAD))
     return float(factors[int(np.argmax(scored))])
 
 
@@ -152,7 +160,7 @@ def iterative_proportional_fitting(likelihoods: NDArray[np.float64], fractions: 
         if float(np.abs(means - fractions).max()) < 1e-6:
             break
         odds = np.clip(odds * goal / np.maximum(means, _LEAST), _LEAST, 1 / _LEAST)
-    return np.asarray(odds / np.exp(np.log(odds).mean()))
+    return np.asarray(odds / exp(log(odds).mean(keepdims=True)))
 
 
 def _mean_probabilities(likelihoods: NDArray[np.float64], odds: Vector, checkpoint: Checkpoint) -> Vector:
@@ -173,7 +181,7 @@ def _likelihoods(slopes: Vector, offsets: Vector, scores: NDArray[np.float64]) -
     if margins.shape[1] == 1:
         margins = np.column_stack([np.zeros(len(margins)), margins])
     margins -= margins.max(axis=1, keepdims=True, initial=-np.inf)
-    return np.asarray(np.exp(margins, out=margins))
+    return exp(margins)
 
 
 def _normalised(likelihoods: NDArray[np.float64], odds: Vector) -> NDArray[np.float64]:

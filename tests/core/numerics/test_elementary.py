@@ -64,6 +64,11 @@ def test_normal_numbers_are_normal() -> None:
     assert stats.kstest(drawn, "norm").pvalue > 0.01
 
 
+def test_few_numbers_have_the_bits_of_many() -> None:
+    few = np.array([elementary.exp(POWERS[i : i + 1])[0] for i in range(len(POWERS))])
+    np.testing.assert_array_equal(few, elementary.exp(POWERS))
+
+
 def test_arrays_of_any_shape() -> None:
     table = np.asfortranarray(_RNG.standard_normal((70, 90)))
     np.testing.assert_allclose(elementary.exp(table), np.exp(table), rtol=1e-15)
