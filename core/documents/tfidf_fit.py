@@ -148,7 +148,7 @@ def _selected_terms(
 ) -> TextTerms:
     """The terms in their order, given by numbers of words in the order in which these first came."""
     used, keys = _renumbered(words, keys, checkpoint)
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")
     keys, frequencies = keys[order], frequencies[order]
     checkpoint()
     if len(keys) > options.max_terms:

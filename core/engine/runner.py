@@ -72,6 +72,8 @@ def as_part(steps: Steps, part: Part) -> Steps:
 class _Run:
     """One solver, waiting, under way or at its end."""
 
+    place: int
+    """among the runs over these rows"""
     prefix: str
     begin: Callable[[], Steps]
     steps: Steps | None = None
@@ -158,7 +160,7 @@ class Sweeper:
         As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their number. A stop ends all of
         them: the results are then their best iterates, with status cancelled. Raises Stopped if a solver has none.
         """
-        runs = [_Run(prefix, begin) for prefix, begin in solvers.items()]
+        runs = [_Run(place, prefix, begin) for place, (prefix, begin) in enumerate(solvers.items())]
         self._course = _Course(part, len(runs))
         self._watch.latest = self._watch.latest._replace(fraction=part.start)
         try:
@@ -254,4 +256,6 @@ class Sweeper:
         with self._telling:  # or a thread would tell what another has overtaken
             run.fraction = max(run.fraction, report.fraction)  # a solver's guess of how far it is may fall; what is told does not
             self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, self._course.fraction, self._watch.seconds)
-            run.trace.append(self._watch.latest)
+            # as if one run followed the other: what is kept must not depend on how far others are at this moment
+            own = (run.place + run.fraction) / self._course.n_runs
+            run.trace.append(self._watch.latest._replace(fraction=self._course.part.at(own)))

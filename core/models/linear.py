@@ -96,7 +96,7 @@ class LinearModel(Model):
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
         """See Model."""
         features = numbers[self.features]
-        order = np.argsort(features)
+        order = np.argsort(features, kind="stable")
         return replace(
             self, n_features=int(features.max(initial=-1)) + 1, features=features[order].astype(np.uint32), coefficients=self.coefficients[order]
         )

@@ -1,0 +1,65 @@
+"""Digests of all that trainings answer, printed as JSON: ``python -m tests.core.digests THREADS``; see benchmarks.reproducibility."""
+
+import hashlib
+import json
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import TextRows
+from core.documents.tfidf_fit import fit_terms
+from core.options.text import TextOptions
+from core.train import Training, TrainingContext, TrainingTask, train
+
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "svm": {"probabilities": True},
+    "tsvm": {"probabilities": True},
+    "da": {},
+    "cuts3vm": {"max_iterations": 30},
+    "auto": {},
+}
+_WORDS, _OWN, _LENGTH = 3_000, 40, 60
+
+
+def texts(n_classes: int, count: int) -> tuple[list[str], list[int]]:
+    """Made-up texts of some classes: a fifth of their words are of their class, the others follow Zipf's law. Integers decide them alone."""
+    rng = np.random.default_rng(n_classes)
+    limits = np.cumsum(1_000_000 // np.arange(1, _WORDS + 1))
+    classes = (np.arange(count) % n_classes).tolist()
+    words = np.searchsorted(limits, rng.integers(0, limits[-1], (count, _LENGTH)), side="right")
+    own = rng.integers(0, _OWN, (count, _LENGTH)) + _WORDS + _OWN * np.array(classes)[:, None]
+    words = np.where(rng.integers(0, 5, words.shape) == 0, own, words)
+    return [" ".join(f"w{word}" for word in text) for text in words.tolist()], classes
+
+
+def digests(threads: int, count: int) -> dict[str, str]:
+    """By algorithm and number of classes."""
+    found = {}
+    for n_classes in (2, 20):
+        written, classes = texts(n_classes, count)
+        rows = TextRows.of(written)
+        terms = fit_terms(rows, TextOptions(), lambda done, held: None)
+        sparse = terms.read(rows).rows
+        class_indices = np.where(np.arange(count) < 4 * n_classes + count // 20, classes, -1)
+        for name, options in ALGORITHMS.items():
+            task = TrainingTask(sparse, class_indices, range(n_classes), name, options)
+            training = train(task, TrainingContext(threads=threads))
+            found[f"{name}, {n_classes} classes"] = digest(training, terms.idf, sparse.values)
+    return found
+
+
+def digest(training: Training, *more: NDArray[Any]) -> str:
+    """Of weights, scores, labels, probabilities, report and trace; seconds alone are left out."""
+    arrays, meta = training.model.to_arrays()
+    given = hashlib.sha256()
+    for array in (*arrays.values(), training.scores, training.model.labels_of(training.scores), training.probabilities, *more):
+        given.update(np.ascontiguousarray(array).tobytes() if array is not None else b"none")
+    trace = [[point.phase, *map(float.hex, map(float, point[1:5]))] for point in training.trace]
+    given.update(json.dumps([meta, trace, training.report, training.status, training.objective.hex(), training.passes.hex()], default=str).encode())
+    return given.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    print(json.dumps(digests(int(sys.argv[1]), int(sys.argv[2]))))

@@ -1,0 +1,39 @@
+"""The same documents, options and seed give the same bits, whatever the processor and however many threads."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import HANG
+
+_PLAIN = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR AVX2 FMA3"
+MACHINES = {
+    "this one, three threads": ("3", {}),
+    "the least of all x86-64 processors, one thread": (
+        "1",
+        {
+            "NUMBA_CPU_NAME": "generic",
+            "OPENBLAS_CORETYPE": "Prescott",
+            "NPY_DISABLE_CPU_FEATURES": _PLAIN,
+            "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-AVX512VL",
+        },
+    ),
+}
+_DOCUMENTS = "300"
+
+
+@pytest.mark.slow
+def test_the_least_processor_gives_the_bits_of_this_one(repository: Path) -> None:
+    """A digest is of weights, scores, labels, probabilities, report and trace. ``python -m benchmarks.reproducibility`` tries more machines."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.core.digests"]
+    running = [
+        subprocess.Popen([*command, threads, _DOCUMENTS], env=os.environ | machine, cwd=repository, stdout=subprocess.PIPE, text=True)
+        for threads, machine in MACHINES.values()
+    ]
+    found = [json.loads(process.communicate(timeout=HANG)[0]) for process in running]
+    assert len(found[0]) == 10
+    assert found[1] == found[0]
