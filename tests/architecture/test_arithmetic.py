@@ -15,6 +15,7 @@ LIBRARIES_DECIDE = {
     "core/optimizers/expansion.py",
     "core/optimizers/interior_point.py",
     "core/optimizers/smo.py",
+    "core/optimizers/smo_steps.py",
     "core/algorithms/kernel_svm.py",
     "core/algorithms/ramp_svm.py",
     "core/algorithms/cccp_tsvm.py",
