@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application."""
+"""The gateway as an ASGI application: routers, middleware, error handlers and the documentation page."""
 
 import asyncio
 import hashlib
@@ -39,7 +39,7 @@ _ROUTERS = (
 
 
 def create_app(settings: GatewaySettings) -> FastAPI:
-    """The application; it opens the store and its threads when it is started and closes them when it is stopped."""
+    """The application. It opens its services when it starts and closes them when it stops."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -68,7 +68,7 @@ def create_app(settings: GatewaySettings) -> FastAPI:
 
 
 def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
-    """From the inside out."""
+    """Add the middleware, from the innermost to the outermost."""
     app.add_middleware(BodyTimeout, idle=settings.body_idle_timeout_seconds, rate=settings.min_body_bytes_per_second)
     app.add_middleware(ErrorBoundary)
     app.add_middleware(ConnectionLimit, most=settings.max_connections)
@@ -87,7 +87,7 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
 
 
 def _add_docs(app: FastAPI) -> None:
-    """The page for people, with its scripts from this server: it works where the internet does not reach."""
+    """Add the documentation page. Its scripts come from this server, so it works without the internet."""
     app.mount(_ASSETS, StaticFiles(directory=Path(str(files("fastapi_offline"))) / "static"))
 
     page = get_swagger_ui_html(
@@ -105,7 +105,7 @@ def _add_docs(app: FastAPI) -> None:
 
 
 def _policy(page: str) -> str:
-    """What a page may load: what this server has, and its own script, known by its digest. The styles are written by Swagger as it runs."""
+    """The Content-Security-Policy of the page: files of this server, and the script in the page by its digest. Swagger sets styles as it runs."""
     digests = (hashlib.sha256(script.encode()).digest() for script in re.findall("<script>(.*?)</script>", page, re.DOTALL))
     scripts = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
     return (

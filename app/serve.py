@@ -1,4 +1,4 @@
-"""Runs the gateway under uvicorn."""
+"""The gateway process: uvicorn, its signals, its memory and its open files."""
 
 import ctypes
 import resource
@@ -17,31 +17,31 @@ from workers.logs import configure_logging
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 SHUTDOWN_TIMEOUT_SECONDS = 10
-"""seconds that open requests, event streams among them, have to end in when the gateway is stopped"""
+"""Seconds that open requests, event streams among them, have to end after a signal to stop."""
 
-KEPT_BYTES = 16 << 20
-"""of freed memory that is not given back to the system: room for the next body"""
-MAPPED_BYTES = 4 << 20
-"""from which on memory is taken from the system on its own"""
+TRIM_THRESHOLD_BYTES = 16 << 20
+"""Freed memory that malloc keeps for the next body."""
+MMAP_THRESHOLD_BYTES = 4 << 20
+"""Size from which malloc maps a block on its own."""
 ARENAS = 2
-"""heaps that all threads share; left alone nearly every thread gets one of its own, and keeps what others could use"""
+"""Heaps that all threads share. By default nearly every thread has its own heap, whose free memory no other thread can use."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-"""as <malloc.h> of glibc numbers them"""
+"""Parameters of mallopt, by their numbers in <malloc.h> of glibc."""
 
 
 def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port.
 
-    Raises CannotStart where the settings leave open who may call, or the port is taken.
+    Raises CannotStart where the settings do not say who may call, or the port is taken.
     """
     if descriptor is None:
         check_exposure(settings.access, settings.host)
     with listen(settings.host, settings.port) if descriptor is None else socket.socket(fileno=descriptor) as listener:
         check_exposure(settings.access, listener.getsockname()[0])
         configure_logging(settings.log_format, settings.log_level)
-        _manage_memory()
-        _open_many_files()
-        # before uvicorn listens for them a signal ends the start; when it has ended all requests it sends itself the signal again
+        _tune_malloc()
+        _raise_open_file_limit()
+        # a signal before uvicorn handles them ends the start; uvicorn raises the signal again after its last request
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
         server = uvicorn.Server(_config(settings))
@@ -63,19 +63,20 @@ def _config(settings: GatewaySettings) -> uvicorn.Config:
     )
 
 
-def _open_many_files() -> None:
-    """A connection takes a file, and systems grant few until they are asked."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def _raise_open_file_limit() -> None:
+    """Raise the soft limit on open files to the hard one: every connection is an open file."""
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
-def _manage_memory() -> None:
-    """Have glibc keep what a body was received in: giving it back and faulting it in anew, page by page, takes a sixth of a large prediction.
+def _tune_malloc() -> None:
+    """Let malloc of glibc keep the memory of a body for the next one, once for all threads.
 
-    And have it keep that once, not for every thread: what is not in use is then bounded, however long the gateway runs.
+    - Memory that is returned to the system must be faulted in again page by page, which takes a sixth of the time of a large prediction.
+    - With few heaps, unused memory stays bounded however long the gateway runs.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(M_ARENA_MAX, ARENAS)
-        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
-        mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
+        mallopt(M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES)
+        mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)

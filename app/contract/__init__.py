@@ -1,1 +1,1 @@
-"""The OpenAPI document: what the routes cannot say of themselves, and examples."""
+"""The OpenAPI document of the service, and its examples."""

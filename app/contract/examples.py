@@ -1,4 +1,4 @@
-"""Answers as the contract shows them, of one walk through the service: six texts, a model of two classes, a prediction."""
+"""Examples of answers for the contract, from one session: six texts, a model of two classes, a prediction."""
 
 from typing import Any
 
@@ -84,4 +84,4 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "errors": [{"document": "d2", "field": "label", "detail": "line 2: Expected `int | str | null`, got `bool`"}],
     },
 }
-"""By the name of their schema."""
+"""Examples by the name of their schema."""

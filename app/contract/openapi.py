@@ -1,4 +1,4 @@
-"""The contract as OpenAPI: what the application says of itself, completed. ``python -m app.cli.contract`` writes it to ``openapi/``."""
+"""The contract as an OpenAPI document: FastAPI's, completed. ``python -m app.cli.contract`` writes it to ``openapi/``."""
 
 import re
 from collections.abc import Callable
@@ -21,25 +21,25 @@ from app.predictions.schemas import LabeledDocument
 _SCHEMAS = "#/components/schemas/"
 _ABOUT = """Semi-supervised classification: few labels and many unlabeled documents in, a model that predicts out.
 
-Post documents (`create_dataset`), train (`create_job`), wait until the job is over (`show_job`, `follow_job`), fetch the labels that it found
-(`download_labels`), and ask the model about new documents (`predict_newest`).
+Post documents (`create_dataset`), train (`create_job`), wait until the job is over (`show_job`, `follow_job`), fetch the labels that it has given
+(`download_labels`), and predict new documents (`predict_newest`).
 
 Errors are `application/problem+json` (RFC 9457): `detail` says what is wrong, and `errors` in which document and field."""
 _TAGS = {
     "datasets": "Documents, some of them labeled. They never change; other labels make another dataset.",
     "jobs": "Training. A job is accepted at once and runs in a worker; it ends as succeeded, failed or cancelled.",
     "models": "What jobs have trained: versions, which never change, and aliases, which name them.",
-    "predictions": "Labels, scores and probabilities of documents, and why they are what they are.",
+    "predictions": "Labels, scores and probabilities of documents, and explanations of them.",
     "evaluations": "How good a model is on documents whose labels are known.",
     "suggestions": "Which documents to label next.",
     "inference": "The Open Inference Protocol (KServe V2), for gateways and clients that speak it.",
-    "health": "Whether the process lives and the service can work.",
-    "metrics": "What an operator watches.",
+    "health": "Liveness of the process and readiness of the service.",
+    "metrics": "Metrics for Prometheus.",
 }
 
 
 def describe(app: FastAPI) -> None:
-    """Let the application describe itself, once, when it is asked to."""
+    """Let the application make its OpenAPI document at the first request for it."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -59,12 +59,12 @@ def describe(app: FastAPI) -> None:
 
 
 def _completed(document: dict[str, Any]) -> dict[str, Any]:
-    """With the schemas that no signature mentions, without FastAPI's own form of a refusal, and with a name for every object that is sent."""
+    """The document with all schemas, a name for every object, and error responses in the form of the service."""
     schemas = _schemas(document["components"]["schemas"])
     for path, item in document["paths"].items():
         for method, operation in item.items():
-            _without_fastapis_own(operation)
-            _guard(operation, method, v2_error_responses if path.startswith(V2) else error_responses)
+            _drop_fastapi_errors(operation)
+            _document_keys(operation, method, v2_error_responses if path.startswith(V2) else error_responses)
             _summarise(operation)
             operation |= _name_objects({key: operation[key] for key in operation.keys() & {"requestBody"}}, schemas)
     untitled = {name: _untitled(schema) for name, schema in sorted(schemas.items())}
@@ -80,14 +80,14 @@ def _schemas(known: dict[str, Any]) -> dict[str, Any]:
     return {name: schema for name, schema in known.items() if name not in ("HTTPValidationError", "ValidationError")} | unmentioned
 
 
-def _without_fastapis_own(operation: dict[str, Any]) -> None:
-    """FastAPI documents a refusal that is never sent for every route with parameters that does not document one of its own."""
+def _drop_fastapi_errors(operation: dict[str, Any]) -> None:
+    """Drop the error response that FastAPI adds to every route with parameters: it is never sent."""
     if "HTTPValidationError" in str(operation["responses"].get("422", "")):
         del operation["responses"]["422"]
 
 
-def _guard(operation: dict[str, Any], method: str, error_responses: Callable[..., dict[int | str, dict[str, Any]]]) -> None:
-    """Say which keys an operation takes, where keys are needed at all."""
+def _document_keys(operation: dict[str, Any], method: str, error_responses: Callable[..., dict[int | str, dict[str, Any]]]) -> None:
+    """Document the scopes of keys that allow an operation."""
     scopes = scopes_for(operation["tags"][0], method.upper())
     if scopes is not None:
         operation["security"] = [{name: []} for name in SCHEMES]
@@ -97,16 +97,16 @@ def _guard(operation: dict[str, Any], method: str, error_responses: Callable[...
 
 
 def _summarise(operation: dict[str, Any]) -> None:
-    """Let the first sentence of what an operation says of itself be its summary, in place of its name with spaces."""
+    """Make the first sentence of the description the summary, in place of FastAPI's, which is the name of the function."""
     summary, _, rest = operation.pop("description").partition("\n\n")
     operation["summary"] = " ".join(summary.split()).removesuffix(".")
     operation |= {"description": rest} if rest else {}
 
 
 def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
-    """The same with a reference for each object that has a title, which becomes its name among the schemas.
+    """The same with a reference in place of each object that has a title, which becomes the name of its schema.
 
-    Generators of clients make a type of a named schema, and of a nameless one an odd type or none.
+    Client generators need named schemas to make well-named types.
     """
     if isinstance(part, list):
         return [_name_objects(each, schemas) for each in part]
@@ -120,13 +120,13 @@ def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without the titles that pydantic makes of the names of fields: they say nothing, and generators would name types by them."""
+    """The schema without the titles that pydantic derives from field names: client generators would name types by them."""
     fields = schema.get("properties", {}).items()
     return schema | {"properties": {name: {key: each[key] for key in each if key != "title"} for name, each in fields}} if fields else schema
 
 
 def _without_suffix(document: dict[str, Any]) -> dict[str, Any]:
-    """Schemas are called what they are, JobOut is Job."""
+    """The document with the suffix Out dropped from the names of schemas: JobOut is Job."""
     text = re.sub(rb'"(#/components/schemas/)?(\w+)Out"', rb'"\1\2"', msgspec.json.encode(document))
     renamed: dict[str, Any] = msgspec.json.decode(text)
     return renamed
@@ -139,7 +139,7 @@ def _with_examples(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def text_of(app: FastAPI) -> str:
-    """The description as YAML."""
+    """The OpenAPI document as YAML."""
     import yaml
 
     return yaml.safe_dump(app.openapi(), sort_keys=False, allow_unicode=True, width=140)

@@ -65,7 +65,7 @@ async def change_labels(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, LabelsBody)
     return _created(
-        await in_thread(services.parsing, services.datasets.relabel, request.path_params["id"], body.labels, request.query_params.get("name"))
+        await in_thread(services.parse_pool, services.datasets.relabel, request.path_params["id"], body.labels, request.query_params.get("name"))
     )
 
 

@@ -5,12 +5,12 @@ from typing import Any, Self
 import msgspec
 from pydantic import AwareDatetime
 
-from app.http.schemas import Out
+from app.http.schemas import Schema
 from core.documents.kinds import Kind
 from workers.contract import Dataset
 
 
-class DatasetOut(Out):
+class DatasetOut(Schema):
     """A sealed set of documents."""
 
     id: str
@@ -37,7 +37,7 @@ class DatasetOut(Out):
         return cls(**fields, classes={str(label): count for label, count in dataset.classes})
 
 
-class DatasetPage(Out):
+class DatasetPage(Schema):
     """Datasets, newest first."""
 
     datasets: list[DatasetOut]

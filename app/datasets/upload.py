@@ -32,16 +32,16 @@ async def read_dataset(request: Request, services: Services, name: str | None) -
 
 async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     reservation: Reservation = request.scope[RESERVATION]
-    async with _entered(services.parsing, ExitStack()) as stack:
-        body, builder = await in_thread(services.parsing, _begin, request, services, name, stack)
+    async with _entered(services.parse_pool, ExitStack()) as stack:
+        body, builder = await in_thread(services.parse_pool, _begin, request, services, name, stack)
         block = bytearray()
         async for chunk in request.stream():
             block += chunk
             if len(block) >= BLOCK_BYTES:
-                await in_thread(services.parsing, _take, body, builder, bytes(block))
+                await in_thread(services.parse_pool, _take, body, builder, bytes(block))
                 block.clear()
                 reservation.grow(builder.held_bytes - reservation.size)
-        return await in_thread(services.parsing, _end, body, builder, bytes(block))
+        return await in_thread(services.parse_pool, _end, body, builder, bytes(block))
 
 
 def make_dataset(services: Services, documents: bytes) -> Dataset:

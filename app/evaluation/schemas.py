@@ -3,14 +3,14 @@
 import msgspec
 from pydantic import AwareDatetime, Field
 
-from app.http.schemas import Out
+from app.http.schemas import Schema
 from workers.contract import Label
 
 Share = float | None
 """A fraction, or null: of nothing."""
 
 
-class ClassFigures(Out):
+class ClassFigures(Schema):
     """How well one label is told from the others."""
 
     label: Label
@@ -35,7 +35,7 @@ class ClassFigures(Out):
     """some points of the precision by recall, recall first; null for labels that are not among the most frequent, and where break_even is"""
 
 
-class ReliabilityBin(Out):
+class ReliabilityBin(Schema):
     """The documents whose likeliest class has a probability from ``start`` to ``end``."""
 
     start: float
@@ -47,7 +47,7 @@ class ReliabilityBin(Out):
     """share of the documents that are of it; null where there are no documents"""
 
 
-class CalibrationFigures(Out):
+class CalibrationFigures(Schema):
     """Whether the probabilities are what they say."""
 
     expected_error: float
@@ -59,7 +59,7 @@ class CalibrationFigures(Out):
     bins: list[ReliabilityBin]
 
 
-class Evaluation(Out):
+class Evaluation(Schema):
     """How good a version of a model is on labeled documents."""
 
     model: str

@@ -18,7 +18,7 @@ from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.evaluation.training_overlap import chosen, trained_on, warnings
 from app.http.bodies import read_blocks, read_json
 from app.http.disconnect import run_until_disconnect
-from app.http.negotiation import preferred
+from app.http.negotiation import negotiate
 from app.http.route_classes import RESERVATION
 from app.predictions.prediction import documents_in, version_and_model
 from app.predictions.scoring import Scored, apart, score_posted, score_stored
@@ -58,14 +58,14 @@ async def evaluate(request: Request, services: Services, reference: str) -> Resp
     asked = await _read(request, services)
     version, model = await version_and_model(services, reference)
     if asked.dataset is None:
-        return await run_until_disconnect(request, services.evaluating, _answer, services, version, model, asked, form)
+        return await run_until_disconnect(request, services.evaluate_pool, _answer, services, version, model, asked, form)
     return await apart(request, services, _answer, services, version, model, asked, form)
 
 
 def _form(request: Request) -> _Form:
     """In which form the answer is wanted: a plot has one; raises NotAcceptable, InvalidRequest."""
     plot = request.query_params.get("plot")
-    media_type = preferred(request, (JSON, HTML, SVG) if plot is None else (SVG,))
+    media_type = negotiate(request, (JSON, HTML, SVG) if plot is None else (SVG,))
     if media_type == SVG:
         check_plot(plot)
     return _Form(media_type, plot)

@@ -1,1 +1,1 @@
-"""HTTP below the domains: middleware, access, limits, bodies, errors as answers."""
+"""HTTP for all domains: middleware, access, limits, bodies, content negotiation, error handlers."""

@@ -1,4 +1,4 @@
-"""Who may call what: API keys in front of the routes, unless anyone may."""
+"""Access control: API keys and their scopes, or the Host of the request where no keys are required."""
 
 import ipaddress
 from collections.abc import Mapping, Set
@@ -14,10 +14,10 @@ from workers.errors import StoreUnavailable
 from workers.repositories.api_keys import ApiKey, ApiKeys, Scope, find
 
 KEY_ID = "halfmoon.key"
-"""Where a connection carries the id of the key that it was let in with."""
+"""Key of the ASGI scope: id of the API key of the request."""
 SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer hm_…`; keys are made by `halfmoon keys create`."},
-    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, for clients that cannot send the other."},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, for clients that cannot send the other header."},
 }
 
 Scopes = frozenset[Scope]
@@ -36,7 +36,7 @@ _READ_SCOPES: Mapping[str, Scopes] = {**_WRITE_SCOPES, "models": frozenset({Scop
 
 
 def scopes_for(tag: str, method: str) -> Scopes | None:
-    """The scopes of which one lets a call of this kind in; None: no key is needed. What is not in a table is for admin alone, who may do all."""
+    """The scopes of which a key needs one for a call; None if no key is needed. The scope admin allows every call."""
     if tag == "health":
         return None
     table = _READ_SCOPES if method in _READ_METHODS else _WRITE_SCOPES
@@ -44,59 +44,67 @@ def scopes_for(tag: str, method: str) -> Scopes | None:
 
 
 class Access:
-    """The keys of a store as they were a moment ago; ``refresh`` looks again. Asking costs neither the store nor a thread anything."""
+    """Decides who may call, by the setting ``access``.
+
+    - keys: a caller needs a valid key that has a scope of the call.
+    - loopback: callers on this machine need no key. The Host of a request must be a name of this machine, which prevents DNS rebinding.
+    - anyone: no caller needs a key.
+
+    Keys are kept in memory, so a check reads no store. ``refresh`` reads them again.
+    """
 
     def __init__(self, keys: ApiKeys, settings: GatewaySettings) -> None:
         self._keys = keys
-        self._needed = settings.access == "keys"
-        self._metrics_needed = self._needed and not settings.public_metrics
-        self._names = {"localhost", settings.host.lower()} if settings.access == "loopback" else None
+        self._requires_key = settings.access == "keys"
+        self._metrics_require_key = self._requires_key and not settings.public_metrics
+        self._hosts = {"localhost", settings.host.lower()} if settings.access == "loopback" else None
         self._valid: dict[str, ApiKey] | None = None
 
     @property
-    def known(self) -> bool:
-        """Whether it can be told who may call."""
-        return not self._needed or self._valid is not None
+    def ready(self) -> bool:
+        """Whether the keys were read, if keys are required."""
+        return not self._requires_key or self._valid is not None
 
     def refresh(self) -> None:
-        """Learn of new and of revoked keys; raises StoreUnavailable, and then those known before stay."""
-        if self._needed:
+        """Read new and revoked keys. Raises StoreUnavailable; the keys that were read before then stay valid."""
+        if self._requires_key:
             self._valid = {listed.key.id: listed.key for listed in self._keys.every() if not listed.revoked}
 
     def authorize(self, connection: Connection, tag: str) -> None:
-        """Let a call pass and note who makes it.
+        """Check that a request may make this kind of call, and note its key in the ASGI scope.
 
-        Raises Unauthenticated, Forbidden, StoreUnavailable while no keys could be read, and Misdirected where anyone on this machine may call.
+        Raises Unauthenticated and Forbidden where keys are required, StoreUnavailable before they were read, and Misdirected for a Host that
+        is not a name of this machine.
         """
-        may = scopes_for(tag, connection["method"])
-        if may is not None and self._names is not None:
-            _check_name(Headers(scope=connection).get("host", ""), self._names)
-        if may is None or not (self._metrics_needed if tag == "metrics" else self._needed):
+        scopes = scopes_for(tag, connection["method"])
+        if scopes is not None and self._hosts is not None:
+            _check_host(Headers(scope=connection).get("host", ""), self._hosts)
+        if scopes is None or not (self._metrics_require_key if tag == "metrics" else self._requires_key):
             return
-        text = _sent(Headers(scope=connection))
+        text = _key_of(Headers(scope=connection))
         if text is None:
-            raise Unauthenticated("a key is needed: Authorization: Bearer …, or X-API-Key", sent=False)
+            raise Unauthenticated("a key is required: Authorization: Bearer …, or X-API-Key", sent=False)
         if self._valid is None:
             raise StoreUnavailable("the keys could not be read yet")
         key = find(text, self._valid, datetime.now(UTC))
         if key is None:
-            raise Unauthenticated("the key is not valid, or not any more", sent=True)
+            raise Unauthenticated("the key is not valid, or no longer valid", sent=True)
         connection[KEY_ID] = key.id
-        if may.isdisjoint(key.scopes):
-            raise Forbidden(key.scopes, sorted(may))
+        if scopes.isdisjoint(key.scopes):
+            raise Forbidden(key.scopes, sorted(scopes))
 
 
-def _sent(headers: Headers) -> str | None:
-    """The key that a request carries, if any."""
+def _key_of(headers: Headers) -> str | None:
+    """The key that a request sends, if any."""
     scheme, _, text = headers.get("authorization", "").partition(" ")
     return text.strip() if scheme.lower() == "bearer" else headers.get("x-api-key")
 
 
-def _check_name(sent: str, names: Set[str]) -> None:
-    """Raises Misdirected for a Host that this machine does not call itself.
+def _check_host(sent: str, names: Set[str]) -> None:
+    """Raises Misdirected for a Host that is not a name of this machine; prevents DNS rebinding.
 
-    A page from elsewhere may have its own name point to this machine, and a browser on it would then let the page read all answers.
-    What is no browser need not send any.
+    In a DNS rebinding attack a web page lets its own host name resolve to this machine, and a browser here then lets the page read all answers.
+    A client that is no browser need not send a Host.
     """
     host = sent.lower() if sent.endswith("]") else sent.lower().rpartition(":")[0] or sent.lower()
     name = host.strip("[]")

@@ -1,4 +1,4 @@
-"""Request bodies of bounded size: JSON and few documents, in memory."""
+"""Request bodies that are read into memory, within bounds: JSON and the documents of a prediction."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -20,13 +20,13 @@ from app.http.route_classes import RESERVATION
 from app.http.state import HttpState
 
 T = TypeVar("T")
-_WORTH_PARSING = 32 << 10
-"""bytes; less is joined with what follows, more is not worth a copy"""
+_MIN_BLOCK_BYTES = 32 << 10
+"""Bytes of a block that is worth parsing alone; smaller parts are joined."""
 
 
 async def in_thread(executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that blocks; a cancelled request waits for its end, so that nobody tidies up while it still works."""
-    # with what is known of the request, for whatever is logged on its behalf
+    """Call a blocking function in a thread. A cancelled request waits for its end, so that nothing is cleaned up under it."""
+    # the context carries the request id into the log lines of the thread
     future = asyncio.get_running_loop().run_in_executor(executor, copy_context().run, function, *arguments)
     try:
         return await asyncio.shield(future)
@@ -36,7 +36,7 @@ async def in_thread(executor: Executor, function: Callable[..., T], *arguments: 
 
 
 async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
-    """The whole body as sent, in blocks of at least _WORTH_PARSING bytes but for the last; raises LimitExceeded, TooManyRequests, TooSlow."""
+    """The body as sent, in blocks of at least _MIN_BLOCK_BYTES but for the last; raises LimitExceeded, TooManyRequests, TooSlow."""
     length = request.headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
@@ -49,7 +49,7 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
         size += len(chunk)
         check_size(size, bounds)
         reservation.grow(len(chunk))
-        if size - start >= _WORTH_PARSING:
+        if size - start >= _MIN_BLOCK_BYTES:
             blocks.append(b"".join(pending))
             pending.clear()
             start = size
@@ -57,22 +57,22 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
 
 
 async def read_json(request: Request, state: HttpState, kind: type[T], absent: T | None = None) -> T:
-    """A JSON body as a struct, or ``absent`` if that is given and there is no body.
+    """A JSON body as a struct; ``absent``, if given, stands for an empty body.
 
-    Raises InvalidRequest naming the field, LimitExceeded, TooManyRequests, UnsupportedMediaType.
+    Raises InvalidRequest with the field, LimitExceeded, TooManyRequests, UnsupportedMediaType.
     """
     bounds = state.settings.request_bounds
     media_type = media_type_of(request.headers)
     if absent is not None and not media_type and _has_no_body(request.headers):
         return absent
     if media_type != "application/json":
-        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this one is application/json")
+        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", "this body must be application/json")
     reservation: Reservation = request.scope[RESERVATION]
     decompressor = decompressor_of(request.headers, bounds, reservation.grow)
     data = b"".join(await read_blocks(request, bounds))
     if len(data) < state.settings.large_request_bytes and not is_compressed(request.headers):
         return _decoded(data, decompressor, kind)
-    return await in_thread(state.parsing, _decoded, data, decompressor, kind)
+    return await in_thread(state.parse_pool, _decoded, data, decompressor, kind)
 
 
 def _has_no_body(headers: Mapping[str, str]) -> bool:
@@ -89,7 +89,7 @@ def _decoded(data: bytes, decompressor: Decompressor, kind: type[T]) -> T:
 
 
 def _advice(kind: type[Any], error: InvalidJson) -> str:
-    """What a field may be that has few values, and which fields there are, or nothing."""
+    """Advice: the values of the field if they are few, or the known fields; else empty."""
     info = msgspec.inspect.type_info(kind)
     assert isinstance(info, msgspec.inspect.StructType)
     types = {each.encode_name: each.type for each in info.fields}

@@ -1,4 +1,4 @@
-"""A client's connection: uvicorn's, but for patience with heads of requests that never end and with answers that nobody reads."""
+"""The HTTP connection of uvicorn with time-outs: for request heads that do not end, and for answers that the client does not read."""
 
 import asyncio
 import socket
@@ -10,117 +10,117 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from app.http.middleware import CHUNK_BYTES, CONNECTIONS
 
 HEAD_SECONDS = 10.0
-"""from the first byte of a request (or from connecting) to the end of its head"""
+"""Seconds from the first byte of a request, or from connecting, to the end of its head."""
 HEAD_BYTES = 64 << 10
-"""that a head may have, roughly: it is looked at as often as bytes come"""
+"""Bytes of a head, approximately: they are counted as they come."""
 
-ANSWER_SECONDS = 30.0
-"""for which what waits in memory for the client (a piece of the answer, see ``app.http.middleware``) may stay there before it is given up"""
+WRITE_SECONDS = 30.0
+"""Seconds for which a chunk of an answer (see ``app.http.middleware``) may wait for the client to read it."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Connection(HttpToolsProtocol):
-    """Ends when the head of a request takes too long or grows too large, or when the client does not read what it has asked for.
+    """A connection that is closed when a request head is too slow or too large, or when the client does not read its answer.
 
-    Else thousands of such clients would fill the table of open files, and the memory.
+    Without these time-outs, thousands of such clients would exhaust file descriptors and memory.
     """
 
-    _timer: asyncio.TimerHandle | None = None
-    _unread: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio.Protocol."""
         super().connection_made(transport)
-        self._hold_little(transport.get_extra_info("socket"))
-        self._expect_head()
+        self._limit_send_buffer(transport.get_extra_info("socket"))
+        self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
-        self._expect_nothing()
-        self._was_read()
+        self._cancel_head_timer()
+        self._cancel_write_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         super().data_received(data)
-        if self._timer is None:
+        if self._head_timer is None:
             return
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
             self._refuse(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
-        """Called by the parser."""
+        """Called by the parser of uvicorn."""
         super().on_message_begin()
-        self._expect_head()
+        self._start_head_timer()
 
     def on_headers_complete(self) -> None:
-        """Called by the parser."""
-        self._expect_nothing()
+        """Called by the parser of uvicorn."""
+        self._cancel_head_timer()
         self.scope[CONNECTIONS] = len(self.connections)  # type: ignore[literal-required]
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
-        """Called by the transport when the client does not read as quickly as it is answered."""
+        """Called by the transport when its buffer is full."""
         super().pause_writing()
-        self._expect_reading()
+        self._start_write_timer()
 
     def resume_writing(self) -> None:
-        """Called by the transport when most of that was read."""
-        self._was_read()
+        """Called by the transport when its buffer has room again."""
+        self._cancel_write_timer()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
-        """Called when the last of an answer is on its way."""
+        """Called when the last part of an answer was given to the transport."""
         super().on_response_complete()
-        self._expect_end()
+        self._time_out_closing()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Called when no other request has come."""
+        """Called when no other request has come in time."""
         super().timeout_keep_alive_handler()
-        self._expect_end()
+        self._time_out_closing()
 
-    def _expect_head(self) -> None:
-        if self._timer is None:
+    def _start_head_timer(self) -> None:
+        if self._head_timer is None:
             self._head_bytes = 0
-            self._timer = self.loop.call_later(HEAD_SECONDS, self._refuse, b"408 Request Timeout")
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._refuse, b"408 Request Timeout")
 
-    def _expect_nothing(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    def _hold_little(self, connected: socket.socket) -> None:
-        """Have the system take little more than the client is ready for.
+    def _limit_send_buffer(self, connected: socket.socket) -> None:
+        """Limit the unsent bytes in the buffer of the system.
 
-        Left alone it takes megabytes for each client, and tells that there is room for more only when a third of them was read: slow readers
-        would look as if they did not read.
+        By default the system buffers megabytes for each client, and reports room only after a third of them was read. A slow reader would then
+        look like one that does not read.
         """
         if connected.family != socket.AF_UNIX and hasattr(socket, "TCP_NOTSENT_LOWAT"):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 2 * CHUNK_BYTES)
 
-    def _expect_end(self) -> None:
-        """A transport that is closed waits for ever for what is still to be read."""
+    def _time_out_closing(self) -> None:
+        """Start the write timer if the transport is closing: it would wait for ever for a client that does not read."""
         if self.transport.is_closing():
-            self._expect_reading()
+            self._start_write_timer()
 
-    def _expect_reading(self) -> None:
-        if self._unread is None:
-            self._unread = self.loop.call_later(ANSWER_SECONDS, self._give_up)
+    def _start_write_timer(self) -> None:
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(WRITE_SECONDS, self._abort)
 
-    def _was_read(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+    def _cancel_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
-    def _give_up(self) -> None:
+    def _abort(self) -> None:
         _log.warning("a client does not read its answer", bytes=self.transport.get_write_buffer_size())
         self.transport.abort()
 
     def _refuse(self, status: bytes) -> None:
-        """No route can answer what is no request yet."""
-        self._expect_nothing()
+        """Answer without a route, since there is no complete request yet."""
+        self._cancel_head_timer()
         self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         self.transport.close()
-        self._expect_end()
+        self._time_out_closing()

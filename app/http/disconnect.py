@@ -1,4 +1,4 @@
-"""Long work in a thread, for a caller who may go away: it ends soon after."""
+"""Work in a thread that ends soon after its client disconnects."""
 
 import asyncio
 import threading
@@ -13,30 +13,30 @@ from starlette.requests import ClientDisconnect
 from app.http.bodies import in_thread
 
 T = TypeVar("T")
-_gone: ContextVar[threading.Event | None] = ContextVar("gone", default=None)
-"""set when nobody waits any more for what is done in this context"""
+_disconnected: ContextVar[threading.Event | None] = ContextVar("disconnected", default=None)
+"""Event that is set when the client of this context has disconnected."""
 
 
 async def run_until_disconnect(request: Request, executor: Executor, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that blocks and now and then calls ``raise_if_disconnected``. The body of the request must have been read."""
-    gone = threading.Event()
-    token = _gone.set(gone)
-    watching = asyncio.create_task(_watch(request, gone))
+    """Call a blocking function that calls ``raise_if_disconnected`` now and then. The body of the request must have been read."""
+    disconnected = threading.Event()
+    token = _disconnected.set(disconnected)
+    watch = asyncio.create_task(_watch(request, disconnected))
     try:
         return await in_thread(executor, function, *arguments)
     finally:
-        watching.cancel()
-        _gone.reset(token)
+        watch.cancel()
+        _disconnected.reset(token)
 
 
 def raise_if_disconnected() -> None:
-    """Raises ClientDisconnect where somebody waited for this work, and has gone."""
-    gone = _gone.get()
-    if gone is not None and gone.is_set():
+    """Raises ClientDisconnect if the client of this context has disconnected."""
+    disconnected = _disconnected.get()
+    if disconnected is not None and disconnected.is_set():
         raise ClientDisconnect
 
 
-async def _watch(request: Request, gone: threading.Event) -> None:
+async def _watch(request: Request, disconnected: threading.Event) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    gone.set()
+    disconnected.set()

@@ -1,4 +1,4 @@
-"""Which of the forms that an answer can have its reader likes best (RFC 9110, section 12.5.1)."""
+"""Content negotiation: the media type of an answer by the Accept header (RFC 9110, section 12.5.1)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from app.codecs.base import MAX_TEXT
 from app.errors import NotAcceptable
 
 
-class _Range(NamedTuple):
-    """What a part of the header is about, and how much it is liked."""
+class _MediaRange(NamedTuple):
+    """One media range of the header, with its quality value."""
 
     kind: str
     subtype: str
     quality: float
 
-    def precision(self, media_type: str) -> int:
-        """How exactly this speaks of a media type; 0: not at all."""
+    def specificity(self, media_type: str) -> int:
+        """How specifically the range matches a media type, from 3 (both parts) to 0 (not at all)."""
         kind, _, subtype = media_type.partition("/")
         if (self.kind, self.subtype) == (kind, subtype):
             return 3
@@ -26,31 +26,31 @@ class _Range(NamedTuple):
         return 0
 
 
-def preferred(request: Request, offered: Sequence[str]) -> str:
-    """Of the media types that are offered the one that the request likes best, the first of several; raises NotAcceptable if it likes none."""
+def negotiate(request: Request, offered: Sequence[str]) -> str:
+    """The offered media type of the highest quality, the first of equals; raises NotAcceptable if the request accepts none."""
     header = ",".join(request.headers.getlist("accept"))
     ranges = [_range(part) for part in header.split(",") if part.strip()]
     if not ranges:
         return offered[0]
-    liked = {media_type: _quality(media_type, ranges) for media_type in offered}
-    best = max(offered, key=lambda media_type: liked[media_type])
-    if not liked[best]:
+    qualities = {media_type: _quality(media_type, ranges) for media_type in offered}
+    best = max(offered, key=lambda media_type: qualities[media_type])
+    if not qualities[best]:
         raise NotAcceptable(f"Accept {header[:MAX_TEXT]!r}: this answer comes as {' or '.join(offered)}")
     return best
 
 
-def _quality(media_type: str, ranges: Sequence[_Range]) -> float:
-    """That of the range that speaks of it most exactly."""
-    precision, quality = max((each.precision(media_type), each.quality) for each in ranges)
-    return quality if precision else 0.0
+def _quality(media_type: str, ranges: Sequence[_MediaRange]) -> float:
+    """The quality of the most specific range that matches."""
+    specificity, quality = max((each.specificity(media_type), each.quality) for each in ranges)
+    return quality if specificity else 0.0
 
 
-def _range(part: str) -> _Range:
+def _range(part: str) -> _MediaRange:
     name, *parameters = part.lower().split(";")
     kind, _, subtype = name.strip().partition("/")
-    given = dict(parameter.strip().partition("=")[::2] for parameter in parameters)
+    values = dict(parameter.strip().partition("=")[::2] for parameter in parameters)
     try:
-        quality = float(given.get("q", "1"))
+        quality = float(values.get("q", "1"))
     except ValueError:
         quality = 0.0
-    return _Range(kind, subtype, min(max(quality, 0.0), 1.0) if quality == quality else 0.0)
+    return _MediaRange(kind, subtype, min(max(quality, 0.0), 1.0) if quality == quality else 0.0)

@@ -1,4 +1,4 @@
-"""How the routes describe to OpenAPI what their signatures cannot say."""
+"""Fragments of OpenAPI for what the signatures of routes cannot express: bodies, documents, error responses."""
 
 from typing import Any
 
@@ -10,33 +10,33 @@ from app.errors import PROBLEM
 from core.documents.kinds import FIELDS, Kind
 
 _ERRORS = {
-    401: ("Unauthenticated", "No key was sent, or none that is valid"),
+    401: ("Unauthenticated", "No key was sent, or no valid one"),
     403: ("Forbidden", "The key is not for this"),
     404: ("NotFound", "There is no such thing"),
-    406: ("NotAcceptable", "The answer does not come in a form that Accept names"),
+    406: ("NotAcceptable", "The answer is not available in a media type of Accept"),
     408: ("TooSlow", "The body did not come in time"),
-    409: ("Conflict", "The present state forbids it"),
-    413: ("TooLarge", "More than this installation takes"),
-    415: ("UnsupportedMediaType", "The body is of a type or encoding that is not read"),
-    421: ("Misdirected", "Only callers on this machine may call, and the Host is no name of it"),
+    409: ("Conflict", "The current state does not allow it"),
+    413: ("TooLarge", "More than this installation accepts"),
+    415: ("UnsupportedMediaType", "The media type or the encoding of the body is not supported"),
+    421: ("Misdirected", "The Host is not a name of this machine, and only callers on this machine may call"),
     422: ("Invalid", "The request or its documents are not valid"),
-    429: ("TooMany", "Too much at a time; come again after Retry-After"),
+    429: ("TooMany", "Too much at a time; try again after Retry-After"),
     503: ("Unavailable", "A part of the service does not answer; try again"),
     507: ("StoreFull", "The store has no room left"),
 }
 _V2_INVALID = 400
-"""What the Open Inference Protocol calls 422."""
+"""The status of the Open Inference Protocol in place of 422."""
 _TRY_AGAIN = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 
 NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"}
 LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}
-LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null takes a label away.", "additionalProperties": LABEL}
-_EVERY = {
+LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null removes a label.", "additionalProperties": LABEL}
+_COMMON_FIELDS = {
     "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
     "label": {"description": "Absent or null: unlabeled.", **LABEL},
 }
-_CONTENTS: dict[Kind, dict[str, Any]] = {
-    "text": {"text": {"type": "string", "description": "Any text; a job says how it becomes terms."}},
+_CONTENT_FIELDS: dict[Kind, dict[str, Any]] = {
+    "text": {"text": {"type": "string", "description": "Any text; the options of a job say how it becomes terms."}},
     "features": {
         "features": {
             "type": "object",
@@ -54,14 +54,14 @@ _NAMES: dict[Kind, str] = {"text": "TextDocument", "features": "NamedFeaturesDoc
 
 
 def _document(kind: Kind) -> dict[str, Any]:
-    properties = _EVERY | _CONTENTS[kind]
+    properties = _COMMON_FIELDS | _CONTENT_FIELDS[kind]
     return {"type": "object", "additionalProperties": False, "required": [FIELDS[kind]], "properties": properties}
 
 
 DOCUMENTS_BY_KIND = {_NAMES[kind]: _document(kind) for kind in _NAMES}
-"""The schema of a document of each kind, by its name."""
+"""Schema of a document of each kind, by the name of the schema."""
 DOCUMENT: dict[str, Any] = {
-    "description": "All documents that come together, and all that a model is asked about, are of one kind.",
+    "description": "A document of one of three kinds. All documents of a body are of one kind, which for a prediction is that of the model.",
     "oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in _NAMES.values()],
 }
 DOCUMENTS: dict[str, Any] = {
@@ -78,24 +78,24 @@ DOCUMENT_BODY: dict[str, Any] = {
 }
 
 
-def _refused(status: int, form: str, schema: str) -> dict[str, Any]:
+def _error_response(status: int, form: str, schema: str) -> dict[str, Any]:
     headers = {"headers": _TRY_AGAIN} if status in (429, 503) else {}
     return {"description": _ERRORS[status][1], **headers, "content": {form: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
 
 
-ERROR_RESPONSES: dict[str, Any] = {name: _refused(status, PROBLEM, "ProblemOut") for status, (name, _) in _ERRORS.items()} | {
-    f"V2{name}": _refused(status, "application/json", "InferenceError") for status, (name, _) in _ERRORS.items()
+ERROR_RESPONSES: dict[str, Any] = {name: _error_response(status, PROBLEM, "ProblemOut") for status, (name, _) in _ERRORS.items()} | {
+    f"V2{name}": _error_response(status, "application/json", "InferenceError") for status, (name, _) in _ERRORS.items()
 }
-"""Every refusal by name, first in the form of the service, then in that of the Open Inference Protocol."""
+"""Error responses by name: in the form of the service, and with the prefix V2 in that of the Open Inference Protocol."""
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route may answer with."""
+    """References to the error responses of a route, by status."""
     return {status: _reference(_ERRORS[status]) for status in statuses}
 
 
 def v2_error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The same in the form of the Open Inference Protocol, which calls 400 what is 422 elsewhere."""
+    """The same in the form of the Open Inference Protocol, which has 400 in place of 422."""
     return {status: _reference(_ERRORS[422 if status == _V2_INVALID else status], "V2") for status in statuses}
 
 
@@ -105,7 +105,7 @@ def _reference(refusal: tuple[str, str], form: str = "") -> dict[str, Any]:
 
 
 def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:
-    """The description of a JSON body that msgspec reads; ``replaced`` are properties described otherwise."""
+    """The description of a JSON body that msgspec parses; ``replaced`` are properties with another description."""
     _, components = msgspec.json.schema_components([kind])
     schema = components[kind.__name__]
     schema["properties"] |= replaced
@@ -113,5 +113,5 @@ def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: A
 
 
 def path_parameter(name: str, description: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A part of the path, for a route that reads it from the request."""
+    """The description of a path parameter, for a route that reads it from the request."""
     return {"name": name, "in": "path", "required": True, "description": description, "schema": schema or {"type": "string"}}

@@ -1,4 +1,4 @@
-"""What lists have in common."""
+"""Query parameters of lists that come in pages."""
 
 from typing import Annotated
 

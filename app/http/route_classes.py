@@ -1,4 +1,4 @@
-"""Routes that look at a request before they take it: who makes it, and whether they know what it asks."""
+"""Route classes: they authorize a request and check its query before the route handles it."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -13,55 +13,55 @@ from app.http.middleware import SEND_STACK
 from app.http.state import state_of
 
 RESERVATION = "halfmoon.reservation"
-"""Where a request carries what it takes of the memory for bodies."""
+"""Key of the ASGI scope: what the request has reserved of the limit on buffered bytes."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class AuthorizedRoute(APIRoute):
-    """A route for those whose key allows it (see ``app.http.access``; its first tag says what kind of call it is).
+    """A route that checks the API key (see ``app.http.access``); its first tag is the kind of call.
 
-    It refuses query parameters that it does not know, or twice, since a misspelt or a second one would silently change what is asked.
+    It refuses unknown and repeated query parameters: a misspelt or a second one would silently change the request.
     """
 
     def get_route_handler(self) -> Handler:
-        """The route's own handler after the checks."""
+        """The handler of the route, after the checks."""
         handle, known, tag = self.handler(), self.query_names(), str(self.tags[0])
 
-        async def checked(request: Request) -> Response:
+        async def check_and_handle(request: Request) -> Response:
             state_of(request).access.authorize(request.scope, tag)
             if request.scope["query_string"]:
                 _check_query(request, known)
             return await handle(request)
 
-        return checked
+        return check_and_handle
 
     def handler(self) -> Handler:
-        """What answers a request whose query is in order."""
+        """The handler of a request that has passed the checks."""
         return super().get_route_handler()
 
     def query_names(self) -> Sequence[str]:
-        """The parameters that may be in the query."""
+        """Names of the query parameters."""
         return [parameter.alias for parameter in self.dependant.query_params]
 
 
 class RawRoute(AuthorizedRoute):
-    """A route whose function takes the request and gives the response, with nothing of FastAPI's in between; it is documented like others."""
+    """A route whose function takes the request and returns the response, without FastAPI's parsing of bodies; it is documented like others."""
 
     def handler(self) -> Handler:
-        """The function itself; what is held of body and answer is counted until that was sent."""
+        """The function itself. It reserves bytes for body and answer until the answer was sent."""
         handle: Handler = self.endpoint
 
-        async def counted(request: Request) -> Response:
+        async def reserve_and_handle(request: Request) -> Response:
             reservation = request.scope[SEND_STACK].enter_context(state_of(request).buffer_limit.reserve())
             request.scope[RESERVATION] = reservation
             response = await handle(request)
             reservation.grow(len(response.body))
             return response
 
-        return counted
+        return reserve_and_handle
 
     def query_names(self) -> Sequence[str]:
-        """As they are documented."""
+        """Names of the query parameters, from their documentation."""
         return [each["name"] for each in (self.openapi_extra or {}).get("parameters", []) if each["in"] == "query"]
 
 

@@ -1,4 +1,4 @@
-"""What HTTP needs of an application, whatever its domains are; app.services.Services has it all."""
+"""The part of the application state that HTTP needs; ``app.services.Services`` provides it."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -11,30 +11,30 @@ from app.settings import GatewaySettings
 
 
 class HttpState(Protocol):
-    """The part of the services that routes of any domain use to admit a request and to read its body."""
+    """The services that a route of any domain needs to authorize a request and to read its body."""
 
     @property
     def settings(self) -> GatewaySettings:
-        """The bounds of bodies, among others."""
+        """Settings, among them the bounds of bodies."""
         ...
 
     @property
     def access(self) -> Access:
-        """Who may call what."""
+        """API keys and what they allow."""
         ...
 
     @property
     def buffer_limit(self) -> Limit:
-        """Bytes of bodies in memory."""
+        """Limit on bytes of bodies and answers in memory."""
         ...
 
     @property
-    def parsing(self) -> ThreadPoolExecutor:
-        """Where large bodies are parsed."""
+    def parse_pool(self) -> ThreadPoolExecutor:
+        """Threads that parse large bodies."""
         ...
 
 
 def state_of(request: Request) -> HttpState:
-    """The state of the gateway that got this request."""
+    """The state of the gateway that handles this request."""
     found: HttpState = request.app.state.services
     return found

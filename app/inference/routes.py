@@ -63,7 +63,7 @@ async def oip_live(request: Request) -> Response:
 async def oip_ready(request: Request) -> Response:
     """The store and Redis can be written."""
     services = services_of(request)
-    if not isinstance(await in_thread(services.parsing, ready_now, services), Ready):
+    if not isinstance(await in_thread(services.parse_pool, ready_now, services), Ready):
         raise Unavailable("Redis or the store cannot be written; /v1/health/ready says which")
     return _json({"ready": True})
 
@@ -81,7 +81,7 @@ async def oip_model(request: Request) -> Response:
     """The tensors that go into a model, and those that come out."""
     services = services_of(request)
     version, model = await version_and_model(services, _reference(request))
-    versions = await in_thread(services.predicting, services.models.registry.versions, version.name)
+    versions = await in_thread(services.predict_pool, services.models.versions, version.name)
     return _json(metadata(version, model, [each.number for each in versions]))
 
 

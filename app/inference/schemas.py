@@ -4,24 +4,24 @@ from typing import Any
 
 from pydantic import Field
 
-from app.http.schemas import Out
+from app.http.schemas import Schema
 
 Parameters = dict[str, Any]
 
 
-class ServerLive(Out):
+class ServerLive(Schema):
     """The process answers."""
 
     live: bool
 
 
-class ServerReady(Out):
+class ServerReady(Schema):
     """The service can take work."""
 
     ready: bool
 
 
-class ServerMetadata(Out):
+class ServerMetadata(Schema):
     """Who answers."""
 
     name: str
@@ -29,14 +29,14 @@ class ServerMetadata(Out):
     extensions: list[str]
 
 
-class ModelReady(Out):
+class ModelReady(Schema):
     """A model can predict."""
 
     name: str
     ready: bool
 
 
-class TensorMetadata(Out):
+class TensorMetadata(Schema):
     """What a tensor is called, and what is in it; a dimension of -1 is of any length."""
 
     name: str
@@ -44,7 +44,7 @@ class TensorMetadata(Out):
     shape: list[int]
 
 
-class ModelMetadata(Out):
+class ModelMetadata(Schema):
     """What goes into a model and what comes out."""
 
     name: str
@@ -55,7 +55,7 @@ class ModelMetadata(Out):
     outputs: list[TensorMetadata]
 
 
-class RequestInput(Out):
+class RequestInput(Schema):
     """A tensor that is sent."""
 
     name: str = Field(examples=["indptr"])
@@ -66,14 +66,14 @@ class RequestInput(Out):
     parameters: Parameters | None = None
 
 
-class RequestOutput(Out):
+class RequestOutput(Schema):
     """A tensor that is wanted."""
 
     name: str = Field(examples=["labels"])
     parameters: Parameters | None = None
 
 
-class InferenceRequest(Out):
+class InferenceRequest(Schema):
     """Documents as tensors: indptr, indices and data of a CSR matrix, or a dense X."""
 
     id: str | None = None
@@ -83,7 +83,7 @@ class InferenceRequest(Out):
     """by default labels, scores and, if the model knows them, probabilities; classes on request"""
 
 
-class ResponseOutput(Out):
+class ResponseOutput(Schema):
     """A tensor that is answered."""
 
     name: str
@@ -92,7 +92,7 @@ class ResponseOutput(Out):
     data: list[Any]
 
 
-class InferenceResponse(Out):
+class InferenceResponse(Schema):
     """Labels and scores; ``scores`` has one column for two classes, for the second, else one for each."""
 
     model_name: str
@@ -102,7 +102,7 @@ class InferenceResponse(Out):
     outputs: list[ResponseOutput]
 
 
-class InferenceError(Out):
+class InferenceError(Schema):
     """What went wrong."""
 
     error: str

@@ -53,11 +53,11 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     _check_outputs(body)
     bounds = services.settings.prediction_bounds
     if sum(len(bytes(tensor.data)) for tensor in body.inputs) >= services.settings.large_request_bytes:
-        return await in_thread(services.predicting, lambda: _answer(version, model, body, documents_of(body.inputs, bounds)))
+        return await in_thread(services.predict_pool, lambda: _answer(version, model, body, documents_of(body.inputs, bounds)))
     rows = documents_of(body.inputs, bounds)
     if is_little(model, rows.n_rows):
         return _answer(version, model, body, rows)
-    return await in_thread(services.predicting, _answer, version, model, body, rows)
+    return await in_thread(services.predict_pool, _answer, version, model, body, rows)
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:

@@ -6,18 +6,18 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime
 
-from app.http.schemas import Out, ProblemOut
+from app.http.schemas import ProblemOut, Schema
 from workers.contract import Job, JobState, Progress
 
 
-class Made(Out):
+class Made(Schema):
     """The version that a job has published."""
 
     name: str
     version: int
 
 
-class JobOut(Out):
+class JobOut(Schema):
     """A training job."""
 
     id: str
@@ -75,14 +75,14 @@ class JobOut(Out):
         )
 
 
-class JobPage(Out):
+class JobPage(Schema):
     """Jobs, newest first."""
 
     jobs: list[JobOut]
     next_cursor: str | None
 
 
-class Point(Out):
+class Point(Schema):
     """Where a solver stood."""
 
     phase: str
@@ -93,7 +93,7 @@ class Point(Out):
     seconds: float
 
 
-class Trace(Out):
+class Trace(Schema):
     """The objective by iteration; of a running job, what is known so far."""
 
     job: str

@@ -117,7 +117,7 @@ def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication |
     """The version to start from, fixed now: later versions and moved aliases do not change what a job was asked."""
     if body.start_from is None:
         return None
-    version = services.models.registry.resolve(body.start_from)
+    version = services.models.resolve(body.start_from)
     if version.kind != dataset.kind:
         raise InvalidRequest("start_from", f"the model was trained on {KINDS[version.kind]}, but the documents are {KINDS[dataset.kind]}")
     return Publication(name=version.name, version=version.number)

@@ -25,35 +25,35 @@ _ALIAS: dict[str, Any] = {
 @router.get("", responses=error_responses(422, 503))
 def list_models(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = None) -> ModelPage:
     """All models that have a version, by name."""
-    names, following = services.models.registry.names(limit, cursor)
-    summaries = (ModelSummary.of(services.models.registry, name) for name in names)
+    names, following = services.models.names(limit, cursor)
+    summaries = (ModelSummary.of(services.models, name) for name in names)
     return ModelPage(models=[summary for summary in summaries if summary], next_cursor=following)
 
 
 @router.get("/{name}", responses=error_responses(404, 422, 503))
 def show_model(services: ServicesDep, name: str) -> ModelOut:
     """A model with its versions and aliases."""
-    return ModelOut.of(services.models.registry, name)
+    return ModelOut.of(services.models, name)
 
 
 @router.delete("/{name}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
 def delete_model(services: ServicesDep, name: str) -> None:
     """Delete all versions and aliases of a model from which no unfinished job starts; its numbers are not used again."""
-    services.models.registry.delete(name, services.jobs.starting_from)
-    services.models.forget()
+    services.models.delete(name, services.jobs.starting_from)
+    services.model_cache.forget_versions()
 
 
 @router.get("/{name}/versions/{number}", responses=error_responses(404, 422, 503))
 def show_version(services: ServicesDep, name: str, number: VersionNumber) -> VersionOut:
     """One version."""
-    return VersionOut.of(services.models.registry.version(name, checked_number(name, number)))
+    return VersionOut.of(services.models.version(name, checked_number(name, number)))
 
 
 @router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
 def delete_version(services: ServicesDep, name: str, number: VersionNumber) -> None:
     """Delete a version to which no alias points and from which no unfinished job starts; its number is not used again."""
-    services.models.registry.delete_version(name, checked_number(name, number), services.jobs.starting_from)
-    services.models.forget()
+    services.models.delete_version(name, checked_number(name, number), services.jobs.starting_from)
+    services.model_cache.forget_versions()
 
 
 @bodies.put(
@@ -64,18 +64,18 @@ async def set_alias(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, AliasBody)
     name, alias = request.path_params["name"], request.path_params["alias"]
-    made = await in_thread(services.parsing, _set_alias, services, name, alias, body.version)
+    made = await in_thread(services.parse_pool, _set_alias, services, name, alias, body.version)
     return Response(made.model_dump_json(), media_type="application/json")
 
 
 @router.delete("/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))
 def delete_alias(services: ServicesDep, name: str, alias: str) -> None:
     """Remove an alias; the version stays."""
-    services.models.registry.delete_alias(name, alias)
-    services.models.forget()
+    services.models.delete_alias(name, alias)
+    services.model_cache.forget_versions()
 
 
 def _set_alias(services: Services, name: str, alias: str, version: int) -> AliasOut:
-    services.models.registry.set_alias(name, alias, version)
-    services.models.forget()
+    services.models.set_alias(name, alias, version)
+    services.model_cache.forget_versions()
     return AliasOut(name=name, alias=alias, version=version)

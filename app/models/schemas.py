@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
-from app.http.schemas import Out
+from app.http.schemas import Schema
 from core.documents.kinds import Kind
 from workers.contract import Label, Version
 from workers.errors import NotFound
@@ -15,7 +15,7 @@ from workers.repositories.models import Models
 Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
-class VersionOut(Out):
+class VersionOut(Schema):
     """A published model; it never changes."""
 
     name: str
@@ -44,7 +44,7 @@ class VersionOut(Out):
         return cls(version=version.number, **version.model_dump(exclude={"number", "files"}))
 
 
-class ModelOut(Out):
+class ModelOut(Schema):
     """A model: its versions, oldest first, and its aliases."""
 
     name: str
@@ -57,7 +57,7 @@ class ModelOut(Out):
         return cls(name=name, versions=[VersionOut.of(version) for version in models.versions(name)], aliases=models.aliases(name))
 
 
-class ModelSummary(Out):
+class ModelSummary(Schema):
     """A model in a list."""
 
     name: str
@@ -74,14 +74,14 @@ class ModelSummary(Out):
             return None
 
 
-class ModelPage(Out):
+class ModelPage(Schema):
     """Models, by name."""
 
     models: list[ModelSummary]
     next_cursor: str | None
 
 
-class AliasOut(Out):
+class AliasOut(Schema):
     """What an alias stands for now."""
 
     name: str

@@ -32,7 +32,7 @@ def ready(services: ServicesDep) -> Ready | Response:
         workers, starting = services.queue.workers(), services.queue.starting_workers()
     except Unavailable:
         return _unready("Redis cannot be written" if store else "neither Redis nor the store can be written")
-    if not services.access.known:
+    if not services.access.ready:
         return _unready("the keys could not be read yet")
     if not store:
         return _unready("the store cannot be written")

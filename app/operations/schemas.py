@@ -2,16 +2,16 @@
 
 from pydantic import Field
 
-from app.http.schemas import Out
+from app.http.schemas import Schema
 
 
-class Alive(Out):
+class Alive(Schema):
     """The process answers."""
 
     status: str = Field(examples=["live"])
 
 
-class Ready(Out):
+class Ready(Schema):
     """The service can take work."""
 
     status: str = Field(examples=["ready"])

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from app.codecs.dispatch import in_blocks
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
-from app.http.schemas import Out
+from app.http.schemas import Schema
 from app.predictions.prediction import documents_in, version_and_model
 from app.predictions.scoring import Unseen, score_posted
 from app.services import Services
@@ -47,7 +47,7 @@ class ExplainBody(msgspec.Struct, forbid_unknown_fields=True):
     """Explain the score of this class; by default that of each document's label."""
 
 
-class Feature(Out):
+class Feature(Schema):
     """A feature of a linear model."""
 
     feature: int
@@ -57,7 +57,7 @@ class Feature(Out):
     weight: float
 
 
-class Kept(Out):
+class Kept(Schema):
     """A training document that a kernel model keeps."""
 
     position: int | None
@@ -85,7 +85,7 @@ class KeptTerm(Kept):
     """value times weight"""
 
 
-class ClassWeights(Out):
+class ClassWeights(Schema):
     """What speaks for a class and what against it, the heaviest first."""
 
     class_: Label = Field(alias="class")
@@ -94,7 +94,7 @@ class ClassWeights(Out):
     against: list[Feature] | list[Kept]
 
 
-class ExplainedDocument(Out):
+class ExplainedDocument(Schema):
     """A score as a sum: bias, contributions and rest."""
 
     id: str
@@ -109,7 +109,7 @@ class ExplainedDocument(Out):
     """what all that are not shown add up to"""
 
 
-class ExplanationOut(Out):
+class ExplanationOut(Schema):
     """Why a model says what it says."""
 
     model: str
@@ -130,7 +130,7 @@ async def explain(request: Request, services: Services, reference: str) -> Respo
     """
     body = await read_json(request, services, ExplainBody, ExplainBody())
     version, model = await version_and_model(services, reference)
-    return await in_thread(services.predicting, _answer, services, version, model, body)
+    return await in_thread(services.predict_pool, _answer, services, version, model, body)
 
 
 def _answer(services: Services, version: Version, model: Model, body: ExplainBody) -> Response:

@@ -43,7 +43,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
         batches = list(batches)
         if is_little(model, sum(batch.rows.n_rows for batch in batches)):
             return _answer(version, model, batches)
-    return await in_thread(services.predicting, _answer, version, model, batches)
+    return await in_thread(services.predict_pool, _answer, version, model, batches)
 
 
 def is_little(model: Model, n_rows: int) -> bool:
@@ -53,11 +53,11 @@ def is_little(model: Model, n_rows: int) -> bool:
 
 async def version_and_model(services: Services, reference: str) -> tuple[Version, Model]:
     """The version that a reference stands for now, and its model, loaded; raises NotFound."""
-    models = services.models
-    version = models.resolve(reference) if models.quick else await in_thread(services.predicting, models.resolve, reference)
-    model = models.find(version)
+    cache = services.model_cache
+    version = cache.resolve(reference) if cache.resolves_fast else await in_thread(services.predict_pool, cache.resolve, reference)
+    model = cache.find(version)
     if model is None:
-        model = await in_thread(services.predicting, models.load, version)
+        model = await in_thread(services.predict_pool, cache.load, version)
     return version, model
 
 

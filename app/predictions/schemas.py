@@ -1,10 +1,10 @@
 """Predictions by the names of the contract."""
 
-from app.http.schemas import Out
+from app.http.schemas import Schema
 from workers.contract import Label
 
 
-class Prediction(Out):
+class Prediction(Schema):
     """Labels and scores of documents, in their order."""
 
     model: str
@@ -18,7 +18,7 @@ class Prediction(Out):
     warnings: list[str]
 
 
-class LabeledDocument(Out):
+class LabeledDocument(Schema):
     """A line of a job's labels: a document that was unlabeled."""
 
     id: str

@@ -83,7 +83,7 @@ async def apart(request: Request, services: Services, function: Callable[..., T]
     Raises TooManyRequests, and ClientDisconnect when the caller has gone.
     """
     with services.scoring_limit.reserve(1):
-        return await run_until_disconnect(request, services.scoring, function, *arguments)
+        return await run_until_disconnect(request, services.score_pool, function, *arguments)
 
 
 def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:

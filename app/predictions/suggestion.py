@@ -11,7 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from app.http.bodies import read_json
-from app.http.schemas import Out
+from app.http.schemas import Schema
 from app.predictions.prediction import version_and_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import Unseen, apart, rows_at, score_stored
@@ -49,7 +49,7 @@ class Suggestion(LabeledDocument):
     """what the likeliest class is ahead of the next one"""
 
 
-class Suggestions(Out):
+class Suggestions(Schema):
     """Documents to label next, the one of most use first."""
 
     model: str

@@ -1,4 +1,4 @@
-"""How many unfinished jobs there are, and whose they are."""
+"""Limits on unfinished jobs: of all callers together, and of one API key."""
 
 import threading
 from contextlib import suppress
@@ -8,52 +8,55 @@ from app.errors import TooManyRequests, rate_limit
 from workers.errors import NotFound
 from workers.repositories.jobs import Jobs
 
-UNIT = "concurrent-requests"
-AGAIN_SECONDS = 5
+_UNIT = "concurrent-requests"
+_RETRY_SECONDS = 5
 
 
 class Allowance(NamedTuple):
-    """How many unfinished jobs a caller may still have, by the tighter of two limits: on all jobs, and on the caller's own."""
+    """Number of unfinished jobs that a caller may still have, by the tighter of two limits: on all jobs, and on the caller's own."""
 
     name: str
     most: int
     left: int
 
     def check(self) -> None:
-        """Raises TooManyRequests if there may not be another job now."""
+        """Raises TooManyRequests if no job is left."""
         if self.left <= 0:
-            raise TooManyRequests(self.name, UNIT, self.most, self.left, AGAIN_SECONDS)
+            raise TooManyRequests(self.name, _UNIT, self.most, self.left, _RETRY_SECONDS)
 
-    def without(self, taken: int) -> "Allowance":
-        """What is left when so many more are taken."""
-        return self._replace(left=self.left - taken)
+    def without(self, n_jobs: int) -> "Allowance":
+        """The allowance after so many more jobs."""
+        return self._replace(left=self.left - n_jobs)
 
     def headers(self) -> dict[str, str]:
-        """What tells a caller how many jobs more there may be."""
-        return rate_limit(self.name, UNIT, self.most, self.left)
+        """The rate-limit headers."""
+        return rate_limit(self.name, _UNIT, self.most, self.left)
 
 
 class Backlog:
-    """Tells how many more unfinished jobs there may be in all, or by one key; without keys, everybody is the same caller.
+    """Counts unfinished jobs, in all and by API key. Without keys all callers count as one.
 
-    Whose a job is never changes, so it is looked up once for each job.
+    The key of a job never changes, so it is read once a job.
     """
 
-    def __init__(self, jobs: Jobs, most: int, most_each: int) -> None:
+    def __init__(self, jobs: Jobs, most: int, most_per_key: int) -> None:
         self._jobs = jobs
         self._most = most
-        self._most_each = most_each
-        self._callers: dict[str, str | None] = {}
+        self._most_per_key = most_per_key
+        self._key_ids: dict[str, str | None] = {}
         self._lock = threading.Lock()
 
-    def allowance(self, caller: str | None) -> Allowance:
-        """The allowance of this caller now. Raises StoreUnavailable."""
+    def allowance(self, key_id: str | None) -> Allowance:
+        """The allowance of a key now. Raises StoreUnavailable."""
         with self._lock:
             ids = set(self._jobs.unfinished_ids())
-            self._callers = {id: known for id, known in self._callers.items() if id in ids}
-            for id in ids - self._callers.keys():
+            self._key_ids = {id: known for id, known in self._key_ids.items() if id in ids}
+            for id in ids - self._key_ids.keys():
                 with suppress(NotFound):
-                    self._callers[id] = self._jobs.get(id).request.caller
-            own = sum(1 for each in self._callers.values() if each == caller)
-        allowances = Allowance("jobs", self._most_each, self._most_each - own), Allowance("jobs of everybody", self._most, self._most - len(ids))
+                    self._key_ids[id] = self._jobs.get(id).request.caller
+            own = sum(1 for each in self._key_ids.values() if each == key_id)
+        allowances = (
+            Allowance("jobs", self._most_per_key, self._most_per_key - own),
+            Allowance("all jobs", self._most, self._most - len(ids)),
+        )
         return min(allowances, key=lambda allowance: allowance.left)

@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""Metrics for Prometheus."""
 
 from collections import Counter as Tally
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from app.http.limits import Limit
 from app.services.job_follower import JobFollower
-from app.services.model_cache import LoadedModels
+from app.services.model_cache import ModelCache
 from workers.contract import JobState
 from workers.errors import Unavailable
 from workers.queue.queue import Queue
@@ -23,14 +23,14 @@ from workers.store import Store
 _BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class Observed(NamedTuple):
-    """What is looked at when somebody asks."""
+class MetricSources(NamedTuple):
+    """Sources of the figures that are read at every scrape."""
 
     store: Store
     queue: Queue
     redis_state: RedisState
     jobs: Jobs
-    models: LoadedModels
+    model_cache: ModelCache
     quota: Quota
     upload_limit: Limit
     buffer_limit: Limit
@@ -39,9 +39,9 @@ class Observed(NamedTuple):
 
 
 class Metrics:
-    """The counters of one gateway, in a registry of its own."""
+    """Metrics of one gateway, in a registry of its own."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, sources: MetricSources) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter("halfmoon_requests", "Requests answered.", ("method", "route", "status"), registry=self._registry)
         self._seconds = Histogram(
@@ -51,8 +51,8 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        self._registry.register(_Gateway(observed))
-        self._registry.register(_Installation(observed))
+        self._registry.register(_GatewayCollector(sources))
+        self._registry.register(_InstallationCollector(sources))
         ProcessCollector(registry=self._registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -61,70 +61,72 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
 
     def text(self) -> bytes:
-        """Everything in Prometheus' text format. Asks the store and Redis; what does not answer is left out."""
+        """All metrics in the text format of Prometheus. It reads the store and Redis, and leaves out the figures of one that does not answer."""
         return generate_latest(self._registry)
 
 
-class _Asked(Collector):
-    """What is looked up when it is asked for."""
+class _Collector(Collector):
+    """A collector that reads its sources at every scrape."""
 
-    def __init__(self, observed: Observed) -> None:
-        self._observed = observed
+    def __init__(self, sources: MetricSources) -> None:
+        self._sources = sources
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: so that registering asks nobody."""
+        """Nothing, so that registering reads no source."""
         return iter(())
 
 
-class _Gateway(_Asked):
-    """What this process holds."""
+class _GatewayCollector(_Collector):
+    """Figures of this process."""
 
     def collect(self) -> Iterator[Metric]:
-        """The numbers of now."""
-        models = self._observed.models
-        yield GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", models.nbytes)
-        yield GaugeMetricFamily("halfmoon_model_cache_models", "Models that are loaded.", models.count)
-        yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", models.loads)
-        yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._observed.upload_limit.used)
-        yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and their answers held in memory.", self._observed.buffer_limit.used)
-        yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are being scored, or wait to be.", self._observed.scoring_limit.used)
-        yield GaugeMetricFamily("halfmoon_listeners", "Clients that listen to the events of a job.", self._observed.job_follower.listeners)
+        """The figures now."""
+        cache = self._sources.model_cache
+        yield GaugeMetricFamily("halfmoon_model_cache_bytes", "Memory taken by loaded models.", cache.nbytes)
+        yield GaugeMetricFamily("halfmoon_model_cache_models", "Models in memory.", cache.count)
+        yield CounterMetricFamily("halfmoon_model_cache_loads", "Models read from the store.", cache.loads)
+        yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._sources.upload_limit.used)
+        yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", self._sources.buffer_limit.used)
+        yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are scored or wait for it.", self._sources.scoring_limit.used)
+        yield GaugeMetricFamily("halfmoon_listeners", "Clients that follow the events of a job.", self._sources.job_follower.listeners)
 
 
-class _Installation(_Asked):
-    """What all gateways of an installation tell alike: take the largest, not the sum."""
+class _InstallationCollector(_Collector):
+    """Figures of the installation, which all its gateways report alike: aggregate them by max, not by sum."""
 
     def collect(self) -> Iterator[Metric]:
-        """The numbers of now."""
-        for name, what, look in (("redis", "Redis answers", self._of_redis), ("store", "the store answers", self._of_store)):
+        """The figures now."""
+        for name, what, read in (("redis", "Redis answers", self._of_redis), ("store", "the store answers", self._of_store)):
             up = 0
             with suppress(Unavailable):
-                yield from look()
+                yield from read()
                 up = 1
             yield GaugeMetricFamily(f"halfmoon_{name}_up", f"Whether {what}.", up)
 
     def _of_redis(self) -> Iterator[Metric]:
-        queue, redis_state = self._observed.queue, self._observed.redis_state
+        queue, redis_state = self._sources.queue, self._sources.redis_state
         yield GaugeMetricFamily("halfmoon_queue_depth", "Jobs that wait for a worker.", queue.depth())
-        yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Since when the oldest of them was asked for.", queue.age())
-        yield GaugeMetricFamily("halfmoon_workers", "Workers that have lately given a sign of life.", queue.workers())
+        yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Seconds since the oldest of them was posted.", queue.age())
+        yield GaugeMetricFamily("halfmoon_workers", "Workers with a recent heartbeat.", queue.workers())
         ended = HistogramMetricFamily(
-            "halfmoon_training_seconds", "Seconds from a job's last start to its end, since Redis was last emptied.", labels=["algorithm", "state"]
+            "halfmoon_training_seconds",
+            "Seconds from the last start of a job to its end, since Redis was last emptied.",
+            labels=["algorithm", "state"],
         )
-        for (algorithm, state), told in redis_state.outcome_times().items():
-            ended.add_metric([algorithm, state], [(bound, told.within[bound]) for bound in told.within], told.seconds)
+        for (algorithm, state), times in redis_state.outcome_times().items():
+            ended.add_metric([algorithm, state], [(bound, times.within[bound]) for bound in times.within], times.seconds)
         yield ended
 
     def _of_store(self) -> Iterator[Metric]:
-        tally = Tally(job.state for job in self._observed.jobs.unfinished())
+        tally = Tally(job.state for job in self._sources.jobs.unfinished())
         states = GaugeMetricFamily("halfmoon_jobs", "Jobs that have not ended, by state.", labels=["state"])
         for state in JobState:
             if not state.final:
                 states.add_metric([state.value], tally[state])
         yield states
-        count, size = self._observed.quota.used()
+        count, size = self._sources.quota.used()
         yield GaugeMetricFamily("halfmoon_datasets", "Datasets in the store.", count)
-        yield GaugeMetricFamily("halfmoon_dataset_bytes", "Bytes of their files, those that several share once.", size)
-        free = self._observed.store.free()
+        yield GaugeMetricFamily("halfmoon_dataset_bytes", "Bytes of their files; shared files count once.", size)
+        free = self._sources.store.free()
         if free is not None:
             yield GaugeMetricFamily("halfmoon_store_free_bytes", "Bytes left on the file system of the store.", free)

@@ -1,4 +1,4 @@
-"""Models in memory, ready to predict."""
+"""Cache of models in memory, and of which version a reference names."""
 
 import threading
 import time
@@ -8,60 +8,60 @@ from core.models.model import Model
 from workers.contract import Version
 from workers.repositories.models import Models
 
-_REMEMBERED = 10_000
+_MAX_VERSIONS = 10_000
 
 
-class LoadedModels:
-    """A model's versions by reference, and the models themselves, of which the least recently used are dropped beyond ``most`` bytes.
+class ModelCache:
+    """Loaded models, the least recently used dropped beyond ``most`` bytes; and versions by reference, kept for ``version_seconds``.
 
-    ``remember`` is for how many seconds a reference is not asked of the store again: 0 wherever asking is cheap.
+    With ``version_seconds`` of 0 every reference is resolved in the store, which is right where the store is a local folder.
     """
 
-    def __init__(self, models: Models, most: int, remember: float) -> None:
-        self.registry = models
+    def __init__(self, models: Models, most: int, version_seconds: float) -> None:
+        self._models = models
         self._most = most
-        self._remember = remember
+        self._version_seconds = version_seconds
         self._loaded: OrderedDict[tuple[str, int, str], Model] = OrderedDict()
         self._bytes = 0
         self.loads = 0
-        self._resolved: dict[str, tuple[float, Version]] = {}
+        self._versions: dict[str, tuple[float, Version]] = {}
         self._lock = threading.Lock()
-        self._loading = threading.Lock()
+        self._load_lock = threading.Lock()
 
     @property
     def nbytes(self) -> int:
-        """Memory that the loaded models take."""
+        """Memory that the loaded models take, in bytes."""
         return self._bytes
 
     @property
     def count(self) -> int:
-        """How many are loaded."""
+        """Number of loaded models."""
         return len(self._loaded)
 
     @property
-    def quick(self) -> bool:
-        """Whether ``resolve`` is cheap enough for the event loop."""
-        return self._remember == 0
+    def resolves_fast(self) -> bool:
+        """Whether ``resolve`` is fast enough for the event loop."""
+        return self._version_seconds == 0
 
     def resolve(self, reference: str) -> Version:
-        """The version that ``name``, ``name@alias`` or ``name/number`` stands for; raises NotFound."""
-        known = self._resolved.get(reference)
-        if known and time.monotonic() - known[0] < self._remember:
-            return known[1]
+        """The version that ``name``, ``name@alias`` or ``name/number`` refers to; raises NotFound."""
+        cached = self._versions.get(reference)
+        if cached and time.monotonic() - cached[0] < self._version_seconds:
+            return cached[1]
         name, slash, number = reference.partition("/")
-        version = self.registry.version(name, int(number)) if slash else self.registry.resolve(reference)
-        if self._remember:
-            if len(self._resolved) >= _REMEMBERED:
-                self._resolved.clear()
-            self._resolved[reference] = (time.monotonic(), version)
+        version = self._models.version(name, int(number)) if slash else self._models.resolve(reference)
+        if self._version_seconds:
+            if len(self._versions) >= _MAX_VERSIONS:
+                self._versions.clear()
+            self._versions[reference] = (time.monotonic(), version)
         return version
 
-    def forget(self) -> None:
-        """Ask the store again: something was changed through this process."""
-        self._resolved.clear()
+    def forget_versions(self) -> None:
+        """Resolve every reference anew: a version or an alias was changed in this process."""
+        self._versions.clear()
 
     def find(self, version: Version) -> Model | None:
-        """The model of a version, if it is in memory."""
+        """The model of a version, if it is loaded."""
         with self._lock:
             model = self._loaded.get(_key(version))
             if model is not None:
@@ -69,15 +69,15 @@ class LoadedModels:
             return model
 
     def load(self, version: Version) -> Model:
-        """The model of a version, read from the store unless it is in memory. However many ask, it is read once. Raises NotFound."""
-        with self._loading:
+        """The model of a version. Concurrent callers read it from the store once. Raises NotFound."""
+        with self._load_lock:
             model = self.find(version)
             if model is None:
-                model = self.registry.load(version)
-                self._keep(version, model)
+                model = self._models.load(version)
+                self._add(version, model)
             return model
 
-    def _keep(self, version: Version, model: Model) -> None:
+    def _add(self, version: Version, model: Model) -> None:
         size = model.nbytes
         with self._lock:
             self.loads += 1

@@ -18,7 +18,7 @@ from app.codecs.dispatch import FORMATS
 from app.contract.examples import EXAMPLES
 from app.contract.openapi import text_of
 from app.datasets.schemas import DatasetOut
-from app.http.schemas import Out, ProblemOut
+from app.http.schemas import ProblemOut, Schema
 from app.jobs.schemas import JobOut
 from app.main import create_app
 from app.models.schemas import VersionOut
@@ -148,7 +148,7 @@ def test_what_is_no_json_is_described_as_text() -> None:
 
 
 def test_the_examples_of_the_contract_are_what_is_sent() -> None:
-    answers: tuple[type[Out], ...] = (DatasetOut, JobOut, VersionOut, Prediction, LabeledDocument, ProblemOut)
+    answers: tuple[type[Schema], ...] = (DatasetOut, JobOut, VersionOut, Prediction, LabeledDocument, ProblemOut)
     shown = {kind.__name__.removesuffix("Out"): kind for kind in answers}
     for name, kind in shown.items():
         assert json.loads(kind.model_validate_json(json.dumps(EXAMPLES[name]), extra="forbid").model_dump_json()) == EXAMPLES[name]

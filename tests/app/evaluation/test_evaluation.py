@@ -334,7 +334,7 @@ def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypat
     """At the next batch after it is known that the client has left; fails if that is never known."""
 
     def nobody_waits() -> bool:
-        gone = disconnect._gone.get()
+        gone = disconnect._disconnected.get()
         return gone is not None and gone.is_set()
 
     publish(gateway.store)

@@ -12,7 +12,7 @@ from fastapi import Request
 
 from app.errors import NotAcceptable
 from app.evaluation.markup import Markup, element, joined
-from app.http.negotiation import preferred
+from app.http.negotiation import negotiate
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.app.evaluation.test_evaluation import drawn
 
@@ -158,14 +158,14 @@ def test_the_form_that_is_liked_best(accept: str | None, expected: str | None) -
     offered = ("application/json", "text/html")
     if expected is None:
         with pytest.raises(NotAcceptable):
-            preferred(request, offered)
+            negotiate(request, offered)
     else:
-        assert preferred(request, offered) == expected
+        assert negotiate(request, offered) == expected
 
 
 def test_accept_may_come_in_parts() -> None:
     request = Request({"type": "http", "headers": [(b"accept", b"image/png"), (b"accept", b"text/html")]})
-    assert preferred(request, ("application/json", "text/html")) == "text/html"
+    assert negotiate(request, ("application/json", "text/html")) == "text/html"
 
 
 def test_a_form_that_there_is_not(gateway: Gateway) -> None:

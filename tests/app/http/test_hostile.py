@@ -129,13 +129,13 @@ def test_a_head_without_bounds_is_refused(gateway: Gateway) -> None:
 def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a head has ended, no patience with heads is kept until the next begins."""
     made: list[connection.Connection] = []
-    expect = connection.Connection._expect_head
+    expect = connection.Connection._start_head_timer
 
     def noted(self: connection.Connection) -> None:
         made.append(self)
         expect(self)
 
-    monkeypatch.setattr(connection.Connection, "_expect_head", noted)
+    monkeypatch.setattr(connection.Connection, "_start_head_timer", noted)
     monkeypatch.setattr(connection, "HEAD_SECONDS", HANG)
     gateway = start()
     with dial(gateway) as client:
@@ -145,7 +145,7 @@ def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypat
             while not answer.endswith(b'{"status":"live"}'):
                 answer += client.recv(65536)
             assert len(made) == turn + 1, "at connecting, and at the beginning of each head"
-            assert [each._timer for each in made] == [None] * (turn + 1)
+            assert [each._head_timer for each in made] == [None] * (turn + 1)
 
 
 def test_two_hundred_listeners_cost_as_many_looks_as_one(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:

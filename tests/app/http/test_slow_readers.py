@@ -61,7 +61,7 @@ def drained(client: socket.socket) -> int:
 
 @pytest.mark.parametrize("head", ["", "Connection: close\r\n"])
 def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
-    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(connection, "WRITE_SECONDS", 0.3)
     gateway = start()
     publish(gateway.store)
     with deaf(gateway, prediction(head=head)) as client:
@@ -75,14 +75,14 @@ def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pyte
 def test_who_reads_slowly_gets_everything(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes: patience begins anew whenever some of it was read; fails when it began once for all."""
     begun: list[bool] = []
-    expect = connection.Connection._expect_reading
+    expect = connection.Connection._start_write_timer
 
     def noted(self: connection.Connection) -> None:
-        begun.append(self._unread is None)
+        begun.append(self._write_timer is None)
         expect(self)
 
-    monkeypatch.setattr(connection.Connection, "_expect_reading", noted)
-    monkeypatch.setattr(connection, "ANSWER_SECONDS", HANG)
+    monkeypatch.setattr(connection.Connection, "_start_write_timer", noted)
+    monkeypatch.setattr(connection, "WRITE_SECONDS", HANG)
     gateway = start()
     publish(gateway.store)
     with deaf(gateway, prediction()) as client:
@@ -97,7 +97,7 @@ def test_who_reads_slowly_gets_everything(start: Start, monkeypatch: pytest.Monk
 
 
 def test_unread_answers_count_as_memory_that_is_held(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "ANSWER_SECONDS", 10 * HANG)
+    monkeypatch.setattr(connection, "WRITE_SECONDS", 10 * HANG)
     gateway = start(max_buffered_bytes=len(LINES) + (2 << 20))
     publish(gateway.store)
     with deaf(gateway, prediction()) as client:
@@ -120,7 +120,7 @@ def test_an_answer_that_nobody_may_hold_is_not_sent(start: Start) -> None:
 
 
 def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(connection, "WRITE_SECONDS", 0.3)
     gateway = start(event_poll_seconds=0.01)
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
     with deaf(gateway, events(job)) as client, connect(valkey.url, HANG) as redis:
