@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core import watch
 from core.documents.rows import SparseRows
 from core.engine.runner import Sweeper
 from core.problem.result import Status
@@ -194,8 +195,9 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
-def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str) -> None:
-    data = pool(0, [0.6, 0.3, 0.1], n=3000, d=60)
+def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    data = pool(0, [0.6, 0.3, 0.1])
     told: list[TracePoint] = []
 
     def after(calls: int) -> Training:
@@ -217,8 +219,9 @@ def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str) -> N
     assert fractions[0] < 0.5 < fractions[-1] == 1
 
 
-def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far() -> None:
-    data = pool(0, [0.7, 0.3], n=3000, d=60, gap=3.0)
+def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    data = pool(0, [0.7, 0.3], gap=3.0)
     training = fit(data, observer=lambda point: bool(point.fraction > 0.85))
     assert training.status is Status.CANCELLED
     assert training.report is not None

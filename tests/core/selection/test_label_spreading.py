@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core import watch
 from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Report, Stopped
 from core.errors import ModelTooLarge
@@ -110,15 +111,16 @@ def test_a_model_that_is_too_large_is_refused() -> None:
         fit(rings(2), max_model_bytes=1000)
 
 
-def test_a_stop_among_neighbours_ends_it() -> None:
-    data, labeled = rings(0, n=1200), list[TracePoint]()
+def test_a_stop_among_neighbours_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    data, points = rings(0, n=1200), list[TracePoint]()
 
     def observer(point: TracePoint, /) -> bool:
-        labeled.append(point)
+        points.append(point)
         return point.fraction >= 0.85
 
     assert fit(data, observer=observer).status is Status.CANCELLED
-    fractions = [point.fraction for point in labeled]
+    fractions = [point.fraction for point in points]
     assert fractions == sorted(fractions)
 
 

@@ -74,8 +74,9 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
         assert found[row, 0] == pytest.approx(dense @ decision.coefficients + decision.intercept, abs=1e-6)
 
 
-def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities() -> None:
-    data = pool(0, [0.6, 0.4], n=3000, d=60)
+def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    data = pool(0, [0.6, 0.4])
     phases: list[str] = []
 
     def observer(point: Any, /) -> bool:
@@ -96,7 +97,7 @@ def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
     def stop() -> None:
         raise Stopped
 
-    def never(fold: int, rows: SparseRows, told: Any) -> list[Result]:
+    def never(fold: int, rows: SparseRows, class_indices: Any) -> list[Result]:
         raise AssertionError
 
     with pytest.raises(Stopped):
