@@ -1,7 +1,7 @@
-"""Near neighbours: classes that lie on curved sheets, as images do, where no linear boundary follows them.
+"""Label spreading over the graph of nearest neighbours (Zhou et al., Learning with local and global consistency, 2004).
 
-Labels spread over the graph of each document's nearest neighbours (Zhou et al., Learning with local and global consistency, 2004). The scores are
-compared at several fractions like those of the transductive SVM: by the labels left out, and by the edges that a fraction cuts.
+It follows classes that lie on curved sheets, as images do, where no linear boundary can. Its scores are compared at several class fractions like
+those of the transductive SVM: by labels left out, and by the edges that a fraction cuts.
 """
 
 from collections.abc import Sequence
@@ -28,37 +28,38 @@ Vector = NDArray[np.float64]
 
 NEIGHBOURS = 7
 _ALPHA, _ITERATIONS = 0.9, 100
-"""how much of a document's belief is its neighbours', and how often it is asked for: .9¹⁰⁰ is next to nothing"""
-_UNREACHED = 1e-12
+"""weight α of a document's neighbours against its own label, and number of iterations: .9¹⁰⁰ is next to nothing"""
+_LEAST = 1e-12
+"""least label mass of a document, which no label may reach"""
 _RIDGE = 1e-2
 _BLOCK = 1 << 21
-"""distances, kernel values and spread that are made at once: a tenth of a second where rows are long"""
+"""distances, kernel values and label masses that are computed at once: a tenth of a second where rows are long"""
 
 
 class LabelSpreading:
-    """The documents of a selection, their neighbours and how the labels spread."""
+    """The documents of a selection, the graph of their neighbours, and the spread labels."""
 
     def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
-        """``checkpoint`` is called between parts of some million operations; what it raises ends the work."""
+        """``checkpoint`` is called between slices of some million operations; what it raises ends the work."""
         self._data, self._checkpoint = data, checkpoint
         self._dense = dense_copy(data.scaled.rows, Kernel("rbf"), checkpoint)
         self._squares = squares_of(self._dense, checkpoint).astype(np.float32)
-        self._edges = _neighbours(self._dense, self._squares, checkpoint)
+        self._edges = _adjacency(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
         self._landmarks = _landmarks(len(self._dense), len(data.class_indices))
         self._kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
 
     def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
-        """For each two-class problem the paths over its grid without each fold, and last that with all labels; see core.selection.fraction_path."""
+        """For each two-class problem the paths over its grid without each fold, and last the one with all labels (core.selection.fraction_path)."""
         return [[self._path(column, fold, grid) for fold in range(N_FOLDS + 1)] for column, grid in enumerate(grids)]
 
     @property
     def predicted(self) -> list[float]:
-        """The share of the unlabeled rows whose neighbourhood is for the class of each two-class problem."""
+        """The fraction of the unlabeled rows that the spread labels give the class of each two-class problem."""
         return predicted_fractions(self._scores[N_FOLDS][len(self._data.class_indices) :])
 
     def steps(self, column: int, fraction: float) -> Steps:
-        """A model of the scores of one two-class problem at this fraction: an expansion in an RBF kernel, for documents that are not in the graph.
+        """A model of the scores of one two-class problem at this fraction, for documents outside the graph: kernel ridge regression (RBF).
 
         Objective: ``ridge |w|² + Σ_k (score_k − f(x_k))²``, f = w·φ(x) + mean score, over at most 2,000 rows.
         """
@@ -86,7 +87,7 @@ class LabelSpreading:
 
     @cached_property
     def _factor(self) -> dense.Matrix:
-        """Cholesky's, lower, of the landmarks' kernel matrix with the ridge; raises Stopped."""
+        """Lower Cholesky factor of the landmarks' kernel matrix plus the ridge; raises Stopped."""
         rows = self._landmarks
         matrix = np.empty((len(rows), len(rows)))
         for part in _strips(len(rows), len(rows)):
@@ -104,9 +105,9 @@ class LabelSpreading:
         return products
 
     def _spread(self) -> NDArray[np.float64]:
-        """Log-odds of the class of each two-class problem without each fold and last with all labels, shape (n_folds + 1, n_rows, n_problems).
+        """Log-odds of the class of each two-class problem, shape (n_folds + 1, n_rows, n_problems): without each fold, and last with all labels.
 
-        ``F ← α S F + (1 − α) Y`` with S the normalised edges; the labels of each class weigh the same in total.
+        ``F ← α S F + (1 − α) Y`` with S the normalised adjacency matrix. The labels of each class weigh the same in total.
         """
         data, n_classes = self._data, self._data.n_classes
         seeds = np.zeros((len(self._dense), N_FOLDS + 1, n_classes))
@@ -124,35 +125,35 @@ class LabelSpreading:
             spread[:, part] = own
         scores = np.empty((N_FOLDS + 1, len(start), len(data.positives)))
         for fold in range(N_FOLDS + 1):
-            each = spread.reshape(seeds.shape)[:, fold] + _UNREACHED
+            each = spread.reshape(seeds.shape)[:, fold] + _LEAST
             sums = each.sum(axis=1, keepdims=True)
             own = each[:, data.positives]
-            scores[fold] = np.log(own) - np.log(np.maximum(sums - own, _UNREACHED))
+            scores[fold] = np.log(own) - np.log(np.maximum(sums - own, _LEAST))
             self._checkpoint()
         return scores
 
     def _path(self, column: int, fold: int, grid: Vector) -> FractionPath:
         log_odds, path = self._scores[fold][:, column], FractionPath(grid)
         scores = np.array([self._at(log_odds, float(fraction)) for fraction in grid])
-        path.labeled = scores[:, : len(self._data.class_indices)].copy()  # alone: there are as many paths as classes and folds
+        path.labeled = scores[:, : len(self._data.class_indices)].copy()  # without the other rows: there are as many paths as classes times folds
         path.objectives = np.array([self._cut(each > 0) for each in scores])
         self._checkpoint()
         return path
 
     def _at(self, log_odds: Vector, fraction: float) -> Vector:
-        """Scores, of mean size 1 around the median, with that fraction of the unlabeled rows above 0."""
+        """Scores, shape (n_rows,), of mean size 1 around the median, with this fraction of the unlabeled rows above 0."""
         unlabeled = log_odds[len(self._data.class_indices) :]
         above = log_odds - np.quantile(unlabeled, 1 - fraction)
-        return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _UNREACHED))
+        return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _LEAST))
 
     def _cut(self, sides: NDArray[np.bool_]) -> float:
-        """The share of the edges whose ends are on different sides: 2 r (1 − r) for sides that have nothing to do with the neighbours."""
+        """The share of the edges whose ends are on different sides, shape (n_rows,): 2 r (1 − r) if sides are independent of the neighbours."""
         owners = np.repeat(sides, np.diff(self._edges.indptr))
         return (float(np.count_nonzero(owners != sides[self._edges.indices])) + 1) / (self._edges.nnz + 1)
 
 
 def _landmarks(n_rows: int, n_labeled: int) -> NDArray[np.int64]:
-    """As many rows as a model may keep, ascending: evenly spaced labeled ones, at most half, and unlabeled ones; all if they are no more."""
+    """The rows that a model keeps, ascending: all if they are few, else evenly spaced labeled ones, at most half, and unlabeled ones."""
     if n_rows <= LANDMARKS:
         return np.arange(n_rows)
     labeled = max(min(n_labeled, LANDMARKS // 2), LANDMARKS - (n_rows - n_labeled))
@@ -161,13 +162,13 @@ def _landmarks(n_rows: int, n_labeled: int) -> NDArray[np.int64]:
 
 
 def _strips(n: int, width: int) -> list[slice]:
-    """Ranges of 0 to n of which each has so many places of this width as are made at once."""
+    """Ranges that make up 0 to n, each of as many rows of this width as are computed at once."""
     height = max(1, _BLOCK // width)
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _neighbours(rows: Float32Matrix, squares: NDArray[np.float32], checkpoint: Checkpoint) -> csr_array:
-    """Edges of each row to its nearest ones, both ways, by ``1 / √(degree · degree)``."""
+def _adjacency(rows: Float32Matrix, squares: NDArray[np.float32], checkpoint: Checkpoint) -> csr_array:
+    """The adjacency matrix, shape (n_rows, n_rows): edges of each row to its nearest ones, both ways, weighed by ``1 / √(degree · degree)``."""
     n_rows = len(rows)
     nearest = np.empty((n_rows, NEIGHBOURS), np.int64)
     for part in _strips(n_rows, n_rows):

@@ -1,1 +1,1 @@
-"""Cross-validation: folds, scores of labels left out, calibrated probabilities."""
+"""Cross-validation: folds, held-out scores, and calibration of probabilities."""

@@ -1,8 +1,8 @@
-"""From scores to probabilities: a sigmoid a column, fitted on held-out scores, and odds that agree with the class fractions.
+"""Calibration: Platt scaling of held-out scores, a sigmoid a column, and class weights that agree with the class fractions.
 
-A sigmoid tells one class from the rest. Its odds, ``exp(slope · score + offset)``, are what a class has for it against the same rest, so classes are
-weighed against each other by their odds; the sigmoids themselves, which all end at 1, would leave every document of two likely classes undecided and
-were measured to be far too unsure (mean sureness .61 where .79 were right).
+A sigmoid separates one class from the rest. Its odds, ``exp(slope · score + offset)``, compare the class with the same rest, so classes are weighed
+against each other by their odds. The sigmoids themselves all end at 1: they would leave a document of two likely classes undecided, and were measured
+to be far too unsure (mean confidence .61 where .79 were right).
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,15 @@ from core.progress import Checkpoint
 Vector = NDArray[np.float64]
 
 _SLOPE, _SLOPE_SPREAD = 2.0, 2.0
-"""what a slope is before any label is seen: at the margin, a score of 1, odds of 7.4"""
+"""mean and standard deviation of the normal prior of a slope: at the margin, a score of 1, the odds are 7.4"""
 _OFFSET_SPREAD = 1.0
-_FACTOR_SPREAD, _FACTOR_RANGE, _FACTORS = 0.5, 2.5, 101
-"""of the logarithm of what all margins of many classes are multiplied by"""
+"""standard deviation of the normal prior of an offset, whose mean is 0"""
+_TEMPERATURE_SPREAD, _TEMPERATURE_RANGE, _TEMPERATURES = 0.5, 2.5, 101
+"""of the logarithm of the inverse temperature: standard deviation of its normal prior, bound on its size, and number of values tried"""
 _NEWTON_STEPS = 50
 _FITTING_ROUNDS = 200
 _AT_ONCE = 1 << 20
-"""likelihoods that are fitted between two calls"""
+"""likelihoods that are normalised between two checkpoints"""
 _LEAST = 1e-12
 
 
@@ -63,10 +64,10 @@ def fit_calibration(
     fractions: Vector,
     checkpoint: Checkpoint = lambda: None,
 ) -> Calibration:
-    """A calibration from held-out scores of labeled rows, shape (n_labeled, n_columns), NaN where a row was never left out.
+    """A calibration by held-out scores of labeled rows, shape (n_labeled, n_columns), NaN where no fold left the row out.
 
-    ``class_indices`` are the rows' classes; the mean probabilities of the rows of these ``scores``, shape (n, n_columns), become ``fractions``, shape
-    (n_classes,). If no row is left out or to be scored, the classes stay as even as the sigmoids have them.
+    ``class_indices`` are the rows' classes. The mean probabilities of rows with these ``scores``, shape (n, n_columns), become ``fractions``, shape
+    (n_classes,). Without such rows the odds stay those of the sigmoids.
     """
     known = np.isfinite(held_out).all(axis=1)
     n_classes = n_classes_of(held_out.shape[1])
@@ -84,17 +85,17 @@ def fit_calibration(
 def fit_calibration_to_labels(
     held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]], n_classes: int, checkpoint: Checkpoint = lambda: None
 ) -> Calibration:
-    """The same where nothing is known but the labels: the classes' shares of them are what the mean probabilities of those left out become."""
+    """As ``fit_calibration`` where only labels are known: the mean probabilities of rows left out become the class fractions of the labels."""
     return fit_calibration(held_out, class_indices, held_out, np.bincount(class_indices, minlength=n_classes) / len(class_indices), checkpoint)
 
 
 def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:
     """Slope a and offset b of ``P(positive | s) = 1 / (1 + exp(−(a s + b)))``.
 
-    Maximum a posteriori under Platt's targets ``(n₊ + 1) / (n₊ + 2)`` and ``1 / (n₋ + 2)``, both classes of the same weight in total and none of the
-    labels above one, with normal priors on a and b, without which a few labels that happen to be separated ask for certainty. Newton's method
-    with halved steps on a strictly convex function.
-    Source: Lin, Lin & Weng, A note on Platt's probabilistic outputs, 2007; the priors are ours.
+    Platt scaling: maximum a posteriori under Platt's targets ``(n₊ + 1) / (n₊ + 2)`` and ``1 / (n₋ + 2)``. Both classes weigh the same in total, and
+    no label more than one. The normal priors on a and b are ours: without them a few labels that happen to be separated ask for certainty. Newton's
+    method with halved steps on a strictly convex function.
+    Source: Lin, Lin & Weng, A note on Platt's probabilistic outputs, 2007.
     """
     n_positive, n_negative = int(np.count_nonzero(positive)), int(np.count_nonzero(~positive))
     if not (n_positive and n_negative):
@@ -132,26 +133,26 @@ def _penalty(distance: float, spread: float) -> float:
 
 
 def inverse_temperature(margins: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> float:
-    """The factor on all margins, shape (n_labeled, n_classes), that makes the held-out labels likeliest among all classes.
+    """Temperature scaling: the factor on all margins, shape (n_labeled, n_classes), by which the labels left out are likeliest.
 
-    Each sigmoid was fitted to the few labels of its own class and is as unsure as these are few; what sets a class apart from all others, which
-    are many, is learned from all labels together. The classes have the labels' own shares; the logarithm of the factor has a normal prior.
+    Each sigmoid is fitted to the few labels of its own class, and is as unsure as these are few. One factor for all classes is fitted to all labels.
+    The classes have the priors of the labels; the logarithm of the factor has a normal prior.
     """
-    shares = log(np.maximum(np.bincount(class_indices, minlength=margins.shape[1]), 1) / len(class_indices))
-    log_factors = np.linspace(-_FACTOR_RANGE, _FACTOR_RANGE, _FACTORS)
+    log_priors = log(np.maximum(np.bincount(class_indices, minlength=margins.shape[1]), 1) / len(class_indices))
+    log_factors = np.linspace(-_TEMPERATURE_RANGE, _TEMPERATURE_RANGE, _TEMPERATURES)
     factors = exp(log_factors)
     scored = []
     for factor, log_factor in zip(factors.tolist(), log_factors.tolist(), strict=True):
-        logits = factor * margins + shares
-        taken = logits[np.arange(len(class_indices)), class_indices] - log_sum_exp(logits, axis=1)
-        scored.append(float(taken.sum()) - 0.5 * _penalty(log_factor, _FACTOR_SPREAD))
+        logits = factor * margins + log_priors
+        own = logits[np.arange(len(class_indices)), class_indices] - log_sum_exp(logits, axis=1)
+        scored.append(float(own.sum()) - 0.5 * _penalty(log_factor, _TEMPERATURE_SPREAD))
     return float(factors[int(np.argmax(scored))])
 
 
 def iterative_proportional_fitting(likelihoods: NDArray[np.float64], fractions: Vector, checkpoint: Checkpoint = lambda: None) -> Vector:
     """Odds, shape (n_classes,), with which the normalised ``odds · likelihoods`` of all rows have the mean ``fractions``; their geometric mean is 1.
 
-    By iterative proportional fitting, which converges where every class has a likelihood somewhere; classes of no share get next to none.
+    It converges where every class has a likelihood above 0 somewhere. Classes whose fraction is 0 get odds next to 0.
     """
     odds = np.ones(likelihoods.shape[1])
     goal = np.maximum(fractions, _LEAST)
@@ -164,7 +165,7 @@ def iterative_proportional_fitting(likelihoods: NDArray[np.float64], fractions: 
 
 
 def _mean_probabilities(likelihoods: NDArray[np.float64], odds: Vector, checkpoint: Checkpoint) -> Vector:
-    """Of the normalised ``odds · likelihoods`` of all rows, shape (n_classes,)."""
+    """Mean of the normalised ``odds · likelihoods`` over all rows, shape (n_classes,)."""
     n_rows, n_classes = likelihoods.shape
     total: Vector = np.zeros(n_classes)
     height = max(1, _AT_ONCE // n_classes)
@@ -175,7 +176,7 @@ def _mean_probabilities(likelihoods: NDArray[np.float64], odds: Vector, checkpoi
 
 
 def _likelihoods(slopes: Vector, offsets: Vector, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The odds of the sigmoids, shape (n_rows, n_classes), the largest of a row being 1. There may be many: each step is in place, as below."""
+    """The odds of the sigmoids, shape (n_rows, n_classes), scaled so that the largest of a row is 1. Computed in place, as there may be many."""
     margins = slopes * scores
     margins += offsets
     if margins.shape[1] == 1:

@@ -1,4 +1,4 @@
-"""What models make of labels that they were not told, whatever the algorithm."""
+"""Cross-validation of any algorithm: scores of labeled documents by models trained without their labels."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from core.progress import Checkpoint
 from core.validation.folds import N_FOLDS, folds_of
 
 Solve = Callable[[int, SparseRows, NDArray[np.integer[Any]]], Sequence[Result]]
-"""Solves without a fold: its number, all rows with the labeled ones first, and the classes of these; a result a two-class problem."""
+"""Solver without a fold: takes its number, all rows with the labeled ones first, and the class indices of these; a result a two-class problem."""
 
 
 def cross_val_scores(
@@ -21,8 +21,8 @@ def cross_val_scores(
 ) -> NDArray[np.float64]:
     """Scores of the labeled rows, shape (n_labeled, n_columns), each by models that had it among the unlabeled rows; raises Stopped.
 
-    ``class_indices`` are the classes of the labeled rows, which come first. NaN for a row that no fold leaves out. So that every solver can be asked
-    in the same way, the rows are put into another order for each fold, one copy at a time. ``checkpoint`` is called between slices of such a copy.
+    ``class_indices`` are the classes of the labeled rows, which come first. Scores are NaN for a row that no fold leaves out. Every solver takes
+    labeled rows first, so the rows are reordered for each fold, one copy at a time. ``checkpoint`` is called between slices of such a copy.
     """
     folds, scores = folds_of(class_indices, seed), np.full((len(class_indices), n_columns), np.nan)
     for fold in range(N_FOLDS):
