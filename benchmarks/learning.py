@@ -23,7 +23,7 @@ from benchmarks.panel.measures import error, shares, total_variation
 from benchmarks.panel.sets import documents
 from core.documents.rows import SparseRows
 from core.evaluation import Reliability
-from core.evaluation.active_learning import POOL, contest, representatives
+from core.evaluation.active_learning import POOL, representatives, top_two
 from core.models.model import Model
 from core.train import TrainingContext, TrainingTask, train
 
@@ -101,7 +101,7 @@ def chosen(strategy: str, model: Model, rows: SparseRows, unlabeled: Positions, 
         return rng.choice(unlabeled, n, replace=False)
     scores = model.scores(rows)[unlabeled]
     probabilities = model.probabilities(scores)
-    margins = contest(scores if probabilities is None else probabilities).margins
+    margins = top_two(scores if probabilities is None else probabilities).margins
     least = unlabeled[np.argsort(margins, kind="stable")]
     if strategy == "uncertain":
         return least[:n]

@@ -12,7 +12,7 @@ from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds
 from app.codecs.documents import invalid_documents
 from app.errors import InvalidRequest
 from core.documents.kinds import TextRows
-from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, misfit, sorted_rows
+from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows
 from workers.errors import LimitExceeded
 
 _WHOLE = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
@@ -49,7 +49,7 @@ def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | Text
     rows = _of_dense(arrays["X"]) if "X" in arrays else _of_sparse(arrays)
     if rows.n_rows > bounds.documents:
         raise LimitExceeded("documents", bounds.documents)
-    wrong = misfit(rows)
+    wrong = layout_fault(rows)
     faults = [wrong] if wrong else find_faults(rows := sorted_rows(rows), MAX_FAULTS)
     if faults:
         raise invalid_documents(faults)

@@ -16,7 +16,7 @@ from app.predictions.prediction import version_and_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import Unseen, apart, rows_at, score_stored
 from app.services import Services
-from core.evaluation.active_learning import POOL, Contest, LeastSure, comparable, contest, representatives
+from core.evaluation.active_learning import POOL, SmallestMargins, TopTwo, comparable, representatives, top_two
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from workers.contract import Label, Version
@@ -98,16 +98,16 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
-def _contest(model: Model, scores: NDArray[np.float64]) -> Contest:
+def _top_two(model: Model, scores: NDArray[np.float64]) -> TopTwo:
     probabilities = model.probabilities(scores)
-    return contest(scores if probabilities is None else probabilities)
+    return top_two(scores if probabilities is None else probabilities)
 
 
 def _least_sure(model: Model, documents: Documents, unlabeled: Positions, most: int) -> Positions:
     """The positions of the documents of least margin, the least sure first."""
-    pool = LeastSure(most)
+    pool = SmallestMargins(most)
     for scored in score_stored(model, documents, unlabeled):
-        pool.add(scored.positions, _contest(model, scored.scores).margins)
+        pool.add(scored.positions, _top_two(model, scored.scores).margins)
     return pool.positions
 
 
@@ -132,7 +132,7 @@ def _suggestions(version: Version, model: Model, documents: Documents, chosen: P
     for scored in score_stored(model, documents, ascending):
         unseen.count(scored)
         probabilities = model.probabilities(scored.scores)
-        first, second, margins = _contest(model, scored.scores)
+        first, second, margins = _top_two(model, scored.scores)
         labels = model.labels_of(scored.scores)
         rivals = np.where(first == labels, second, first)
         for place, (position, label, rival) in enumerate(zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)):

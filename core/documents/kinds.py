@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import SparseRows, find_faults, misfit, sorted_rows
+from core.documents.rows import SparseRows, find_faults, layout_fault, sorted_rows
 from core.errors import MAX_FAULTS, Fault
 
 Kind = Literal["vectors", "features", "text"]
@@ -102,9 +102,9 @@ def shape_fault(rows: Rows) -> Fault | None:
     """What keeps arrays from being rows; without it, everything else may be asked of them."""
     match rows:
         case SparseRows():
-            return misfit(rows)
+            return layout_fault(rows)
         case NamedRows():
-            return misfit(rows.rows)
+            return layout_fault(rows.rows)
         case TextRows():
             return None
 

@@ -58,7 +58,7 @@ class SparseRows(NamedTuple):
         yield from zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
 
 
-def filled(rows: SparseRows, columns: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+def to_dense(rows: SparseRows, columns: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
     """Rows as a dense matrix of shape (n_rows, n_features), given the column of each of their nonzeros; column n_features is left out."""
     dense = np.zeros((rows.n_rows, rows.n_features + 1), np.float32)
     owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
@@ -100,7 +100,7 @@ def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
     Checked: that the arrays fit each other (nothing else is, if they do not), that indices ascend in a row without repetition and lie below
     ``n_features``, and that values are finite. Four passes over the nonzeros, no Python by the row.
     """
-    wrong = misfit(rows)
+    wrong = layout_fault(rows)
     if wrong is not None:
         return [wrong]
     start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
@@ -120,7 +120,7 @@ def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
     return [Fault(str(row), field, detail) for row, field, detail in sorted(found)[:limit]]
 
 
-def misfit(rows: SparseRows) -> Fault | None:
+def layout_fault(rows: SparseRows) -> Fault | None:
     """What keeps the three arrays from being the rows of one matrix; without it, everything else here may be called."""
     if not 0 <= rows.n_features <= MAX_FEATURES:
         return Fault("", "indices", f"{rows.n_features} features: must be 0 to {MAX_FEATURES}")

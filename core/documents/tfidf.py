@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from core.documents.kinds import Rows, TextRows
 from core.documents.rows import SparseRows
-from core.documents.vocabulary import UNKNOWN, Places, Read, Vocabulary, beyond, wrong_kind
+from core.documents.vocabulary import UNKNOWN, Places, Read, Vocabulary, number_unknown, wrong_kind
 from core.numerics.elementary import log
 
 _WORD = re.compile(r"\b\w\w+\b")
@@ -74,14 +74,14 @@ class TextTerms(Vocabulary):
         found = SparseRows(indptr, columns.astype(np.uint32), self._weights(owners, columns, counts), len(self.keys))
         return Read(found, int(np.count_nonzero(tokens.words == UNKNOWN)), len(tokens.words))
 
-    def numbers_of(self, other: Vocabulary) -> NDArray[np.int64]:
+    def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
         """See Vocabulary."""
         assert isinstance(other, TextTerms)
         places = np.fromiter(map(self._places.__getitem__, other.words), np.int64, len(other.words))
         first, second = words_in(other.keys)
         keys = key_of(places[first], np.where(second == UNKNOWN, UNKNOWN, places[second]))
         lost = (places[first] == UNKNOWN) | ((second != UNKNOWN) & (places[second] == UNKNOWN))
-        return beyond(np.where(lost, UNKNOWN, self._columns(keys)), len(self.keys))
+        return number_unknown(np.where(lost, UNKNOWN, self._columns(keys)), len(self.keys))
 
     def named(self, columns: NDArray[np.integer[Any]]) -> list[str]:
         """See Vocabulary."""

@@ -49,7 +49,7 @@ class Vocabulary(ABC):
         """Documents as rows; raises InvalidDocuments for those of another kind."""
 
     @abstractmethod
-    def numbers_of(self, other: "Vocabulary") -> NDArray[np.int64]:
+    def columns_of(self, other: "Vocabulary") -> NDArray[np.int64]:
         """The columns here of all columns of another vocabulary of this kind, all different: those unknown here get numbers beyond."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Numbers(Vocabulary):
             raise wrong_kind(self.kind, rows)
         return Read(rows, 0, rows.n_nonzeros)
 
-    def numbers_of(self, other: Vocabulary) -> NDArray[np.int64]:
+    def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
         """See Vocabulary; never asked for, as numbers are the same everywhere."""
         raise NotImplementedError
 
@@ -139,10 +139,10 @@ class Names(Vocabulary):
         )
         return Read(sorted_rows(found), int(np.count_nonzero(~known)), last - first)
 
-    def numbers_of(self, other: Vocabulary) -> NDArray[np.int64]:
+    def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
         """See Vocabulary."""
         assert isinstance(other, Names)
-        return beyond(self._columns(other.names), len(self.names))
+        return number_unknown(self._columns(other.names), len(self.names))
 
     def named(self, columns: NDArray[np.integer[Any]]) -> list[str]:
         """See Vocabulary."""
@@ -193,7 +193,7 @@ def string_bytes(string: str) -> int:
     return _PLACE_BYTES + sys.getsizeof(string)
 
 
-def beyond(columns: NDArray[np.int64], n_columns: int) -> NDArray[np.int64]:
+def number_unknown(columns: NDArray[np.int64], n_columns: int) -> NDArray[np.int64]:
     """The columns with a number beyond all others, a different one each, in place of UNKNOWN."""
     return np.where(columns == UNKNOWN, n_columns + np.arange(len(columns)), columns)
 

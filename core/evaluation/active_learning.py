@@ -27,7 +27,7 @@ _DENSE = 8
 Margins = NDArray[np.float64]
 
 
-class Contest(NamedTuple):
+class TopTwo(NamedTuple):
     """The two likeliest classes of each document, shape (n_rows,) each, and the margin between them."""
 
     first: NDArray[np.intp]
@@ -35,18 +35,18 @@ class Contest(NamedTuple):
     margins: Margins
 
 
-def contest(values: NDArray[np.float64]) -> Contest:
+def top_two(values: NDArray[np.float64]) -> TopTwo:
     """Of ``values`` of shape (n_rows, n_classes), of which the larger is the likelier; or of one column, positive for the second of two classes."""
     first = labels_of(values)
     if values.shape[1] == 1:
-        return Contest(first, 1 - first, np.abs(values[:, 0]))
+        return TopTwo(first, 1 - first, np.abs(values[:, 0]))
     everyone, others = np.arange(len(values)), values.copy()
     others[everyone, first] = -np.inf
     second = np.argmax(others, axis=1)
-    return Contest(first, second, values[everyone, first] - values[everyone, second])
+    return TopTwo(first, second, values[everyone, first] - values[everyone, second])
 
 
-class LeastSure:
+class SmallestMargins:
     """Keeps the documents of least margin out of any number that come, and holds no more of them."""
 
     def __init__(self, most: int) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.reorder_loops import count_columns
-from core.documents.rows import SparseRows, filled
+from core.documents.rows import SparseRows, to_dense
 from core.kernels.function import Float32Matrix, Kernel, Name
 from core.kernels.products import SLICE, inverted, multiply_rows
 from core.progress import Checkpoint
@@ -137,7 +137,7 @@ def dense_copy(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) -> Floa
     sums = np.zeros(rows.n_features)
     for part in _strips(dense):
         own = rows.between(part.start, part.stop)
-        dense[part] = filled(own, own.indices[own.indptr[0] : own.indptr[-1]])
+        dense[part] = to_dense(own, own.indices[own.indptr[0] : own.indptr[-1]])
         sums += dense[part].sum(axis=0, dtype=np.float64)
         checkpoint()
     if kernel.name == "rbf":

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.rows import SparseRows, filled, sorted_rows
+from core.documents.rows import SparseRows, sorted_rows, to_dense
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.kernels.function import Kernel, Values
 from core.models.model import Arrays, Contributions, Model, Weights
@@ -133,7 +133,7 @@ class KernelModel(Model):
     def _dense(self) -> NDArray[np.float32]:
         """The support rows off their centre, shape (n_support, n_seen)."""
         first, last = self.support.indptr[0], self.support.indptr[-1]
-        return filled(self.support, self.support.indices[first:last]) - self._centre
+        return to_dense(self.support, self.support.indices[first:last]) - self._centre
 
     @cached_property
     def _columns(self) -> Any:
@@ -185,7 +185,7 @@ class KernelModel(Model):
     def _dense_products(
         self, rows: SparseRows, positions: NDArray[np.integer[Any]], scales: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        dense = filled(rows._replace(n_features=len(self.features)), positions) - self._centre / scales[:, None]
+        dense = to_dense(rows._replace(n_features=len(self.features)), positions) - self._centre / scales[:, None]
         return np.asarray(dense @ self._dense.T, np.float32), _squares(dense)
 
     def _sparse_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

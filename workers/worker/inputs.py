@@ -60,7 +60,7 @@ class Reading(NamedTuple):
         """A model of the same kind of documents by the columns of these."""
         if start.vocabulary.kind == "vectors":
             return start
-        return start.renumbered(self.vocabulary.numbers_of(start.vocabulary))
+        return start.renumbered(self.vocabulary.columns_of(start.vocabulary))
 
 
 @contextmanager

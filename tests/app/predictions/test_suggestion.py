@@ -202,12 +202,12 @@ def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) ->
     """Memory while a dataset is looked through does not grow with it: no more documents are held than the pool has."""
     held = []
 
-    class Watched(querying.LeastSure):
+    class Watched(querying.SmallestMargins):
         def add(self, positions: Any, margins: Any) -> None:
             super().add(positions, margins)
             held.append(len(self.positions))
 
-    monkeypatch.setattr(suggestion, "LeastSure", Watched)
+    monkeypatch.setattr(suggestion, "SmallestMargins", Watched)
     publish(gateway.store)
     suggest(gateway, dataset=upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(500)}), n=4)
     assert max(held) == 12

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.rows import SparseRows, find_faults, misfit, sorted_rows, without_zeros
+from core.documents.rows import SparseRows, find_faults, layout_fault, sorted_rows, without_zeros
 from core.errors import Fault
 from tests.workers.conftest import rows
 
@@ -95,7 +95,7 @@ def test_faults_are_bounded() -> None:
 )
 def test_arrays_that_do_not_fit(indptr: list[int], n_indices: int, n_values: int, n_features: int, field: str) -> None:
     matrix = SparseRows(np.array(indptr, np.int64), np.zeros(n_indices, np.uint32), np.ones(n_values, np.float32), n_features)
-    found = misfit(matrix)
+    found = layout_fault(matrix)
     assert found is not None
     assert found.field == field
     assert find_faults(matrix) == [found]

@@ -191,12 +191,12 @@ def test_texts_of_a_slice_may_be_as_long_as_they_like() -> None:
 
 def test_numbers_of_another_vocabulary() -> None:
     here, there = fitted(["car red", "blue car"], min_documents=1), fitted(["red car", "car red green"], min_documents=1)
-    numbers, names = here.numbers_of(there), there.named(np.arange(len(there.keys)))
+    numbers, names = here.columns_of(there), there.named(np.arange(len(there.keys)))
     assert len(set(numbers.tolist())) == len(names)
     known = {name: number for name, number in zip(names, numbers.tolist(), strict=True) if number < len(here.keys)}
     assert here.named(np.array(list(known.values()))) == list(known) == ["car", "car red", "red"]
     mine, others = Names(["b", "a"]), Names(["x", "a", "y"])
-    assert mine.numbers_of(others).tolist() == [2, 1, 4]
+    assert mine.columns_of(others).tolist() == [2, 1, 4]
 
 
 def test_rows_of_texts_are_taken_as_they_are() -> None:

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from core.evaluation import active_learning as querying
-from core.evaluation.active_learning import LeastSure, comparable, contest, representatives, similarities
+from core.evaluation.active_learning import SmallestMargins, comparable, representatives, similarities, top_two
 from tests.core.problems import dense_of, random_rows, rows_of
 
 VALUES = st.integers(2, 6).flatmap(
@@ -21,7 +21,7 @@ VALUES = st.integers(2, 6).flatmap(
 @settings(deadline=None, max_examples=200)
 @given(VALUES)
 def test_the_contest_is_between_the_two_largest(values: NDArray[np.float64]) -> None:
-    found = contest(values)
+    found = top_two(values)
     assert len(found.margins) == len(values)
     for row, first, second, margin in zip(values, found.first, found.second, found.margins, strict=True):
         largest = sorted(row.tolist(), reverse=True)
@@ -32,7 +32,7 @@ def test_the_contest_is_between_the_two_largest(values: NDArray[np.float64]) -> 
 
 
 def test_one_column_is_the_score_of_the_second_of_two() -> None:
-    found = contest(np.array([[-2.0], [0.5], [0.0]]))
+    found = top_two(np.array([[-2.0], [0.5], [0.0]]))
     assert (found.first.tolist(), found.second.tolist(), found.margins.tolist()) == ([0, 1, 0], [1, 0, 1], [2.0, 0.5, 0.0])
 
 
@@ -40,7 +40,7 @@ def test_one_column_is_the_score_of_the_second_of_two() -> None:
 @given(st.lists(st.sampled_from([0.0, 0.5, 0.5, 1.0, 2.0, 7.0]), max_size=40), st.integers(1, 12), st.integers(1, 15))
 def test_the_least_sure_are_those_of_a_full_sort(margins: list[float], most: int, batch: int) -> None:
     """However they are cut into batches; and no more than asked for are ever held."""
-    pool, positions = LeastSure(most), np.arange(0, 3 * len(margins), 3)
+    pool, positions = SmallestMargins(most), np.arange(0, 3 * len(margins), 3)
     for start in range(0, len(margins), batch):
         pool.add(positions[start : start + batch], np.array(margins[start : start + batch]))
         assert len(pool.positions) == len(pool.margins) <= most
