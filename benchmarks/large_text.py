@@ -109,6 +109,10 @@ def _events(client: httpx.Client, job: str) -> Iterator[tuple[str, dict[str, Any
                 yield name, json.loads(value)
 
 
+_READING = ("waiting", "starting", "finding the terms")
+"""beginnings of the phases of a job before its solver starts"""
+
+
 def _posted(client: httpx.Client, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
     answer = client.post(path, json=body)
     answer.raise_for_status()
@@ -127,7 +131,7 @@ def _trained(running: Service, client: httpx.Client, dataset: str, algorithm: st
             job = data
         elif (fresh := (data["phase"], data["fraction"], data["iteration"])) != latest:
             silence, told, latest = max(silence, now - told), now, fresh
-            reading = now - begun if data["phase"] in ("", "terms") else reading
+            reading = now - begun if data["phase"].startswith(_READING) else reading
         with suppress(psutil.NoSuchProcess, FileNotFoundError):
             process = _attempt(running)
             peak = peak if process is None else max(peak, peak_memory(process))

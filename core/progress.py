@@ -42,6 +42,8 @@ class TracePoint(NamedTuple):
     """estimated share of the whole work that is done, 0 to 1"""
     seconds: float
     """since the solver started"""
+    stages: int = 0
+    """number of stages that the phase is one of, at most; 0 if it is not known"""
 
 
 class Observer(Protocol):

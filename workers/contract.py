@@ -138,10 +138,16 @@ class Cancellation(Record):
 class Progress(BaseModel):
     """Where a job is. While it runs this lives in Redis only and may be lost; the last goes into the outcome."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     fraction: float = 0.0
+    """estimated share of the work that is done, 0 to 1"""
     phase: str = ""
+    """what a queued job waits for, or what a running one does, in words; the trace has its own names for phases"""
     iteration: int = 0
+    """number within the phase"""
     objective: float | None = None
+    """the objective that chooses the best iterate, as far as it is known"""
 
 
 class Outcome(Record):

@@ -36,7 +36,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "start_from": None,
         "model": {"name": "news", "version": 1},
         "model_name": "news",
-        "progress": {"fraction": 1.0, "phase": "tsvm/stage=17", "iteration": 1, "objective": 0.0019},
+        "progress": {"fraction": 1.0, "phase": "tsvm, stage 18 of 18", "iteration": 1, "objective": 0.0019},
         "attempt": 1,
         "created_at": _POSTED,
         "started_at": _STARTED,

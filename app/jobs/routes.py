@@ -81,7 +81,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
         "content": {
             "text/event-stream": {
                 "schema": {"anyOf": [_EVENT, {"type": "string", "description": "The whole stream."}]},
-                "example": 'event: progress\ndata: {"fraction":0.5,"phase":"tsvm/stage=8","iteration":3,"objective":0.385}\n\n',
+                "example": 'event: progress\ndata: {"fraction":0.5,"phase":"tsvm, stage 9 of 18","iteration":3,"objective":0.385}\n\n',
             }
         },
     }

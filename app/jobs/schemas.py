@@ -86,6 +86,7 @@ class Point(Schema):
     """Where a solver stood."""
 
     phase: str
+    """path of the phase, such as `class=sport/tsvm/stage=3`"""
     iteration: int
     stage_objective: float | None
     objective: float | None

@@ -81,7 +81,7 @@ class _Path:
             temperature = min(temperature, _WARM_TEMPERATURE)
         status = Status.CONVERGED
         for stage in range(1 if fixed else _STAGES):
-            report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES)
+            report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES, stages=1 if fixed else _STAGES)
             status = status.worse((yield from self._alternate(temperature, report)))
             if status is Status.NUMERICAL_ERROR or self._entropy < _ENOUGH:
                 break

@@ -72,7 +72,7 @@ class _Search:
         tight = StoppingRule(self.options.tolerance, max_iterations=self.options.max_iterations)
         rough = tight._replace(gap=self.options.tolerance * _ROUGH_GAP, reduction=_ROUGH_REDUCTION)
         for number, weight in enumerate(stages):
-            report = Report(f"tsvm/stage={number}", 0, 0.0, self.objective(), number / len(stages))
+            report = Report(f"tsvm/stage={number}", 0, 0.0, self.objective(), number / len(stages), stages=len(stages))
             yield from self._weigh(weight)
             status = yield from self._switch_and_retrain(rough, report)
             if status is Status.NUMERICAL_ERROR:

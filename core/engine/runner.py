@@ -40,6 +40,8 @@ class Report(NamedTuple):
     fraction: float
     share: float = 0.0
     """how much of the whole work this phase is, for who can tell how far within it things are"""
+    stages: int = 0
+    """number of stages that the phase is one of, at most; 0 if it is not known"""
 
 
 class Pause(NamedTuple):
@@ -255,7 +257,9 @@ class Sweeper:
         objective = report.stage_objective if report.objective is None else report.objective
         with self._telling:  # or a thread would tell what another has overtaken
             run.fraction = max(run.fraction, report.fraction)  # a solver's guess of how far it is may fall; what is told does not
-            self._watch.latest = TracePoint(run.prefix + report.phase, *report[1:3], objective, self._course.fraction, self._watch.seconds)
+            self._watch.latest = TracePoint(
+                run.prefix + report.phase, *report[1:3], objective, self._course.fraction, self._watch.seconds, report.stages
+            )
             # as if one run followed the other: what is kept must not depend on how far others are at this moment
             own = (run.place + run.fraction) / self._course.n_runs
             run.trace.append(self._watch.latest._replace(fraction=self._course.part.at(own)))

@@ -25,6 +25,7 @@ from typing import Any, Self
 import structlog
 
 from core.errors import HalfmoonError
+from core.phases import phase_in_words
 from core.progress import TracePoint
 from workers.contract import Progress
 from workers.errors import RedisStateUnavailable
@@ -192,14 +193,17 @@ class Heartbeat:
 def progress_of(point: TracePoint) -> Progress:
     """The progress of a job whose solver has reached a point."""
     return Progress(
-        fraction=min(max(_finite(point.fraction) or 0.0, 0.0), 1.0), phase=point.phase, iteration=point.iteration, objective=_finite(point.objective)
+        fraction=min(max(_finite(point.fraction) or 0.0, 0.0), 1.0),
+        phase=phase_in_words(point),
+        iteration=point.iteration,
+        objective=_finite(point.objective),
     )
 
 
 def trace_row(point: TracePoint) -> TraceRow:
     """A point of a trace as JSON; NaN and infinity, which JSON has not, become null."""
     row: dict[str, Any] = point._asdict()
-    return {name: _finite(value) if isinstance(value, float) else value for name, value in row.items()}
+    return {name: _finite(value) if isinstance(value, float) else value for name, value in row.items() if name != "stages"}
 
 
 def _finite(value: float) -> float | None:

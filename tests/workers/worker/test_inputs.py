@@ -264,7 +264,7 @@ def test_a_cancel_during_the_reading_ends_the_job(store: Store, context: WorkerC
     monkeypatch.setattr(Heartbeat, "observe", held)
     id = submit(store, dataset=text_dataset(store).id)
     thread = in_thread(lambda: Attempts(context).run(id))
-    until(lambda: (found := context.redis_state.progress(id)) is not None and found.phase == "terms")
+    until(lambda: (found := context.redis_state.progress(id)) is not None and found.phase == "finding the terms of the texts")
     Jobs(store).cancel(id)
     context.redis_state.request_cancel(id)
     thread.join(HANG)
