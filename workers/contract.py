@@ -1,7 +1,7 @@
-"""The records that gateway and workers share, each noun once, and the names under which they are stored.
+"""The records that gateway and workers share, each noun once, and the keys under which they are stored.
 
-Every record but an alias is written once and never changed; what changes is which records exist. The state of a job is read off the
-records it has (see ``docs/architecture.md``), so no lost message and no late writer can make it lie.
+Every record but an alias is written once and never changed. What changes is which records exist. The state of a job follows from its records (see
+``docs/architecture.md``), so neither a lost message nor a late writer can falsify it.
 """
 
 from enum import StrEnum
@@ -13,20 +13,20 @@ from core.documents.kinds import Kind
 from core.problem.result import Status
 
 Label = str | int
-"""A class as its owner wrote it. Within a dataset all labels are strings or all are integers."""
+"""Name of a class, as its owner wrote it. Within a dataset all labels are strings, or all are integers."""
 
 MAX_TEXT = 256
-"""Longest label and longest id of a document, in characters."""
+"""Most characters of a label, and of the id of a document."""
 
 
 class Record(BaseModel):
-    """Something written to the store as JSON."""
+    """An immutable value that is stored as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
 
 
 class File(Record):
-    """One stored array or text and its checksum."""
+    """A stored array or text, with its checksum."""
 
     key: str
     sha256: str
@@ -34,7 +34,7 @@ class File(Record):
 
 
 class Problem(Record):
-    """What went wrong, as RFC 9457 has it."""
+    """Why a job failed, as a problem of RFC 9457."""
 
     type: str
     title: str
@@ -44,33 +44,33 @@ class Problem(Record):
 
 
 class Dataset(Record):
-    """A sealed set of documents: ``datasets/{id}/manifest.json``. Its documents may be shared with the dataset it was relabeled from."""
+    """Manifest of a sealed set of documents: ``datasets/{id}/manifest.json``. A relabeled dataset shares the documents of another."""
 
     id: str
     name: str | None
     n_documents: int
     n_labeled: int
     kind: Kind = "vectors"
-    """of its documents"""
+    """kind of the documents"""
     n_features: int | None
-    """null of text: what its terms are depends on who asks"""
+    """number of features; null for text, whose terms depend on the options of a job"""
     n_nonzeros: int | None
-    """null of text"""
+    """number of nonzero values; null for text"""
     classes: list[tuple[Label, int]]
-    """each class with the number of documents labeled with it, sorted (integers by value, strings by code point)"""
+    """classes with the number of documents labeled with each, sorted (integers by value, strings by code point)"""
     sha256: str
-    """over the content, not the encoding: the same documents give the same digest however they were sent"""
+    """digest of the content, not of the encoding: the same documents have the same digest in whatever format they were sent"""
     created_at: AwareDatetime
     warnings: list[str]
     documents: str
-    """id of the dataset under which the rows and ids are stored"""
+    """id of the dataset under which rows and ids are stored"""
     files: dict[str, File]
-    """``labels`` (.npy) and, unless ids are positions, ``ids`` (NDJSON); of vectors ``indptr``, ``indices``, ``values`` (.npy), of named features
-    also ``names`` (NDJSON); of text ``indptr`` and ``text`` (.npy, UTF-8)"""
+    """files by content: ``labels`` (.npy) and, unless ids are positions, ``ids`` (NDJSON); for vectors ``indptr``, ``indices``, ``values`` (.npy);
+    for named features also ``names`` (NDJSON); for text ``indptr`` and ``text`` (.npy, UTF-8)"""
 
 
 class JobState(StrEnum):
-    """Where a job is. The last three are final."""
+    """State of a job. The last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -81,62 +81,63 @@ class JobState(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether a job in this state stays in it."""
+        """Whether no other state follows."""
         return self in (JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED)
 
 
 class JobRequest(Record):
-    """What was asked for: ``jobs/{id}/request.json``, fsynced before the job is enqueued."""
+    """Request for a job: ``jobs/{id}/request.json``, durable before the job is enqueued."""
 
     id: str
     dataset: str
     model: str
     algorithm: str
     options: dict[str, Any]
-    """all of them, those left out by the client with the defaults of the day, so that a version tells what it was trained with"""
+    """options of the algorithm, all of them: those that the client left out have the defaults of that day, so that a version shows them"""
     seed: int
     text: dict[str, int] | None = None
-    """how text becomes terms, likewise; null of a dataset of another kind"""
+    """options of the terms, likewise; null for a dataset of another kind"""
     start: "Publication | None" = None
-    """the model to start from"""
+    """version of a model to start from"""
     key: str | None = None
-    """digest of the idempotency key that made the job"""
+    """digest of the idempotency key of the request"""
     caller: str | None = None
-    """id of the API key that it was asked for with"""
+    """id of the API key of the request"""
     created_at: AwareDatetime
 
     @field_validator("options")
     @classmethod
-    def _as_they_are_said_now(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Before fractions could be estimated, null stood for those of the labels; such a job may wait in a store of then."""
+    def _current_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Options in the words of today: in a store of an earlier version null stands for the fractions of the labels."""
         return options | {"positive_fraction": "labeled"} if options.get("positive_fraction", "") is None else options
 
 
 class Attempt(Record):
-    """One worker's claim to run a job: ``jobs/{id}/attempts/{number}.json``, numbered from 1."""
+    """Claim of a worker to run a job: ``jobs/{id}/attempts/{number}.json``."""
 
     number: int
+    """number of the attempt, from 1; the fencing token of the job: one worker gets it, and the newest attempt alone goes on"""
     worker: str
     started_at: AwareDatetime
 
 
 class Death(Record):
-    """How the process ended that ran an attempt: ``jobs/{id}/attempts/{number}.killed.json``; of a worker that died with it nobody can tell."""
+    """How the process of an attempt died: ``jobs/{id}/attempts/{number}.killed.json``. Its worker writes it, unless it died as well."""
 
     signal: int | None
-    """None: it ended by itself, with an error"""
+    """signal that killed it; None if it ended by itself, with an error"""
     peak_bytes: int
-    """the most memory that it had"""
+    """bytes of memory that it had at most"""
 
 
 class Cancellation(Record):
-    """The wish that a job stop: ``jobs/{id}/cancel.json``."""
+    """Request to cancel a job: ``jobs/{id}/cancel.json``."""
 
     requested_at: AwareDatetime
 
 
 class Progress(BaseModel):
-    """Where a job is. While it runs this lives in Redis only and may be lost; the last goes into the outcome."""
+    """Progress of a job. While the job runs it is held in Redis only and may be lost; the last goes into the outcome."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -151,7 +152,7 @@ class Progress(BaseModel):
 
 
 class Outcome(Record):
-    """How a job ended: ``jobs/{id}/outcome.json``. The first to be created wins; every other attempt's work is thrown away."""
+    """How a job ended: ``jobs/{id}/outcome.json``. The first that is created counts; the files of every other attempt are removed."""
 
     state: Literal[JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED]
     attempt: int
@@ -160,13 +161,13 @@ class Outcome(Record):
     objective: float | None = None
     warnings: list[str] = []
     report: dict[str, Any] | None = None
-    """what the training estimated and chose, and on what grounds"""
+    """estimates and choices of the training, with their reasons"""
     error: Problem | None = None
     progress: Progress | None = None
-    """the last that was told"""
+    """progress at the end"""
     files: dict[str, File] = {}
-    """``trace`` (JSON) of whatever has begun; of a success ``model`` (safetensors), ``model_meta`` (JSON), ``labels`` (NDJSON of the documents that
-    were unlabeled)"""
+    """files by content: ``trace`` (JSON) if a solver has begun; for a success ``model`` (safetensors), ``model_meta`` (JSON) and ``labels`` (NDJSON
+    of the documents that were unlabeled)"""
 
 
 class Version(Record):
@@ -180,13 +181,13 @@ class Version(Record):
     options: dict[str, Any]
     classes: list[Label]
     kind: Kind = "vectors"
-    """of the documents that it takes"""
+    """kind of the documents that it takes"""
     text: dict[str, int] | None = None
-    """how text became terms"""
+    """options of the terms"""
     n_features: int
-    """of the training documents; of text the number of its terms"""
+    """number of features of the training documents; for text the number of terms"""
     facts: dict[str, str | int] = {}
-    """of the model's make: its ``family`` and ``bytes``, and what else there is to tell of that family, as how many documents it keeps"""
+    """facts about the model: its ``family``, its ``bytes`` and others of that family, such as the number of documents that it keeps"""
     objective: float | None
     status: Status
     created_at: AwareDatetime
@@ -194,27 +195,27 @@ class Version(Record):
 
     @field_validator("facts", mode="before")
     @classmethod
-    def _named_as_now(cls, facts: dict[str, str | int]) -> dict[str, str | int]:
-        """Earlier versions call the family of a model its kind, which is what its documents have."""
+    def _current_names(cls, facts: dict[str, str | int]) -> dict[str, str | int]:
+        """Facts by the names of today: earlier versions call the family of a model its kind."""
         return {"family" if name == "kind" else name: fact for name, fact in facts.items()}
 
 
 class Alias(Record):
-    """A name for a version: ``models/{name}/aliases/{alias}.json``; the one record that is replaced."""
+    """Name of a version that may move: ``models/{name}/aliases/{alias}.json``, the one record that is replaced."""
 
     version: int
     updated_at: AwareDatetime
 
 
 class Publication(Record):
-    """Under which version a succeeded job was published: ``jobs/{id}/published.json``, created after the version."""
+    """Version that a succeeded job was published as: ``jobs/{id}/published.json``, created after the version."""
 
     name: str
     version: int
 
 
 class Job(BaseModel):
-    """A job as its records tell it."""
+    """A job, as its records show it."""
 
     request: JobRequest
     state: JobState

@@ -1,19 +1,19 @@
-"""What storing, queueing and publishing refuse or fail at, under ``core.errors.HalfmoonError``.
+"""Errors of the store, the queue and the repositories, under ``core.errors.HalfmoonError``.
 
 HalfmoonError
 ├── NotFound             no such dataset, job, model, version or alias
-├── Conflict             the state of things forbids it
-│   ├── JobNotCancellable    the job is final or already being cancelled
-│   ├── JobNotFinished       the job is not over
+├── Conflict             the present state forbids it
+│   ├── JobNotCancellable    the job has ended or is being cancelled
+│   ├── JobNotFinished       the job has not ended
 │   └── IdempotencyConflict  the key was used with another request
-├── InvalidName          a name that is not allowed
-├── LimitExceeded        more documents, features, … than configured
-├── JobTooLarge          a training would need more memory than the worker has
-├── QuotaExceeded        the store may not have more datasets, or bytes of them
-└── Unavailable          a part of the service does not answer; trying again later may help
+├── InvalidName          the name is not allowed
+├── LimitExceeded        more documents, features, … than the settings allow
+├── JobTooLarge          the training would need more memory than the worker has
+├── QuotaExceeded        the store may not hold more datasets, or bytes of them
+└── Unavailable          a part of the service does not answer; a retry may help
     ├── StoreUnavailable
-    │   ├── StoreFull        there is no room for what was to be stored
-    │   └── StoreDamaged     what was stored is not what is there
+    │   ├── StoreFull        there is no room
+    │   └── StoreDamaged     a file is not what was stored; a retry does not help
     ├── QueueUnavailable
     └── RedisStateUnavailable
 """
@@ -22,7 +22,7 @@ from core.errors import HalfmoonError
 
 
 class NotFound(HalfmoonError):
-    """There is no such thing, or no longer."""
+    """No such dataset, job, model, version or alias exists, or exists any more."""
 
     def __init__(self, kind: str, id: str) -> None:
         super().__init__(f"there is no {kind} {id!r}")
@@ -31,7 +31,7 @@ class NotFound(HalfmoonError):
 
 
 class Conflict(HalfmoonError):
-    """What was asked for contradicts the present state of things."""
+    """The request contradicts the present state."""
 
 
 class JobNotCancellable(Conflict):
@@ -44,7 +44,7 @@ class JobNotCancellable(Conflict):
 
 
 class JobNotFinished(Conflict):
-    """The job is not over, so it cannot be deleted."""
+    """The job has not ended, so it cannot be deleted."""
 
     def __init__(self, id: str, state: str) -> None:
         super().__init__(f"job {id!r} is {state}; it can be deleted when it is over")
@@ -53,7 +53,7 @@ class JobNotFinished(Conflict):
 
 
 class IdempotencyConflict(Conflict):
-    """The idempotency key was used before, with a different request."""
+    """The idempotency key was used before, with another request."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"idempotency key {key!r} was used with a different request")
@@ -61,7 +61,7 @@ class IdempotencyConflict(Conflict):
 
 
 class InvalidName(HalfmoonError):
-    """A name of a model, dataset or alias that is not allowed."""
+    """The name of a model, dataset or alias is not allowed."""
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(f"{what} {name!r}: 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit")
@@ -70,7 +70,7 @@ class InvalidName(HalfmoonError):
 
 
 class LimitExceeded(HalfmoonError):
-    """More than this installation is configured to take."""
+    """More documents, features, … than the settings allow."""
 
     def __init__(self, what: str, limit: int, remedy: str = "") -> None:
         super().__init__(f"more than {limit} {what}{'; ' + remedy if remedy else ''}")
@@ -79,7 +79,7 @@ class LimitExceeded(HalfmoonError):
 
 
 class JobTooLarge(HalfmoonError):
-    """A training would need more memory than the worker has."""
+    """The training would need more memory than the worker has."""
 
     def __init__(self, needed: int, most: int, remedy: str) -> None:
         super().__init__(
@@ -90,7 +90,7 @@ class JobTooLarge(HalfmoonError):
 
 
 class QuotaExceeded(HalfmoonError):
-    """The store holds as much as it may; something must be deleted first."""
+    """The store holds as much as it may. Something must be deleted first."""
 
     def __init__(self, what: str, most: int) -> None:
         super().__init__(f"there may be no more than {most} {what} here; delete some that are not needed")
@@ -99,7 +99,7 @@ class QuotaExceeded(HalfmoonError):
 
 
 class Unavailable(HalfmoonError):
-    """A part of the service does not answer; nothing is known to be lost."""
+    """A part of the service does not answer. Nothing is known to be lost."""
 
 
 class StoreUnavailable(Unavailable):
@@ -107,11 +107,11 @@ class StoreUnavailable(Unavailable):
 
 
 class StoreFull(StoreUnavailable):
-    """The store has no room for what was to be written."""
+    """The store has no room."""
 
 
 class StoreDamaged(StoreUnavailable):
-    """A file is not what was stored: waiting does not help."""
+    """A file is not what was stored. A retry does not help."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"{key} is damaged: its checksum is not the recorded one")
@@ -123,8 +123,8 @@ class QueueUnavailable(Unavailable):
 
 
 class RedisStateUnavailable(Unavailable):
-    """Progress, leases and cancel flags cannot be reached."""
+    """Progress, leases, cancel flags and heartbeats cannot be read or written."""
 
 
 class CannotStart(HalfmoonError):
-    """The service cannot be started as asked; the text says what to mend."""
+    """The service cannot be started; the text says what to fix."""

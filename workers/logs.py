@@ -1,4 +1,4 @@
-"""How a process writes its log: structured, as lines for people or as JSON for machines."""
+"""Structured logs of a process: lines for people, or JSON for machines."""
 
 import logging
 import sys
@@ -8,7 +8,7 @@ from structlog.typing import Processor
 
 
 def configure_logging(log_format: str, level: str) -> None:
-    """Send everything that is logged in this process, also by libraries, to standard error in one form."""
+    """Write all logs of this process, those of libraries included, to standard error in one format."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -32,8 +32,8 @@ def configure_logging(log_format: str, level: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
-    # RQ tells of every message that it moves, and numba of every step of its compiler
+    # RQ logs every message that it moves, and Numba every step of its compiler
     for chatty in ("rq", "rq.worker", "rq.job", "rq.queue", "numba"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
-    # calls jobs failed that it only has lost sight of, those among them that have succeeded; how a job ended is in the store
+    # it logs jobs as failed that it has only lost sight of, some of which have succeeded; how a job ended is in the store
     logging.getLogger("rq.registry").setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Names that people choose and identifiers that we make."""
+"""Names that users choose, and ids that the service makes."""
 
 import re
 import secrets
@@ -12,30 +12,30 @@ _RANDOM_BYTES = 9
 
 
 def check_name(what: str, name: str) -> str:
-    """The name, if a model, alias or dataset may have it; raises InvalidName."""
+    """The name, if it is valid for a model, an alias, a dataset or a key; raises InvalidName."""
     if not _NAME.fullmatch(name):
         raise InvalidName(what, name)
     return name
 
 
 def new_id(prefix: str) -> str:
-    """An identifier such as ``job-06k2m…`` that sorts by its millisecond of birth and cannot be guessed."""
+    """A new id such as ``job-06k2m…``, which sorts by the millisecond at which it was made and cannot be guessed."""
     milliseconds = time.time_ns() // 1_000_000
     return f"{prefix}-{b32hexencode(milliseconds.to_bytes(6, 'big') + secrets.token_bytes(_RANDOM_BYTES)).decode().lower()}"
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """Whether ``new_id(prefix)`` can have made this."""
+    """Whether ``new_id(prefix)`` can have made this text."""
     return re.fullmatch(rf"{prefix}-[0-9a-v]{{24}}", text) is not None
 
 
 def age_seconds(id: str) -> float:
-    """How long ago an identifier was made (by the clock of the machine that made it), in steps of a quarter of a second."""
+    """Seconds since an id was made, by the clock of the machine that made it, in steps of a quarter of a second."""
     # eight characters hold 40 of the 48 bits of the time: steps of 256 ms
     milliseconds = int(id.rpartition("-")[2][:8], 32) << 8
     return time.time() - milliseconds / 1000
 
 
 def older_than(id: str, seconds: float) -> bool:
-    """Whether an identifier was made more than so many seconds ago."""
+    """Whether an id was made more than so many seconds ago."""
     return age_seconds(id) > seconds

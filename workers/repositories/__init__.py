@@ -1,1 +1,1 @@
-"""What is stored, a module a noun: datasets, jobs, models, API keys, idempotency keys, deletions."""
+"""Repositories: the records and files of the store, a module a noun."""

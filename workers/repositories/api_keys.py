@@ -1,9 +1,9 @@
-"""API keys: who may call the service. A key is shown once, when it is made; what is kept cannot be turned back into it.
+"""API keys. A key is shown once, when it is made; the store has a digest, from which it cannot be recovered.
 
-keys/{id}.json     what the key may do, and the digest of its secret; created once
-keys/{id}.revoked  it is not valid any more; created once
+keys/{id}.json     scopes of the key, and the digest of its secret; created once
+keys/{id}.revoked  the key is not valid any more; created once
 
-A secret has 256 random bits, so nobody can guess it and its digest needs neither salt nor a slow hash: there is no dictionary to try.
+A secret has 256 random bits. It cannot be guessed, and no dictionary helps, so its digest needs neither salt nor a slow hash.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _RECORD, _REVOKED = ".json", ".revoked"
 
 
 class Scope(StrEnum):
-    """What a key is for."""
+    """Scope of a key: the calls that it allows."""
 
     PREDICT = "predict"
     TRAIN = "train"
@@ -42,13 +42,13 @@ class ApiKey(Record):
     name: str
     scopes: list[Scope]
     sha256: str
-    """of the secret"""
+    """digest of the secret"""
     created_at: AwareDatetime
     expires_at: AwareDatetime | None = None
 
 
 class Listed(NamedTuple):
-    """A key and what has become of it."""
+    """A key and its present state."""
 
     key: ApiKey
     revoked: bool
@@ -68,7 +68,7 @@ class ApiKeys:
         self._read: dict[str, ApiKey] = {}
 
     def create(self, name: str, scopes: Set[Scope], expires_at: datetime | None = None) -> tuple[ApiKey, str]:
-        """A new key, and the text that its owner sends, which is kept nowhere. Raises InvalidName."""
+        """A new key, and the text that its owner sends, which is stored nowhere. Raises InvalidName."""
         secret = b32hexencode(secrets.token_bytes(_SECRET_BYTES)).decode().rstrip("=").lower()
         key = ApiKey(
             id=new_id("key"),
@@ -88,7 +88,7 @@ class ApiKeys:
         self._store.create(f"keys/{id}{_REVOKED}", b"")
 
     def every(self) -> Iterator[Listed]:
-        """All keys ever made, oldest first. Of a key that was read before, nothing but a name in the listing is looked at."""
+        """All keys ever made, oldest first. The record of a key is read once; afterwards the listing alone is."""
         names = self._store.children("keys")
         revoked = {name.removesuffix(_REVOKED) for name in names if name.endswith(_REVOKED)}
         for name in names:
@@ -100,12 +100,12 @@ class ApiKeys:
 
 
 def expired(key: ApiKey, now: datetime) -> bool:
-    """Whether the key's time is over."""
+    """Whether the key has expired."""
     return key.expires_at is not None and key.expires_at <= now
 
 
 def find(text: str, valid: Mapping[str, ApiKey], now: datetime) -> ApiKey | None:
-    """The key that a client has sent, if it is one of the ``valid`` (by id) and not expired."""
+    """The key that a client has sent, if it is among the ``valid`` ones (by id) and has not expired."""
     mark, _, rest = text.partition("_")
     id, _, secret = rest.partition("_")
     key = valid.get(id)

@@ -1,10 +1,13 @@
-"""Deletions of datasets that are under way: marks that keep new jobs away, and who may go on if one is cut short.
+"""Deletions of datasets that are under way: marks that keep new jobs away, and decisions that make an interruption harmless.
 
-deleting/{dataset}.{mark}          somebody looks whether a job needs the dataset; a job that is stored later is refused
-deleting/{dataset}.{mark}.decided  ``delete`` or ``keep``: the first to write it has decided what becomes of this deletion
+deleting/{dataset}.{mark}          a caller looks whether a job needs the dataset; a job that is stored later is refused
+deleting/{dataset}.{mark}.decided  ``delete`` or ``keep``; the first that is created counts
 
-Whoever deletes decides for ``delete`` once it has found no job. A deletion that is not decided after some seconds is taken for dead: whoever
-finds it decides for ``keep``, and should its owner live after all, it is told so. One that was decided is finished by whoever finds it.
+1. The caller leaves a mark, then looks for jobs that need the dataset.
+2. If it finds none it decides for ``delete``, removes the dataset, then mark and decision. Else it removes the mark.
+3. A mark that is older than ten seconds counts as abandoned. The process that finds it decides for ``keep``.
+4. If ``delete`` was decided before, that process completes the deletion. Else it withdraws the mark; its caller, if it was only slow, learns so from
+   the decision.
 """
 
 from collections.abc import Iterator
@@ -12,7 +15,7 @@ from collections.abc import Iterator
 from workers.names import new_id, older_than
 from workers.store import Store
 
-_ALIVE_SECONDS = 10
+_ABANDONED_SECONDS = 10
 _DECIDED = ".decided"
 
 
@@ -23,37 +26,37 @@ class Deletions:
         self._store = store
 
     def pending(self, dataset: str) -> bool:
-        """Whether a dataset is about to be deleted, perhaps."""
+        """Whether a dataset is perhaps about to be deleted."""
         return any(name.startswith(f"{dataset}.") and not name.endswith(_DECIDED) for name in self._store.children("deleting"))
 
     def begin(self, dataset: str) -> str:
-        """Leave a mark; returns its name."""
+        """Create a mark; returns its name."""
         mark = f"{dataset}.{new_id('deletion')}"
         self._store.create(f"deleting/{mark}", b"")
         return mark
 
     def decide(self, mark: str, delete: bool) -> bool:
-        """Decide, if nobody has; whether the decision, this or that of before, is to delete."""
-        key, wish = f"deleting/{mark}{_DECIDED}", b"delete" if delete else b"keep"
-        return delete if self._store.create(key, wish) else self._store.read(key) == b"delete"
+        """Decide, unless it was decided before; returns whether the decision that counts is to delete."""
+        key, decision = f"deleting/{mark}{_DECIDED}", b"delete" if delete else b"keep"
+        return delete if self._store.create(key, decision) else self._store.read(key) == b"delete"
 
     def withdraw(self, mark: str) -> None:
-        """Remove a mark that is not one's own, so that jobs are taken again; the decision stays, for an owner that was only slow."""
+        """Remove an abandoned mark, so that jobs are accepted again; the decision stays, for a caller that was only slow."""
         self._store.delete(f"deleting/{mark}")
 
     def end(self, mark: str) -> None:
-        """Remove all of a deletion that was finished, or given up by its owner."""
+        """Remove mark and decision of a deletion that was completed, or given up by its caller."""
         self.withdraw(mark)
         self._store.delete(f"deleting/{mark}{_DECIDED}")
 
     def overdue(self) -> Iterator[tuple[str, str]]:
-        """Marks whose owners must be dead by now, each with its dataset."""
+        """Abandoned marks, each with its dataset."""
         for name in self._store.children("deleting"):
-            if not name.endswith(_DECIDED) and older_than(name, _ALIVE_SECONDS):
+            if not name.endswith(_DECIDED) and older_than(name, _ABANDONED_SECONDS):
                 yield name, name.partition(".")[0]
 
     def remove_abandoned(self, seconds: float) -> None:
-        """Remove decisions so old that nobody can ask for them any more."""
+        """Remove decisions that are older than this: no caller can look for them any more."""
         for name in self._store.children("deleting"):
             if name.endswith(_DECIDED) and older_than(name.removesuffix(_DECIDED), seconds):
                 self._store.delete(f"deleting/{name}")

@@ -1,4 +1,7 @@
-"""Which job an idempotency key made: ``idempotency/{sha256 of the key}.json``."""
+"""Idempotency keys: a request that is repeated with the same key makes one job.
+
+idempotency/{sha256 of the key}.json  the job of the key, and a fingerprint of its request; created before the request is stored
+"""
 
 import hashlib
 
@@ -8,38 +11,38 @@ from workers.store import Store, records
 
 
 class _Claim(Record):
-    """A key stands for this job, made of a request with this fingerprint."""
+    """Claim of a job to a key, with the fingerprint of its request."""
 
     job: str
     fingerprint: str
 
 
 class IdempotencyKeys:
-    """The idempotency keys of a store, known by their digests."""
+    """Idempotency keys of a store, by their digests."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def claim(self, key: str, job: str, fingerprint: str) -> str:
-        """Let a key stand for a job, and return the job that it stands for: of many the first. Raises IdempotencyConflict."""
+        """Claim a key for a job; returns the job that has it, which of many is the first. Raises IdempotencyConflict."""
         if records.create(self._store, _path(digest_of(key)), _Claim(job=job, fingerprint=fingerprint)):
             return job
         return self.find(key, fingerprint) or job
 
     def find(self, key: str, fingerprint: str) -> str | None:
-        """The job that a key stands for, if any; raises IdempotencyConflict when the key was used with another fingerprint."""
+        """Id of the job that has a key, None if the key is free; raises IdempotencyConflict if it was used with another fingerprint."""
         first = records.find(self._store, _path(digest_of(key)), _Claim)
         if first is not None and first.fingerprint != fingerprint:
             raise IdempotencyConflict(key)
         return None if first is None else first.job
 
     def free(self, digest: str) -> None:
-        """Free a key."""
+        """Free the key of this digest."""
         self._store.delete(_path(digest))
 
 
 def digest_of(key: str) -> str:
-    """Under what a key is stored: it may be long or tell something."""
+    """Digest under which a key is stored, since the key may be long or confidential."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 

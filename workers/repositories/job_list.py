@@ -1,4 +1,4 @@
-"""Pages of jobs, chosen by state and model, without reading every job there is for each."""
+"""Pages of jobs by state and model, without reading every job for each page."""
 
 from contextlib import suppress
 from typing import NamedTuple
@@ -12,22 +12,22 @@ _MOST_KNOWN = 50_000
 
 
 class _Known(NamedTuple):
-    """What of a job can never change."""
+    """Fields of a job that cannot change any more."""
 
     model: str
     state: JobState | None
-    """None: not final when it was read"""
+    """final state; None if it was not final when it was read"""
 
     def may_be(self, state: JobState | None, model: str | None) -> bool:
-        """Whether it can be one of those that are asked for."""
+        """Whether the job may have this state and this model."""
         return model in (None, self.model) and (self.state is None or state in (None, self.state))
 
 
 class JobList:
-    """The jobs of a store, page by page.
+    """Jobs of a store, page by page.
 
-    Those that are not over have a list of their own in the store. What was once read of others is remembered, and a page ends where too many
-    would have to be read for it: then it is short, and its cursor goes on.
+    The store has a list of the unfinished jobs. Of the others, model and final state are remembered once they were read. A page for which too many
+    jobs would have to be read ends early: then it is short, and has a cursor.
     """
 
     def __init__(self, jobs: Jobs) -> None:

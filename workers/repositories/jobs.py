@@ -1,13 +1,13 @@
-"""Jobs as their records tell them; see ``docs/architecture.md`` for which record says what.
+"""Jobs: their records in the store, from which their state follows (see ``docs/architecture.md``).
 
-jobs/{id}/request.json               what was asked
-jobs/{id}/attempts/{n}.json          attempt n was claimed
-jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, without a death
-jobs/{id}/attempts/{n}.killed.json   how its process was seen to die
-jobs/{id}/cancel.json                it should stop
-jobs/{id}/outcome.json               how it ended; the first wins
-jobs/{id}/published.json             under which version
-open/{id}                            not known to be over: what ``unfinished`` lists; made first, removed last
+jobs/{id}/request.json               the request
+jobs/{id}/attempts/{n}.json          attempt n was claimed by a worker: n is the fencing token
+jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, or overtaken; it did not die
+jobs/{id}/attempts/{n}.killed.json   how the process of attempt n died
+jobs/{id}/cancel.json                a cancel was requested
+jobs/{id}/outcome.json               how the job ended; the first that is created counts
+jobs/{id}/published.json             the version that its success was published as
+open/{id}                            the job is not known to have ended; created first, removed last
 """
 
 import json
@@ -47,7 +47,7 @@ from workers.store.os_errors import translate_os_errors
 
 
 class _Return(Record):
-    """An attempt ended unfinished and nobody died: its worker was told to stop, or taken for dead and overtaken."""
+    """Return of an unfinished attempt that did not die: its worker was told to stop, or it was taken for dead and overtaken."""
 
     returned_at: datetime
 
@@ -73,9 +73,9 @@ class Jobs:
         fingerprint: str = "",
         caller: str | None = None,
     ) -> tuple[Job, bool]:
-        """Store a request and return the job, and whether it is new: with a key used before, the job of then.
+        """Store a request; returns the job, and whether it is new: with an idempotency key that was used before it is the job of that key.
 
-        ``options`` are taken as valid. Raises InvalidName, NotFound for the dataset, IdempotencyConflict when the key's ``fingerprint`` differs.
+        ``options`` are not validated. Raises InvalidName, NotFound for the dataset, IdempotencyConflict when the ``fingerprint`` of the key differs.
         """
         check_name("model", model)
         id = new_id("job")
@@ -104,7 +104,7 @@ class Jobs:
             raise
 
     def find_by_idempotency_key(self, key: str, fingerprint: str) -> Job | None:
-        """The job that an idempotency key made, whatever became of its dataset; None if it made none. Raises IdempotencyConflict."""
+        """The job of an idempotency key, also when its dataset was deleted; None if the key has none. Raises IdempotencyConflict."""
         id = self._idempotency_keys.find(key, fingerprint)
         try:
             return None if id is None else self.get(id)
@@ -112,9 +112,9 @@ class Jobs:
             return None
 
     def _store_request(self, request: JobRequest) -> tuple[Job, bool]:
-        """The job, and whether it is new; raises NotFound for the dataset or the version to start from, also if its deletion comes between.
+        """The job, and whether it is new; raises NotFound for the dataset or the version to start from, also if it is deleted meanwhile.
 
-        A deletion leaves its mark and then looks for jobs; this stores the job and then looks for marks: so one of them sees the other.
+        A deletion leaves its mark, then looks for jobs; this stores the job, then looks for marks. So at least one of them sees the other.
         """
         id, missing = request.id, self._missing(request)
         if missing is not None:
@@ -130,7 +130,7 @@ class Jobs:
         return Job(request=request, state=JobState.QUEUED), True
 
     def _missing(self, request: JobRequest) -> NotFound | None:
-        """What a request needs that does not exist, or that somebody is about to delete."""
+        """The dataset or version that a request needs and that does not exist, or is about to be deleted."""
         dataset, start = request.dataset, request.start
         if Deletions(self._store).pending(dataset) or not self._store.exists(f"datasets/{dataset}/manifest.json"):
             return NotFound("dataset", dataset)
@@ -139,7 +139,7 @@ class Jobs:
         return None
 
     def get(self, id: str) -> Job:
-        """The job as its records tell it now; raises NotFound. Until it is over its progress is that of a job which has told none."""
+        """The job as its records show it now; raises NotFound. Until it has ended its progress is empty: that is in Redis."""
         request = self._request(id)
         outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
         published = records.find(self._store, f"jobs/{id}/published.json", Publication) if outcome else None
@@ -164,14 +164,14 @@ class Jobs:
         return self._store.children("jobs")
 
     def every(self, before: str | None = None) -> Iterator[Job]:
-        """The jobs, newest first, that are older than the one called ``before``."""
+        """The jobs that are older than the job ``before``, newest first."""
         for id in reversed(self.ids()):
             if before is None or id < before:
                 with suppress(NotFound):
                     yield self.get(id)
 
     def file(self, job: Job, kind: str) -> Path | None:
-        """A local copy of what a job has left, None if it has left nothing of that kind; raises NotFound if the job was deleted meanwhile."""
+        """A local copy of a file of the outcome, None if it has none of that kind; raises NotFound if the job was deleted meanwhile."""
         file = job.outcome.files.get(kind) if job.outcome else None
         try:
             return None if file is None else self._store.local(file)
@@ -179,11 +179,11 @@ class Jobs:
             raise NotFound("job", job.request.id) from None
 
     def delete(self, id: str) -> None:
-        """Forget a job that is over, with all its files but a published model's. Raises NotFound, JobNotFinished."""
+        """Delete a job that has ended, with all its files but those of a published model. Raises NotFound, JobNotFinished."""
         job = self.get(id)
         if not job.state.final:
             raise JobNotFinished(id, job.state.value)
-        # in this order: a key must never stand for a job of which only a part is left
+        # in this order: an idempotency key must never have a job of which only a part is left
         if job.request.key is not None:
             self._idempotency_keys.free(job.request.key)
         self.close(id)
@@ -193,7 +193,7 @@ class Jobs:
         delete_except(self._store, f"jobs/{id}", {files[kind].key for kind in MODEL_FILES if kind in files})
 
     def gone(self, id: str) -> bool:
-        """Whether there is no such job and none is just being made: that is open before it has a folder, and has its request last."""
+        """Whether no such job exists or is being made: a job in the making is open before it has a folder, and gets its request last."""
         return not self._store.exists(f"open/{id}") and not self._store.exists(f"jobs/{id}/request.json")
 
     def remove_leftovers(self, job: Job) -> None:
@@ -205,24 +205,24 @@ class Jobs:
                 delete_except(self._store, f"{folder}/{name}", named)
 
     def cancel(self, id: str) -> Job:
-        """Ask that a job stop; one that no worker has begun is over at once. Raises NotFound, JobNotCancellable."""
+        """Request that a job stops; a job that no worker has claimed ends at once. Raises NotFound, JobNotCancellable."""
         job = self.get(id)
         if job.state.final or job.outcome is not None:
             raise JobNotCancellable(id, job.state.value)
         if not records.create(self._store, f"jobs/{id}/cancel.json", Cancellation(requested_at=datetime.now(UTC))):
             raise JobNotCancellable(id, self.get(id).state.value)
-        # a worker that claims an attempt after this line sees the wish; one that did so before is listed now
+        # a worker that claims an attempt after this line sees the request; one that did so before is listed now
         if self.last_attempt(id) == 0:
             self.record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=0, finished_at=datetime.now(UTC)))
             self.close(id)
         return self.get(id)
 
     def cancel_requested(self, id: str) -> bool:
-        """Whether the job was asked to stop."""
+        """Whether a cancel was requested."""
         return self._store.exists(f"jobs/{id}/cancel.json")
 
     def claim_attempt(self, id: str, worker: str, number: int | None = None) -> Attempt | None:
-        """Claim the next attempt (which must be ``number``, if given); None if the job is over or another worker claimed it first."""
+        """Claim the next attempt, which must be ``number`` if that is given; None if the job has ended or another worker was first."""
         last = self.last_attempt(id)
         if self.has_outcome(id) or number not in (None, last + 1):
             return None
@@ -245,33 +245,33 @@ class Jobs:
             shutil.rmtree(folder, ignore_errors=True)
 
     def record_hand_back(self, id: str, number: int) -> None:
-        """Record that an attempt ended unfinished though its worker lives: it was told to stop, or overtaken."""
+        """Record that an attempt ended unfinished without dying: it was told to stop, or overtaken. Idempotent."""
         records.create(self._store, f"jobs/{id}/attempts/{number}.returned.json", _Return(returned_at=datetime.now(UTC)))
 
     def record_death(self, id: str, number: int, death: Death) -> None:
-        """Record how the process of an attempt ended."""
+        """Record how the process of an attempt died."""
         records.create(self._store, f"jobs/{id}/attempts/{number}.killed.json", death)
 
     def death(self, id: str, number: int) -> Death | None:
-        """How the process of an attempt ended, if anybody saw it."""
+        """How the process of an attempt died, None if its worker did not see it."""
         return records.find(self._store, f"jobs/{id}/attempts/{number}.killed.json", Death)
 
     def deaths(self, id: str) -> int:
-        """How many attempts were begun and not handed back; of a job that nobody runs, how many workers it has cost."""
+        """Number of attempts that were claimed and not handed back. For a job that no worker runs: how often a worker died of it."""
         names = self._store.children(f"jobs/{id}/attempts")
         return sum(1 for name in names if re.fullmatch(r"\d+\.json", name)) - sum(1 for name in names if name.endswith(".returned.json"))
 
     def record_outcome(self, id: str, outcome: Outcome) -> bool:
-        """Record how the job ended; false if it had ended already, and then nothing changes. Who repeats it is told the same again."""
+        """Record how the job ended; if another outcome exists already, return false and change nothing. Idempotent."""
         key, data = f"jobs/{id}/outcome.json", records.encode(outcome)
         return self._store.create(key, data) or self._store.read(key) == data
 
     def has_outcome(self, id: str) -> bool:
-        """Whether the job has an outcome (that of a success may still have to be published)."""
+        """Whether the job has an outcome; that of a success may still have to be published."""
         return self._store.exists(f"jobs/{id}/outcome.json")
 
     def publish(self, id: str) -> Version | None:
-        """Make a success a version of its model; the same version however often and by however many it is called. None for other jobs."""
+        """Publish a success as a version of its model; None for other jobs. Idempotent, in any number of processes: a job has one version."""
         outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
         if outcome is None or outcome.state is not JobState.SUCCEEDED:
             return None
@@ -281,15 +281,15 @@ class Jobs:
         return version
 
     def close(self, id: str) -> None:
-        """Take a job that is over off the list of the unfinished."""
+        """Take a job that has ended off the list of the unfinished."""
         self._store.delete(f"open/{id}")
 
     def unfinished_ids(self) -> Sequence[str]:
-        """Ids of the jobs that are not known to be over, oldest first."""
+        """Ids of the jobs that are not known to have ended, oldest first."""
         return self._store.children("open")
 
     def open_jobs(self, but: Set[str] = frozenset()) -> Iterator[tuple[str, Job | None]]:
-        """The jobs that are not known to be over, oldest first, but those named in ``but``; None for one whose request was never stored."""
+        """The jobs that are not known to have ended, oldest first, except the ids in ``but``; None for a job without a request."""
         for id in self.unfinished_ids():
             if id in but:
                 continue
@@ -299,7 +299,7 @@ class Jobs:
                 yield id, None
 
     def attempts_of(self, worker: str) -> Iterator[tuple[str, int]]:
-        """The attempts that are under way, as far as is known, by a worker whose name begins with ``worker``: their jobs and numbers."""
+        """Ids of the jobs, and numbers of the attempts, that a worker whose name begins with ``worker`` has claimed and not handed back."""
         for id in self.unfinished_ids():
             number = self.last_attempt(id)
             attempt = records.find(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
@@ -307,15 +307,15 @@ class Jobs:
                 yield id, number
 
     def unfinished(self) -> Iterator[Job]:
-        """The jobs that are not over (or not yet published), oldest first."""
+        """The jobs that have not ended, or are not published yet, oldest first."""
         return (job for _, job in self.open_jobs() if job is not None and not job.state.final)
 
     def unfinished_job_of(self, dataset: Dataset) -> Job | None:
-        """An unfinished job of this dataset, if there is one."""
+        """An unfinished job of this dataset, None if it has none."""
         return next((job for job in self.unfinished() if job.request.dataset == dataset.id), None)
 
     def starting_from(self, name: str, numbers: Collection[int]) -> Job | None:
-        """An unfinished job that starts from one of these versions, if there is one."""
+        """An unfinished job that starts from one of these versions, None if no job does."""
         starts = {Publication(name=name, version=number) for number in numbers}
         return next((job for job in self.unfinished() if job.request.start in starts), None)
 

@@ -1,9 +1,9 @@
 """Published models: numbered versions that never change, and aliases that may move.
 
-models/{name}/versions/{n}.json   version n; numbers from 1, without gaps, never used again
-models/{name}/deleted/{n}.json    version n was deleted: its record stays, so that its number and its job are not taken again
-models/{name}/aliases/{alias}.json
-models/{name}/aliasing/{n}.{mark} an alias is being set to version n, so that it cannot be deleted
+models/{name}/versions/{n}.json    version n; numbers start at 1, have no gaps and are never used again
+models/{name}/deleted/{n}.json     version n was deleted; its record stays, so that neither its number nor its job gets another version
+models/{name}/aliases/{alias}.json version of the alias
+models/{name}/aliasing/{n}.{mark}  an alias is being set to version n, which cannot be deleted meanwhile
 """
 
 import json
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
     from core.models.model import Model
 
 _CACHED_VERSIONS = 2_000
-"""records kept, of some kilobytes each"""
+"""Number of records, of some kilobytes each, that a process caches."""
 _NUMBERS = 10**9
 MODEL_FILES = ("model", "model_meta")
-"""What of an outcome's files a version names."""
+"""Files of an outcome that a version names."""
 _ALIASING_SECONDS = 60
-"""After so long whoever was setting an alias must be dead."""
-_UNDECIDED = timedelta(seconds=60)
-"""For so long a deletion may still be undone."""
+"""Seconds after which a mark of an alias counts as abandoned."""
+_UNDO_TIME = timedelta(seconds=60)
+"""Time within which the deletion of a version may still be undone."""
 
 
 Needed = Callable[[str, Collection[int]], Job | None]
-"""An unfinished job that needs one of these versions of this model, if there is one."""
+"""Function of the name of a model and numbers of versions: an unfinished job that needs one of them, or None."""
 
 
 class _Deletion(Record):
-    """A version was deleted."""
+    """Deletion of a version."""
 
     deleted_at: datetime
 
 
 class Models:
-    """The models of a store. Names that cannot be names are names of nothing: NotFound."""
+    """Models of a store. For an invalid name its calls raise NotFound."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._versions: dict[tuple[str, int], Version] = {}
-        self._dropped: dict[str, set[int]] = {}
+        self._without_files: dict[str, set[int]] = {}
         self._last: dict[str, int] = {}
-        """the highest number known, deleted or not, by name"""
+        """highest known number, deleted or not, by name"""
 
     def names(self, limit: int = 50, cursor: str | None = None) -> tuple[list[str], str | None]:
-        """At most ``limit`` names of models that have a version, sorted, after ``cursor``, and the cursor of the next page."""
+        """At most ``limit`` names of models that have a version, sorted, after ``cursor``; and the cursor of the next page, None after the last."""
         found: list[str] = []
         for name in self.every(cursor):
             if len(found) == limit:
@@ -81,7 +81,7 @@ class Models:
     def version(self, name: str, number: int) -> Version:
         """One version; raises NotFound."""
         missing = NotFound("model version", f"{name}/{number}")
-        if not _nameable(name) or not 0 < number < _NUMBERS or self.deleted(name, number):
+        if not _is_name(name) or not 0 < number < _NUMBERS or self.deleted(name, number):
             raise missing
         try:
             return self._read(name, number)
@@ -89,7 +89,7 @@ class Models:
             raise missing from None
 
     def resolve(self, reference: str) -> Version:
-        """The version that ``name`` (its newest) or ``name@alias`` stands for now; raises NotFound."""
+        """The version that ``name@alias``, or ``name`` (the newest), stands for now; raises NotFound."""
         name, at, alias = reference.partition("@")
         if at:
             return self.version(name, self._alias(name, alias).version)
@@ -99,7 +99,7 @@ class Models:
         return self._read(name, newest)
 
     def load(self, version: Version) -> "Model":
-        """The model itself, read from its verified files; raises NotFound if it was deleted meanwhile."""
+        """The model of a version, from its verified files; raises NotFound if it was deleted meanwhile."""
         from safetensors.numpy import load_file
 
         from core.models.io import read_model
@@ -112,7 +112,7 @@ class Models:
         return read_model(arrays, meta)
 
     def aliases(self, name: str) -> dict[str, int]:
-        """Version of each alias of a model, sorted by alias; raises NotFound for a model without versions."""
+        """Number of the version of each alias, sorted by alias; raises NotFound for a model without versions."""
         numbers = self._numbers(name)
         if not numbers:
             raise NotFound("model", name)
@@ -120,11 +120,11 @@ class Models:
         return {alias: record.version for alias, record in aliases if record is not None and record.version in numbers}
 
     def set_alias(self, name: str, alias: str, number: int) -> Alias:
-        """Let an alias stand for a version, from now on and for every process; raises InvalidName, NotFound."""
+        """Set an alias to a version, at once for every process; raises InvalidName, NotFound."""
         check_name("alias", alias)
         self.version(name, number)
         mark = f"models/{name}/aliasing/{number}.{new_id('aliasing')}"
-        # whoever deletes the version after this sees the mark or the alias; whoever did so before is seen here
+        # a deletion of the version after this line sees the mark or the alias; one before it is seen here
         self._store.create(mark, b"")
         try:
             self.version(name, number)
@@ -149,17 +149,17 @@ class Models:
         if not self._mark_deleted(version):
             raise NotFound("model version", f"{name}/{number}")
         try:
-            # now that nobody can begin to need it: did anybody just before?
+            # from now on no alias and no job can name the version; one may have done so just before
             self._refuse_if_named(version, needed)
         except BaseException:
             self._store.delete(_deleted_key(name, number))
             raise
-        self._drop_files(version)
+        self._delete_files(version)
 
     def delete(self, name: str, needed: Needed = lambda name, numbers: None) -> None:
         """Delete all versions and aliases of a model; its numbers are not used again. Raises NotFound, and Conflict while a job needs a version.
 
-        An alias, which keeps a version, does not keep a model: whoever names the whole model means its aliases, too.
+        An alias prevents the deletion of its version, but not that of the whole model, whose aliases are deleted as well.
         """
         versions = self.versions(name)
         self._refuse_if_needed(name, versions, needed)
@@ -171,7 +171,7 @@ class Models:
                 self._store.delete(_deleted_key(name, version.number))
             raise
         for version in marked:
-            self._drop_files(version)
+            self._delete_files(version)
         self._store.delete(f"models/{name}/aliases")
 
     def remove_abandoned(self) -> None:
@@ -180,17 +180,17 @@ class Models:
             for mark in self._store.children(f"models/{name}/aliasing"):
                 if older_than(mark, _ALIASING_SECONDS):
                     self._store.delete(f"models/{name}/aliasing/{mark}")
-            for number in self._deleted_numbers(name) - self._dropped.setdefault(name, set()):
+            for number in self._deleted_numbers(name) - self._without_files.setdefault(name, set()):
                 deletion = records.find(self._store, _deleted_key(name, number), _Deletion)
-                if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDECIDED:
-                    self._drop_files(self._read(name, number))
-                    self._dropped[name].add(number)
+                if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDO_TIME:
+                    self._delete_files(self._read(name, number))
+                    self._without_files[name].add(number)
 
     def publish(self, request: JobRequest, outcome: Outcome) -> Version:
-        """The version of this success, made at the first free number unless there is one already.
+        """The version of this success; if it has none yet, it gets the first free number.
 
-        All numbers below a new one were read and are not of this job, and of many who try the same number one succeeds: so a job has at most
-        one version, however many publish it at once.
+        A job has at most one version, however many processes publish it at once: all numbers below a new one were read and belong to other jobs,
+        and of many processes that create the same number one succeeds.
         """
         number = 0
         while True:
@@ -227,9 +227,9 @@ class Models:
         )
 
     def _refuse_if_named(self, version: Version, needed: Needed) -> None:
-        """Raise Conflict if something names a version."""
+        """Raise Conflict if an alias or an unfinished job names a version."""
         name, number = version.name, version.number
-        # in this order: what is being set is an alias before it ceases to be marked
+        # in this order: an alias exists before its mark is removed
         for mark in self._store.children(f"models/{name}/aliasing"):
             if mark.startswith(f"{number}.") and not older_than(mark, _ALIASING_SECONDS):
                 raise Conflict(f"an alias is being set to version {number} of model {name!r}")
@@ -247,15 +247,15 @@ class Models:
             raise Conflict(f"version {number} of model {name!r} is needed by job {job.request.id!r}, which is {job.state.value}")
 
     def _mark_deleted(self, version: Version) -> bool:
-        """Whether the version was not deleted before."""
+        """Record the deletion of a version; false if it was deleted before."""
         return records.create(self._store, _deleted_key(version.name, version.number), _Deletion(deleted_at=datetime.now(UTC)))
 
-    def _drop_files(self, version: Version) -> None:
+    def _delete_files(self, version: Version) -> None:
         for kind in MODEL_FILES:
             self._store.delete(version.files[kind].key)
 
     def _read(self, name: str, number: int) -> Version:
-        """A version's record, deleted or not; raises KeyMissing. Records never change, so they are kept."""
+        """Record of a version, deleted or not; raises KeyMissing. Records never change, so they are cached."""
         version = self._versions.get((name, number))
         if version is None:
             version = records.read(self._store, _version_key(name, number), Version)
@@ -266,13 +266,13 @@ class Models:
 
     def _numbers(self, name: str) -> list[int]:
         """Numbers of the versions that are not deleted, ascending."""
-        if not _nameable(name):
+        if not _is_name(name):
             return []
         return sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
 
     def _newest(self, name: str) -> int | None:
-        """The newest version that is not deleted. All are listed once: numbers have no gaps, so a later one is looked for above the last known."""
-        if not _nameable(name):
+        """Number of the newest version that is not deleted. Numbers have no gaps, so after one listing only the next number is looked for."""
+        if not _is_name(name):
             return None
         last = self._last.get(name) or max(_numbers_in(self._store.children(f"models/{name}/versions")), default=0)
         if not last:
@@ -291,7 +291,7 @@ class Models:
         return (entry.removesuffix(".json") for entry in self._store.children(f"models/{name}/aliases"))
 
     def _alias(self, name: str, alias: str) -> Alias:
-        found = self._find_alias(name, alias) if _nameable(name) and _nameable(alias) else None
+        found = self._find_alias(name, alias) if _is_name(name) and _is_name(alias) else None
         if found is None:
             raise NotFound("model alias", f"{name}@{alias}")
         return found
@@ -300,7 +300,7 @@ class Models:
         return records.find(self._store, f"models/{name}/aliases/{alias}.json", Alias)
 
 
-def _nameable(name: str) -> bool:
+def _is_name(name: str) -> bool:
     try:
         check_name("model", name)
     except InvalidName:

@@ -1,4 +1,4 @@
-"""Where everything that must not be lost lies: one small interface, over a folder or an S3-compatible service."""
+"""The store, which holds everything that must not be lost: one small interface, over a folder or an S3-compatible bucket."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,17 +15,18 @@ __all__ = ["KeyMissing", "Store", "check_key", "open_raw", "open_store"]
 
 
 class Store(Protocol):
-    """Bytes under keys (``jobs/job-1/request.json``). Whatever returns without raising is durable.
+    """Bytes under keys such as ``jobs/job-1/request.json``. What a method has written is durable when it returns.
 
-    Raises StoreUnavailable when the store cannot be reached or written, ValueError for a key that is not one.
+    All other guarantees rest on two of its calls: ``create``, of which one writer of many succeeds, and ``replace``, which is atomic.
+    Raises StoreUnavailable when the store cannot be reached or written, ValueError for an invalid key.
     """
 
     def create(self, key: str, data: bytes) -> bool:
-        """Store ``data`` under a new key; false, and nothing changed, if the key exists: of many writers exactly one gets true."""
+        """Store ``data`` under a new key. If the key exists, return false and change nothing: of many writers one gets true."""
         ...
 
     def replace(self, key: str, data: bytes) -> None:
-        """Store ``data`` under a key, new or not; readers see the old or the new bytes, never a mixture."""
+        """Store ``data`` under a key, new or not. Readers see the old or the new bytes, never a mixture."""
         ...
 
     def read(self, key: str) -> bytes:
@@ -37,19 +38,19 @@ class Store(Protocol):
         ...
 
     def children(self, prefix: str) -> list[str]:
-        """Names one level below a prefix (given without a slash at its end), sorted; empty if there are none."""
+        """Names one level below a prefix (without a slash at its end), sorted; empty if there are none."""
         ...
 
     def delete(self, prefix: str) -> None:
-        """Remove what is stored under this key and below it; no error if there is nothing."""
+        """Delete what is stored under this key and below it; no error if there is nothing."""
         ...
 
     def upload(self, key: str, path: Path) -> File:
-        """Store a local file under a key and remove it locally; the result names and checks it from now on."""
+        """Move a local file into the store, under a key; returns its record, with its checksum."""
         ...
 
     def local(self, file: File) -> Path:
-        """A local, read-only copy that may be memory-mapped; its checksum was verified. Raises KeyMissing, StoreDamaged."""
+        """Path of a local, read-only copy that may be memory-mapped, of which the checksum was verified. Raises KeyMissing, StoreDamaged."""
         ...
 
     def staging(self) -> Path:
@@ -61,19 +62,19 @@ class Store(Protocol):
         ...
 
     def writable(self) -> bool:
-        """Whether something can be written now."""
+        """Whether the store can be written now."""
         ...
 
     def free(self) -> int | None:
-        """Bytes that there is still room for; None where nobody knows."""
+        """Bytes that are free; None where this is unknown."""
         ...
 
 
 def open_store(url: str, cache: Path | None = None, *, cache_bytes: int = 20 * 2**30, options: Mapping[str, str] | None = None) -> Store:
     """The store at ``file:///folder`` or ``s3://bucket/prefix``.
 
-    ``cache`` is where files of an object store are kept locally, ``options`` configure its client (``endpoint``, ``region``, … as obstore names
-    them; by default the AWS_… variables do). Raises ValueError for any other address.
+    ``cache`` is the folder for local copies of the files of a bucket. ``options`` configure its client (``endpoint``, ``region``, … as obstore names
+    them); by default the AWS_… variables do. Raises ValueError for any other address.
     """
     folder = _folder(url)
     if folder is not None:
@@ -86,7 +87,7 @@ def open_store(url: str, cache: Path | None = None, *, cache_bytes: int = 20 * 2
 
 
 def open_raw(url: str, options: Mapping[str, str] | None = None) -> "Client":
-    """The keys and bytes of the store at this address, without what a store promises: to copy them all. Raises ValueError as ``open_store``."""
+    """A client of the keys and bytes at this address, without the guarantees of a store, for copies of all of it. Raises as ``open_store``."""
     folder = _folder(url)
     if folder is not None:
         from obstore.store import LocalStore
@@ -98,7 +99,7 @@ def open_raw(url: str, options: Mapping[str, str] | None = None) -> "Client":
 
 
 def _folder(url: str) -> Path | None:
-    """The folder that an address names, None if it is a bucket; raises ValueError for anything else."""
+    """The folder that an address names, None for a bucket; raises ValueError for anything else."""
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
         return Path(unquote(parts.path))

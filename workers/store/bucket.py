@@ -1,4 +1,4 @@
-"""A store in an S3-compatible service, through obstore, with a bounded local cache of the files read from it."""
+"""The store in an S3-compatible bucket, through obstore, with a bounded local cache of its files."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -21,23 +21,23 @@ from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
 
 _PROBE = "probe"
-_CONNECT = timedelta(seconds=3)
-_ANSWER = timedelta(seconds=30)
+_CONNECT_TIMEOUT = timedelta(seconds=3)
+_TIMEOUT = timedelta(seconds=30)
 _RETRIES = 2
 
 
 def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str, str]) -> "BucketStore":
-    """The store at ``s3://bucket/prefix``; credentials come from the usual places, ``options`` override them."""
+    """The store at ``s3://bucket/prefix``. Credentials come from the usual places; ``options`` override them."""
     return BucketStore(client_of(url, options), cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
 
 
 def client_of(url: str, options: Mapping[str, str]) -> Client:
-    """What talks to the service behind a store."""
-    # whoever names an endpoint decides whether it is http or https; and nobody waits for minutes
+    """A client of the bucket, with time-outs of seconds instead of minutes."""
+    # the address of an endpoint decides whether it is http or https
     return S3Store.from_url(
         url,
-        client_options={"allow_http": True, "connect_timeout": _CONNECT, "timeout": _ANSWER},
-        retry_config={"max_retries": _RETRIES, "retry_timeout": _ANSWER},
+        client_options={"allow_http": True, "connect_timeout": _CONNECT_TIMEOUT, "timeout": _TIMEOUT},
+        retry_config={"max_retries": _RETRIES, "retry_timeout": _TIMEOUT},
         **cast("dict[str, Any]", dict(options)),
     )
 
@@ -51,12 +51,12 @@ class BucketStore(Staged):
         self._cache = FileCache(cache / "files", cache_bytes, self._staging)
 
     def create(self, key: str, data: bytes) -> bool:
-        """See Store. No two writers may create the same key with the same bytes, unless it is the same to them who was first."""
+        """See Store. Two writers of the same bytes under the same key may both get true."""
         with _translate_errors("write", key):
             try:
                 obstore.put(self._client, check_key(key), data, mode="create", use_multipart=False)
             except AlreadyExistsError:
-                # the client repeats a request whose answer was lost: then what exists is what we wrote
+                # the client retries a request whose answer was lost: then what exists is what this call has written
                 return bool(data) and self.read(key) == data
         return True
 
@@ -87,7 +87,7 @@ class BucketStore(Staged):
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
     def delete(self, prefix: str) -> None:
-        """See Store. What is below goes first, so that an interrupted deletion can be repeated."""
+        """See Store. Keys below the prefix go first, so that a deletion that was cut short can be repeated."""
         with _translate_errors("delete", prefix):
             for entries in obstore.list(self._client, check_key(prefix) + "/"):
                 self._remove([entry["path"] for entry in entries])
@@ -133,7 +133,7 @@ class BucketStore(Staged):
 
 @contextmanager
 def _translate_errors(verb: str, key: str) -> Iterator[None]:
-    """What the service or the local disk refuses becomes KeyMissing or StoreUnavailable."""
+    """Raise KeyMissing or StoreUnavailable for what the bucket or the local disk refuses."""
     with translate_os_errors(verb, key):
         try:
             yield

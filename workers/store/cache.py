@@ -1,4 +1,4 @@
-"""Local copies of stored files, under their checksums, the least recently used removed when they take too much room."""
+"""LRU cache of local copies of stored files, under their checksums."""
 
 import os
 import shutil
@@ -12,10 +12,9 @@ from workers.store.staging import Staging
 
 
 class FileCache:
-    """Copies in ``folder``, of at most ``limit`` bytes together; shared by any number of processes.
+    """Copies in ``folder``, of at most ``limit`` bytes together, shared by any number of processes.
 
-    A copy's name is its checksum, and it gets the name when it is whole and verified. One that is removed while somebody has it mapped lives on
-    for them.
+    The name of a copy is its checksum, which it gets when it is whole and verified. A process that has mapped a copy can read it after its removal.
     """
 
     def __init__(self, folder: Path, limit: int, staging: Staging) -> None:
@@ -24,10 +23,10 @@ class FileCache:
         self._staging = staging
 
     def path(self, file: File, fetch: Callable[[File, Path], None]) -> Path:
-        """The local copy, fetched if need be; raises StoreDamaged if what was fetched is not what was stored."""
-        kept = self._folder / file.sha256
+        """Path of the local copy, which is fetched if it is missing; raises StoreDamaged if what was fetched is not what was stored."""
+        copy = self._folder / file.sha256
         try:
-            os.utime(kept)
+            os.utime(copy)
         except FileNotFoundError:
             fetched = self._staging.fresh() / "file"
             try:
@@ -38,20 +37,20 @@ class FileCache:
             finally:
                 fetched.unlink(missing_ok=True)
                 fetched.parent.rmdir()
-        return kept
+        return copy
 
     def adopt(self, file: File, path: Path) -> None:
-        """Take a local file, known to be what ``file`` says, as the copy; it is moved."""
+        """Move a local file, which is known to be ``file``, into the cache."""
         self._folder.mkdir(parents=True, exist_ok=True)
         staged = self._staging.folder() / f"adopt-{file.sha256}"
         if path.stat().st_dev != self._folder.stat().st_dev:
             shutil.move(path, staged)
             path = staged
         os.replace(path, self._folder / file.sha256)
-        self._trim(keep=file.sha256)
+        self._evict(keep=file.sha256)
 
-    def _trim(self, keep: str) -> None:
-        """Remove the copies not used for longest until the rest fit, but never the one that was just asked for."""
+    def _evict(self, keep: str) -> None:
+        """Remove the least recently used copies until the rest fit, but never ``keep``."""
         copies = []
         for entry in os.scandir(self._folder):
             try:

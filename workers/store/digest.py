@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def sha256_of(path: Path) -> tuple[str, int]:
-    """SHA-256 of a file, in hexadecimal, and its size in bytes; reads in blocks."""
+    """SHA-256 of a file, in hexadecimal, and its size in bytes. The file is read in blocks."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
         return digest.hexdigest(), file.tell()

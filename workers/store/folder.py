@@ -1,7 +1,11 @@
-"""A store in a folder of a local (or shared POSIX) file system.
+"""The store in a folder of a local, or shared POSIX, file system.
 
-Every write goes to a temporary file in the same file system, is flushed to the disk, gets its name in one step (``link`` when it must not exist
-yet, ``rename`` when it may) and then the folder is flushed. So a crash at any point leaves either nothing or the whole.
+A write takes four steps, so that a crash at any point leaves either nothing or the whole:
+
+1. The data go to a temporary file in the same file system.
+2. The file is flushed to the disk (``fsync``).
+3. It gets its name in one step: by ``link`` when the name must be new, by ``rename`` when it may exist.
+4. The folder is flushed.
 """
 
 import errno
@@ -20,8 +24,8 @@ from workers.store.keys import KeyMissing, check_key
 from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
 
-_REMEMBERED = 10_000
-"""files known to be what they were, so that each is read once; beyond, all are forgotten"""
+_MAX_VERIFIED = 10_000
+"""Number of files that a process remembers as verified, so that it reads each once; beyond, it forgets all."""
 
 
 class FolderStore(Staged):
@@ -40,7 +44,7 @@ class FolderStore(Staged):
             try:
                 os.link(temporary, path)
             except FileExistsError:
-                # whoever was first may not have flushed the folder yet, and our caller will rely on what it reads
+                # the first writer may not have flushed the folder yet, and the caller will rely on what it reads
                 _flush_folder(path.parent)
                 return False
             _flush_folder(path.parent)
@@ -77,7 +81,7 @@ class FolderStore(Staged):
                 return []
 
     def delete(self, prefix: str) -> None:
-        """See Store. A folder vanishes in one step: it is moved aside, then removed."""
+        """See Store. A folder disappears in one step: it is moved aside, then removed."""
         path = self._path(prefix)
         with translate_os_errors("delete", prefix):
             aside = self._staging.folder() / secrets.token_hex(8)
@@ -103,7 +107,7 @@ class FolderStore(Staged):
         return File(key=key, sha256=digest, bytes=size)
 
     def local(self, file: File) -> Path:
-        """See Store. The file itself, its checksum verified once by each process."""
+        """See Store. The file itself; each process verifies its checksum once."""
         path = self._path(file.key)
         if (file.key, file.sha256) not in self._verified:
             with translate_os_errors("read", file.key):
@@ -135,7 +139,7 @@ class FolderStore(Staged):
                 return None
 
     def _remember(self, key: str, digest: str) -> None:
-        if len(self._verified) >= _REMEMBERED:
+        if len(self._verified) >= _MAX_VERIFIED:
             self._verified.clear()
         self._verified.add((key, digest))
 
@@ -171,7 +175,7 @@ class FolderStore(Staged):
         _flush_folder(target.parent)
 
     def _make_folder(self, folder: Path) -> None:
-        """Create a folder and those above it, each durably named in its own."""
+        """Create a folder and those above it, each durably."""
         if folder.is_dir():
             return
         if folder != self._root:

@@ -1,4 +1,4 @@
-"""Keys: relative paths of plain segments, so that none can leave the store."""
+"""Keys of the store: relative paths of plain segments, so that none can leave the store."""
 
 import re
 
@@ -15,12 +15,12 @@ class KeyMissing(KeyError):
 
 
 def check_key(key: str) -> str:
-    """The key, if it is one; raises ValueError. No segment starts with a dot, so ``..`` and hidden files are out of reach."""
+    """The key, if it is valid; raises ValueError. No segment starts with a dot, so ``..`` and hidden files are out of reach."""
     if not is_key(key):
         raise ValueError(f"not a key: {key!r}")
     return key
 
 
 def is_key(text: str) -> bool:
-    """Whether something may be stored under this."""
+    """Whether a text is a valid key."""
     return _KEY.fullmatch(text) is not None

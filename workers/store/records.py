@@ -1,4 +1,4 @@
-"""Records in the store: written once as JSON, read back validated."""
+"""Records in the store: created once as JSON, validated when they are read."""
 
 from typing import TypeVar
 
@@ -9,7 +9,7 @@ R = TypeVar("R", bound=Record)
 
 
 def create(store: Store, key: str, record: Record) -> bool:
-    """Write a record that must not exist yet; false if one does."""
+    """Store a record under a new key; false, and nothing changed, if the key exists."""
     return store.create(key, encode(record))
 
 

@@ -1,7 +1,7 @@
-"""Folders for unfinished files, one a process, that are known to be abandoned when their process has died.
+"""Staging: a folder for the unfinished files of each process, which any other process can remove after its death.
 
-A process holds a lock on ``{name}.lock`` beside its folder ``{name}`` for as long as it lives; the system releases it however the process
-ends. So whoever can take the lock may remove the folder, and no clock or process number is trusted.
+A process holds a lock on ``{name}.lock`` beside its folder ``{name}`` for as long as it lives; the system releases it however the process ends. The
+folder may be removed by any process that can take the lock. So no clock and no process id is trusted.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from workers.store.os_errors import translate_os_errors
 
 
 class Staging:
-    """The staging area below ``root``, shared by any number of processes on one machine. Its methods raise StoreUnavailable."""
+    """Staging area below ``root``, shared by any number of processes on one machine. Its methods raise StoreUnavailable."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -27,7 +27,7 @@ class Staging:
 
     @translate_os_errors("write", "the staging area")
     def folder(self) -> Path:
-        """This process's own folder; a forked child gets a new one."""
+        """The folder of this process; a forked child gets a new one."""
         with self._guard:
             if self._owner != os.getpid():
                 self._lock, self._folder = _claim(self._root)
@@ -36,7 +36,7 @@ class Staging:
 
     @translate_os_errors("write", "the staging area")
     def fresh(self) -> Path:
-        """A new, empty folder within this process's own."""
+        """A new, empty folder within that of this process."""
         return Path(tempfile.mkdtemp(dir=self.folder()))
 
     @translate_os_errors("write", "the staging area")
@@ -50,7 +50,7 @@ class Staging:
 
 
 class Staged:
-    """The part of a Store that is the same for all of them."""
+    """Part of a Store that is the same for a folder and a bucket."""
 
     def __init__(self, staging: Staging) -> None:
         self._staging = staging

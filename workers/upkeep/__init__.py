@@ -1,1 +1,1 @@
-"""What keeps a store in order: reconciliation, retention, backup."""
+"""Upkeep of the store: reconciliation, garbage collection, retention, backup."""

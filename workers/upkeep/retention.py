@@ -22,7 +22,7 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Keep(BaseModel):
-    """How much of one sort of thing is kept, the newest first; what is left out has no bound."""
+    """Bounds of one sort of thing, of which the newest are kept; a bound that is left out does not apply."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,14 +32,14 @@ class Keep(BaseModel):
 
 
 class Policy(NamedTuple):
-    """What a store keeps; None keeps all."""
+    """Bounds of a store; None keeps all."""
 
     versions: Keep | None = None
-    """of each model, beside the newest and those that an alias or an unfinished job names"""
+    """versions of each model, beside the newest and those that an alias or an unfinished job names"""
     jobs: Keep | None = None
-    """that are over"""
+    """jobs that have ended"""
     datasets: Keep | None = None
-    """that neither a version nor an unfinished job names"""
+    """datasets that neither a version nor an unfinished job names"""
 
 
 class Removed(NamedTuple):
@@ -105,7 +105,7 @@ class Retention:
 
 
 def surplus(entries: Iterable[tuple[T, datetime, int]], keep: Keep, now: datetime) -> Iterator[T]:
-    """Of entries (with their times and bytes), newest first, those that are beyond any of the bounds."""
+    """The entries, given newest first with their times and bytes, that exceed any of the bounds."""
     total = 0
     for place, (entry, since, size) in enumerate(entries):
         total += size
