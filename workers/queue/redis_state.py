@@ -1,6 +1,6 @@
 """What is known of running jobs and workers in Redis, and may be lost: progress, the trace so far, leases, cancel flags, heartbeats of workers.
 
-Every key but the counts of outcomes has a time to live. When Redis does not answer, every method raises RedisStateUnavailable.
+Everything but the counts of outcomes is forgotten after its time. When Redis does not answer, every method raises RedisStateUnavailable.
 """
 
 import json

@@ -8,7 +8,7 @@ A round looks at every unfinished job that does not wait in the queue. The first
 4. It has been seen without a lease and outside the queue for no longer than a lease lasts: nothing is done yet. After Redis was emptied, a running
    attempt has taken its lease again by then. Where rule 6 would fail the job, five times as long is waited: an outcome cannot be taken back.
 5. A cancel was requested: the job is cancelled.
-6. Workers have died of it as often as a job survives (``max_attempts``): the job fails.
+6. Its workers have died ``max_attempts`` times: the job fails.
 7. Otherwise it is enqueued again, before the jobs that wait; of several the oldest comes first.
 
 Any number of reconcilers may run, in any processes. What two of them enqueue twice is run once.

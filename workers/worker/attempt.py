@@ -34,7 +34,7 @@ from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
-from workers.worker.inputs import reading, size_of, text_remedy
+from workers.worker.inputs import size_of, text_remedy, training_inputs
 from workers.worker.results import store_results, usable
 from workers.worker.store_retry import StoreRetry
 
@@ -160,26 +160,27 @@ class Attempts:
         )
 
     def _train(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat) -> "Training":
-        # imported late: Numba takes a second to load, and only who trains needs it
+        # imported here, since Numba takes a second to load, and only a training needs it
         from core.train import TrainingContext, TrainingTask, train
 
         context, class_indices, began = self._context, documents.class_indices, time.monotonic()
         with ExitStack() as stack:
-            begun = partial(reading, context.store, documents.rows, request.text, Watch(heartbeat.observe, began=began), context.max_job_bytes)
+            watch = Watch(heartbeat.observe, began=began)
+            open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, context.max_job_bytes)
             check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
             check(size_of(documents.rows, request.text))
-            read = self._store_retry.call(lambda: stack.enter_context(begun()), lambda: heartbeat.reason is not None)
-            check(size_of(read.rows, None))
+            inputs = self._store_retry.call(lambda: stack.enter_context(open_inputs()), lambda: heartbeat.reason is not None)
+            check(size_of(inputs.rows, None))
             start = None
             if request.start is not None:
                 models = Models(context.store)
-                start = read.renumbered(models.load(models.version(request.start.name, request.start.version)))
+                start = inputs.renumbered(models.load(models.version(request.start.name, request.start.version)))
             training = train(
-                TrainingTask(read.rows, class_indices, documents.classes, request.algorithm, request.options, seed=request.seed, start=start),
-                TrainingContext(heartbeat.observe, read.rest, began, context.threads or None, context.max_model_bytes),
+                TrainingTask(inputs.rows, class_indices, documents.classes, request.algorithm, request.options, seed=request.seed, start=start),
+                TrainingContext(heartbeat.observe, inputs.rest, began, context.threads or None, context.max_model_bytes),
             )
-        model = replace(training.model, vocabulary=read.vocabulary)
-        return replace(training, model=model, warnings=[*read.warnings, *training.warnings])
+        model = replace(training.model, vocabulary=inputs.vocabulary)
+        return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings])
 
     def _check_memory(self, request: JobRequest, n_labeled: int, n_classes: int, size: Size) -> None:
         """Raise JobTooLarge for a training that the system would kill halfway for want of memory."""

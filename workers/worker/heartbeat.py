@@ -1,15 +1,12 @@
 """The heartbeat of a running attempt: a thread that renews its lease, publishes its progress and listens for reasons to stop.
 
-| what it does                          | how often                                             |
-| ------------------------------------- | ----------------------------------------------------- |
-| renews the lease in Redis             | four times within the time that a lease lasts         |
-| publishes progress and trace in Redis | when the trace has new points, else every 0.4 s       |
-| reads the cancel flag in Redis        | every 0.1 s                                           |
-| reads outcome, newest attempt and     | every second; every 0.2 s while Redis does not answer |
-| cancel in the store                   |                                                       |
-| looks whether its worker lives        | every 0.1 s                                           |
+lease      renewed in Redis four times within the time that it lasts
+progress   published in Redis when the trace has new points, else every 0.4 s
+cancel     read in Redis every 0.1 s, in the store every second; every 0.2 s while Redis does not answer
+outcome    read in the store as often, with the newest attempt: an attempt that is over, or was overtaken, stops
+worker     looked for every 0.1 s: when it has died this process ends, and another worker gets the job
 
-The store decides. An attempt whose number is not the newest any more was overtaken and stops: the number is the fencing token of the job.
+The store decides. The number of the attempt is a fencing token: the newest alone goes on.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The documents of a dataset, of any kind, as the rows that a training takes."""
+"""Inputs of a training: the rows of a dataset of any kind of documents, and what their columns are."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ from workers.store import Store
 from workers.store.os_errors import translate_os_errors
 
 _TEXT = Part(0.0, 0.25)
-"""of a job is the reading of its text"""
+"""Part of a job that its text takes: to find the terms, and to write the rows."""
 _SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
 _BASE_BYTES = 64 << 20
 
 
 def size_of(rows: Rows, options: Mapping[str, int] | None) -> Size:
-    """Of documents before they are read."""
+    """Size of documents, of text an estimate."""
     match rows:
         case SparseRows():
             return Size(rows.n_rows, rows.n_nonzeros, rows.n_features)
@@ -41,40 +41,40 @@ def size_of(rows: Rows, options: Mapping[str, int] | None) -> Size:
 
 
 def text_remedy(ngrams: int) -> str:
-    """What makes the reading of text need less, as the end of a sentence."""
+    """What makes text need less memory, as the end of a sentence."""
     return f"{'set text.ngrams to 1, which takes a fraction, or ' if ngrams > 1 else ''}train on fewer documents"
 
 
-class Reading(NamedTuple):
+class TrainingInputs(NamedTuple):
     """Documents as a training takes them."""
 
     rows: SparseRows
     vocabulary: Vocabulary
-    """what their columns are"""
+    """meaning of the columns: numbers, names or terms"""
     rest: Part
-    """what is left of the job"""
+    """part of the job that is left for the training"""
     warnings: Sequence[str] = ()
-    """what is to be said of it"""
+    """warnings about the text"""
 
     def renumbered(self, start: Model) -> Model:
-        """A model of the same kind of documents by the columns of these."""
+        """A model of the same kind of documents, with the columns of these."""
         if start.vocabulary.kind == "vectors":
             return start
         return start.renumbered(self.vocabulary.columns_of(start.vocabulary))
 
 
 @contextmanager
-def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int) -> Iterator[Reading]:
-    """The rows of documents while the block is entered; of text they lie in files, as those of other kinds do.
+def training_inputs(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int) -> Iterator[TrainingInputs]:
+    """The inputs, for as long as the block is entered: the rows of text lie in temporary files.
 
-    Raises core.watch.Stopped when the observer of the whole job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
+    Raises core.watch.Stopped when the observer of the job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
     finding the terms takes more than ``most_bytes``.
     """
     match rows:
         case SparseRows():
-            yield Reading(rows, NUMBERS, WHOLE)
+            yield TrainingInputs(rows, NUMBERS, WHOLE)
         case NamedRows():
-            yield Reading(rows.rows, Names(list(rows.names)), WHOLE)
+            yield TrainingInputs(rows.rows, Names(list(rows.names)), WHOLE)
         case TextRows():
             folder = store.staging()
             try:
@@ -83,7 +83,7 @@ def reading(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: 
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int) -> Reading:
+def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int) -> TrainingInputs:
     def tell(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
             raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
@@ -93,11 +93,11 @@ def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, 
     finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
     terms = fit_terms(texts, options, lambda done, held: tell(finding, done, held))
     rows = _written(folder, texts, terms, lambda done: tell(writing, done, terms.nbytes))
-    return Reading(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, texts, options))
+    return TrainingInputs(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, texts, options))
 
 
 def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[str]:
-    """That texts are as good as empty to the model, as those of a language without spaces between words mostly are."""
+    """Warnings of texts without terms, as most are in a language without spaces between words."""
     n_empty = int(np.count_nonzero(rows.indptr[1:] == rows.indptr[:-1]))
     clauses = [f"the texts have few spaces: {SPACES}"] if unspaced(texts) else []
     if not n_empty:
@@ -108,7 +108,7 @@ def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[s
 
 @translate_os_errors("write", "the rows of text")
 def _written(folder: Path, texts: TextRows, terms: TextTerms, checkpoint: Callable[[float], None]) -> SparseRows:
-    """The rows of the texts in files, so that memory does not grow with them."""
+    """The rows of the texts, in files, so that memory does not grow with them."""
     with ExitStack() as stack:
         kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
         files = {name: stack.enter_context(NpyWriter(folder / f"{name}.npy", kind)) for name, kind in kinds.items()}

@@ -1,4 +1,4 @@
-"""What a training leaves in the store: the model, its trace, the labels it gave."""
+"""Results of a training in the store: the model, its trace, the labels that it gave."""
 
 import json
 import math
@@ -29,7 +29,7 @@ _ROWS = 10_000
 
 
 def usable(training: "Training") -> bool:
-    """Whether every number of a training is one, so that the model may be published; overflow anywhere makes it worthless."""
+    """Whether all numbers of a training are finite, so that its model may be published."""
     finite = training.model.finite and bool(np.isfinite(training.scores).all())
     return training.status is not Status.NUMERICAL_ERROR and math.isfinite(training.objective) and finite
 
@@ -58,7 +58,7 @@ def _write_model(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _write_labels(path: Path, training: "Training", documents: Documents) -> None:
-    """A line for each document that was unlabeled, in order: ``{"id", "label", "score", "probability"}``.
+    """Write a line for each document that was unlabeled, in order: ``{"id", "label", "score", "probability"}``.
 
     ``score`` is that of the second of two classes, or of the given label among more; ``probability`` that of the given label, or null.
     """

@@ -64,9 +64,9 @@ def _work(settings: Settings, context: WorkerContext) -> None:
     while not stop.is_set():
         _stop_on_signals(stop)
         try:
-            # RQ waits for messages in blocking calls, so its connection is its own, with its own time-outs
+            # RQ waits for messages in blocking calls, so it has a connection of its own, with other time-outs
             redis = connect(settings.redis_url, settings.redis_timeout_seconds)
-            # RQ refuses a name whose last bearer it has not seen dying
+            # RQ refuses the name of a worker that it has not seen exit
             name = f"{context.worker}.{secrets.token_hex(2)}"
             rq_worker = RQWorker(
                 settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(context, id, death)

@@ -253,7 +253,7 @@ def test_files_of_a_deletion_cut_short_are_removed_later(store: Store, monkeypat
     models = Models(store)
     files = models.version("news", 1).files.values()
     with monkeypatch.context() as patch:
-        patch.setattr(Models, "_drop_files", lambda *_: None)
+        patch.setattr(Models, "_delete_files", lambda *_: None)
         models.delete_version("news", 1)
     Models(store).remove_abandoned()
     assert all(store.exists(file.key) for file in files), "it might still be undone"

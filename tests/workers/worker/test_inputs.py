@@ -27,7 +27,7 @@ from workers.worker import inputs as module
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
-from workers.worker.inputs import reading, size_of
+from workers.worker.inputs import size_of, training_inputs
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
 N_BYTES = 2**40
@@ -208,7 +208,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
 
     stop_at = 10**9
     began = time.monotonic() - 100
-    with reading(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES) as read:
+    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES) as read:
         rest = Watch(observe, read.rest, began)
         rest.latest = rest.latest._replace(phase="mfn", fraction=0.5)
         rest()
@@ -223,7 +223,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
     n_points = len(points)
     for stop_at in range(1, n_points - 2, 5):
         points.clear()
-        with pytest.raises(Stopped), reading(store, content, {}, Watch(observe), N_BYTES):
+        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES):
             pytest.fail("it was not heard")
         assert len(points) == stop_at
     assert list(store.staging().parent.glob("*/*")) == []

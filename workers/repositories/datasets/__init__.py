@@ -1,4 +1,4 @@
-"""Datasets: sparse documents and their labels, sealed once and shared by whatever is relabeled from them."""
+"""Datasets: sparse documents and their labels, sealed once. A relabeled dataset shares the documents of another."""
 
 from workers.repositories.datasets.batch import Batch
 from workers.repositories.datasets.builder import DatasetBuilder

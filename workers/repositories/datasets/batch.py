@@ -1,4 +1,4 @@
-"""What a door hands in, some thousands of documents at a time."""
+"""A batch of documents, some thousands at a time: what the codecs read and a dataset takes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,10 +8,10 @@ from workers.contract import Label
 
 
 class Batch(NamedTuple):
-    """Consecutive documents of one kind. Indices may be out of order within a row; everything else is checked by who takes the batch."""
+    """Consecutive documents of one kind, not validated: DatasetBuilder does so. Indices may be out of order within a row."""
 
     rows: Rows
     labels: Sequence[Label | None]
-    """one a row; None: unlabeled. Python strings or integers (numpy arrays: ``tolist()`` them)"""
+    """label of each row, None for unlabeled; Python strings or integers, not NumPy's"""
     ids: Sequence[str | None] | None = None
-    """one a row, or None: each document's id is its position in the dataset, as is that of one whose own id is None"""
+    """id of each row; for None, of one row or of all, the position in the dataset is the id"""

@@ -1,4 +1,4 @@
-"""Building a dataset from batches, with memory that does not grow with the number of documents."""
+"""Builder of a dataset from batches. Memory does not grow with the number of documents."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -26,9 +26,9 @@ from workers.store.os_errors import translate_os_errors
 
 
 class DatasetBuilder:
-    """Takes batches and seals them as one dataset. A context manager, of use once entered: whoever leaves it without sealing leaves nothing behind.
+    """Builder of one dataset; a context manager. If its block is left before ``seal``, nothing stays in the store.
 
-    Values that are stored though they are zero are dropped, so that the same documents give the same bytes however they were sent.
+    Explicit zeros are dropped, so that the same documents give the same bytes in whatever format they were sent.
     """
 
     def __init__(self, store: Store, limits: DatasetLimits, name: str | None) -> None:
@@ -55,10 +55,10 @@ class DatasetBuilder:
 
     @translate_os_errors("write", "a dataset")
     def add(self, batch: Batch) -> None:
-        """Check a batch and append it.
+        """Validate a batch and append it.
 
-        Raises InvalidDocuments with at most MAX_FAULTS faults, each naming the document by its id (or position) and the field, LimitExceeded,
-        and StoreUnavailable. After any of them the builder can only be left.
+        Raises InvalidDocuments with at most MAX_FAULTS faults, of which each names the document by its id or position, and the field; LimitExceeded;
+        StoreUnavailable. After an error the builder cannot be used any more.
         """
         self._check_shape(batch)
         rows, found = checked(batch.rows, MAX_FAULTS)
@@ -76,14 +76,14 @@ class DatasetBuilder:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that grows with what was added: of named features the names."""
+        """Bytes of memory that grow with what was added: the names of named features."""
         return 0 if self._rows is None else self._rows.held_bytes
 
     @translate_os_errors("write", "a dataset")
     def seal(self) -> Dataset:
-        """Make everything durable, the manifest last, and return it; or leave nothing.
+        """Store the files, then the manifest, and return it; on an error nothing stays in the store.
 
-        Raises InvalidDocuments for ids used twice or if there is no document, and StoreUnavailable.
+        Raises InvalidDocuments for ids that occur twice and for a dataset without documents, and StoreUnavailable.
         """
         if self._rows is None or not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
@@ -94,7 +94,7 @@ class DatasetBuilder:
         labels, classes = self._final_labels()
         paths["labels"] = labels.finish()
         try:
-            # one is hashed while the system writes another
+            # one file is hashed while the system writes another
             with ThreadPoolExecutor(2) as threads:
                 uploaded = threads.map(lambda path: self._store.upload(f"datasets/{self._id}/{path.name}", path), paths.values())
                 files = dict(zip(paths, uploaded, strict=True))
@@ -151,7 +151,7 @@ class DatasetBuilder:
         raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", faults)
 
     def _document(self, batch: Batch, place: int) -> str:
-        """How a document of a batch is named to people: by its id if it has a good one, else by its position in the dataset."""
+        """Name of a document in a fault: its id if that is valid, else its position in the dataset."""
         id = batch.ids[place] if batch.ids is not None else None
         return str(self.n_documents + place) if id is None or id_fault(id, place) is not None else id
 

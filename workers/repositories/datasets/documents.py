@@ -1,4 +1,4 @@
-"""A sealed dataset, opened for reading."""
+"""Documents of a sealed dataset, opened for reading."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -18,7 +18,7 @@ from workers.store import Store
 
 
 class Documents(NamedTuple):
-    """Rows and labels of a dataset, memory-mapped: opening costs nothing but the verification of the files."""
+    """Rows and labels of a dataset, memory-mapped: opening costs no more than the verification of the files."""
 
     rows: Rows
     class_indices: NDArray[np.int32]
@@ -28,7 +28,7 @@ class Documents(NamedTuple):
 
 
 class StoredNames(Sequence[str]):
-    """The names of a dataset's features by column, made when the first is asked for of lines that are kept."""
+    """Names of the features of a dataset, by column; decoded when the first is read."""
 
     def __init__(self, path: Path, count: int) -> None:
         self._lines = open_bytes(path)
@@ -52,7 +52,7 @@ class StoredNames(Sequence[str]):
 
 
 def open_documents(store: Store, dataset: Dataset) -> Documents:
-    """The documents of a dataset; raises KeyMissing when its files are gone, StoreUnavailable when they are damaged."""
+    """The documents of a dataset; raises KeyMissing when its files were deleted, StoreUnavailable when they are damaged."""
     return Documents(_rows(store, dataset), _array(store, dataset, "labels"), [label for label, _ in dataset.classes], open_ids(store, dataset))
 
 

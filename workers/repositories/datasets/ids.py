@@ -1,4 +1,4 @@
-"""Document ids: a line of JSON each, in a file that exists only if some id is not its document's position."""
+"""Ids of documents: a file with a line of JSON for each. It exists only if some id is not the position of its document."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder(str).decode
 
 
 class IdWriter:
-    """Takes the ids of a dataset in order; memory stays flat. Duplicates are found by ``seal``."""
+    """Writer of the ids of a dataset, in order. Memory does not grow with them; ``seal`` finds duplicates."""
 
     def __init__(self, folder: Path) -> None:
         self.n_bytes = 0
@@ -32,7 +32,7 @@ class IdWriter:
         self._hashes: NpyWriter | None = None
 
     def append(self, given: Sequence[str | None] | None, count: int) -> None:
-        """Take the ids of the next ``count`` documents, already checked."""
+        """Append the ids of the next ``count`` documents, which are valid."""
         ids = None if given is None else [str(self._count + k) if id is None else id for k, id in enumerate(given)]
         if self._file is None and ids is not None and any(id != str(self._count + k) for k, id in enumerate(ids)):
             self._begin()
@@ -41,7 +41,7 @@ class IdWriter:
         self._count += count
 
     def seal(self) -> Path | None:
-        """The finished file, or None if every id is its document's position; raises InvalidDocuments naming ids that occur twice."""
+        """The finished file, None if every id is the position of its document; raises InvalidDocuments naming ids that occur twice."""
         if self._file is None or self._hashes is None:
             return None
         self._file.close()
@@ -51,14 +51,14 @@ class IdWriter:
         return path
 
     def close(self) -> None:
-        """Close what is open, whatever of it can still be written."""
+        """Close the files, even when the rest cannot be written any more."""
         for file in (self._file, self._hashes):
             if file is not None:
                 with suppress(OSError):
                     file.close()
 
     def _begin(self) -> None:
-        """Start the file, with the positions of the documents before the first whose id is another."""
+        """Begin the file, with the positions of the documents so far as their ids."""
         self._file = (self._folder / "ids.ndjson").open("wb")
         self._hashes = NpyWriter(self._folder / "id-hashes.npy", "<i8")
         for start in range(0, self._count, _BLOCK):
@@ -68,12 +68,12 @@ class IdWriter:
         assert self._file is not None
         assert self._hashes is not None
         self.n_bytes += self._file.write(b"".join(_encode(id) + b"\n" for id in ids))
-        # Python's string hash is keyed afresh in each process, so nobody can send ids made to collide
+        # the hash of strings has another key in each process, so no client can send ids that collide
         self._hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
 
 
 def id_fault(id: Any, position: int) -> Fault | None:
-    """What is wrong with a given id."""
+    """The fault of a given id, None if it is valid."""
     if not isinstance(id, str):
         return Fault(str(position), "id", "must be a string")
     if not 1 <= len(id) <= MAX_TEXT:
@@ -92,7 +92,7 @@ def _encodable(text: str) -> bool:
 
 
 class Ids:
-    """The ids in order of their documents, of a file that may be removed once it is open; iterating holds a block of it at a time."""
+    """Ids in the order of their documents. The file may be removed once it is open; an iteration holds a block of it at a time."""
 
     def __init__(self, path: Path | None, count: int) -> None:
         self._data = None if path is None else open_bytes(path)
@@ -100,7 +100,7 @@ class Ids:
 
     @property
     def positional(self) -> bool:
-        """Whether every id is its document's position."""
+        """Whether every id is the position of its document."""
         return self._data is None
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Ids:
         return map(_decode, _lines(self._data))
 
     def at(self, positions: Sequence[int]) -> list[str]:
-        """The ids of the documents at ascending positions; lines of others are passed over as they are."""
+        """The ids of the documents at ascending positions; the lines of others are not decoded."""
         if self._data is None:
             return [str(position) for position in positions]
         found: list[str] = []
@@ -124,7 +124,7 @@ class Ids:
 
 
 def _lines(data: mmap | bytes) -> Iterator[bytes]:
-    """Lines of JSON, in which nothing else is an end of a line."""
+    """Lines of a file of JSON, within which no end of line occurs."""
     start = 0
     while start < len(data):
         stop = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)
@@ -137,7 +137,7 @@ def _positions(start: int, stop: int) -> list[str]:
 
 
 def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
-    """Raise InvalidDocuments for ids that occur twice: equal hashes are candidates, whose strings are then compared."""
+    """Raise InvalidDocuments for ids that occur twice: ids of equal hashes are compared."""
     ordered = np.sort(hashes)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(repeated):

@@ -1,4 +1,4 @@
-"""Labels to class indices: numbered as they come, renumbered in sorted order when all are known."""
+"""Encoding of labels as class indices: numbered as they come, renumbered in sorted order when all are known."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 class Classes:
-    """The labels seen so far, each with a class index; all strings or all integers, at most ``limit``."""
+    """Labels so far, each with a class index; all strings or all integers, at most ``limit``."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -22,8 +22,8 @@ class Classes:
         self._kind: type | None = None
 
     def faults(self, labels: Sequence[Any], limit: int) -> list[tuple[int, str]]:
-        """Which labels (by place in the sequence) cannot be taken, and why, as far as the labels seen before and these go."""
-        if self._plain(labels):
+        """Invalid labels: their places in the sequence and the reasons. The type of the labels is that of the first ever seen."""
+        if self._all_valid(labels):
             return []
         found: list[tuple[int, str]] = []
         kind = self._kind
@@ -39,7 +39,7 @@ class Classes:
         return found
 
     def encode(self, labels: Sequence[Label | None]) -> NDArray[np.int32]:
-        """Class indices of checked labels, -1 for None; raises LimitExceeded for a class too many."""
+        """Class indices of valid labels, -1 for None; raises LimitExceeded for too many classes."""
         for label in dict.fromkeys(labels):
             if label not in self._class_indices:
                 if len(self._class_indices) > self._limit:
@@ -50,14 +50,14 @@ class Classes:
         return np.fromiter((class_indices[label] for label in labels), np.int32, len(labels))
 
     def sorted(self) -> tuple[list[Label], NDArray[np.int32]]:
-        """The classes in their final order, and the final class index of each class index given so far, with -1 for -1 as its last element."""
+        """The classes in sorted order, and the final index of each index so far; the last element, -1, is that of -1."""
         given: list[Any] = list(self._class_indices)[1:]
         classes: list[Any] = sorted(given)
         final = {label: class_index for class_index, label in enumerate(classes)}
         return classes, np.array([*(final[label] for label in given), UNLABELED], np.int32)
 
-    def _plain(self, labels: Sequence[Any]) -> bool:
-        """Whether the labels are, by their types and the labels known, beyond doubt: then no label need be looked at alone."""
+    def _all_valid(self, labels: Sequence[Any]) -> bool:
+        """Whether all labels are valid, by their types and their distinct values: then none need be checked by itself."""
         kinds = set(map(type, labels)) - {type(None)}
         if not kinds:
             return True
@@ -66,7 +66,7 @@ class Classes:
 
 
 def label_detail(label: Any, kind: type | None) -> str | None:
-    """What is wrong with one label, where labels so far are of this kind."""
+    """Why a label is invalid, where the labels so far are of this type; None if it is valid."""
     if type(label) not in (str, int):
         return "must be a string or an integer"
     if kind is not None and type(label) is not kind:

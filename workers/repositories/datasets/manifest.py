@@ -1,4 +1,4 @@
-"""What a manifest says beside the files: counts, the digest of the content, warnings."""
+"""Digest of the content and warnings, for the manifest of a dataset."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from workers.contract import File, Label
 
 
 def content_digest(n_features: int | None, classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
-    """SHA-256 of the content of a dataset: its files have one form for one content, so their digests, in a fixed order, stand for them."""
+    """SHA-256 of the content of a dataset. Equal contents have equal files, so the digest is made of those of the files, in a fixed order."""
     parts = {name: files[name].sha256 for name in sorted(files)}
     content = {"n_features": n_features, "classes": [label for label, _ in classes], "files": parts}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""One-dimensional .npy files that grow on disk, so that memory stays flat however long they become."""
+"""One-dimensional .npy files: written piece by piece, so that memory does not grow with them, and read by memory-mapping."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +14,7 @@ _HEADER_BYTES = 128
 
 
 class NpyWriter:
-    """An .npy file of one dimension to which arrays are appended; ``finish`` makes it readable."""
+    """Writer of an .npy file of one dimension, to which arrays are appended; ``finish`` makes it readable."""
 
     def __init__(self, path: Path, dtype: str) -> None:
         self._path = path
@@ -27,19 +27,19 @@ class NpyWriter:
         return self._length
 
     def append(self, array: NDArray[Any]) -> None:
-        """Add the elements of an array, cast to the type of the file."""
+        """Append the elements of an array, cast to the type of the file."""
         self._file.write(np.ascontiguousarray(array, self._dtype).data)
         self._length += len(array)
 
     def finish(self) -> Path:
-        """Write the header, now that the length is known, and close."""
+        """Write the header, now that the length is known, and close the file."""
         self._file.seek(0)
         self._file.write(_header(self._dtype, self._length))
         self._file.close()
         return self._path
 
     def close(self) -> None:
-        """Close without finishing, whatever of it can still be written; harmless after ``finish``."""
+        """Close without a header, even when the rest cannot be written any more; harmless after ``finish``."""
         with suppress(OSError):
             self._file.close()
 
@@ -51,14 +51,14 @@ class NpyWriter:
 
 
 def open_array(path: Path) -> NDArray[Any]:
-    """The array of an .npy file, memory-mapped and read-only (an empty file cannot be mapped and is read)."""
+    """The array of an .npy file, memory-mapped and read-only. An empty one, which cannot be mapped, is read."""
     mode: Literal["r"] | None = None if path.stat().st_size == _HEADER_BYTES else "r"
     array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
     return array
 
 
 def open_bytes(path: Path) -> mmap | bytes:
-    """The bytes of any file, memory-mapped as those of an array."""
+    """The bytes of any file, memory-mapped and read-only."""
     with path.open("rb") as file:
         return mmap(file.fileno(), 0, access=ACCESS_READ) if path.stat().st_size else b""
 
@@ -69,7 +69,7 @@ def chunks(array: NDArray[Any], length: int = 1 << 20) -> Iterator[NDArray[Any]]
 
 
 def _header(dtype: np.dtype[Any], length: int) -> bytes:
-    """An .npy header of version 1.0 in exactly ``_HEADER_BYTES``; NumPy pads its own to a multiple of 64, which varies with the length."""
+    """A header of version 1.0 of exactly ``_HEADER_BYTES``. NumPy pads its own to a multiple of 64, which varies with the length of the array."""
     text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({length},), }}"
     magic = b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little")
     return magic + text.ljust(_HEADER_BYTES - 11).encode("ascii") + b"\n"

@@ -1,4 +1,4 @@
-"""How much all datasets together may take."""
+"""Quota of all datasets together: their number and their bytes."""
 
 import threading
 
@@ -8,10 +8,10 @@ from workers.store import Store, records
 
 
 class Quota:
-    """Counts the datasets of a store and their bytes, and refuses more than a store may have.
+    """Quota of a store, by a count of its datasets and their bytes.
 
-    What several uploads add at the same time is seen by none of the others until it is sealed, so the bounds may be passed by as much. Manifests
-    never change, so each is read once, until ``recount``: the folder of a dataset that another process has deleted stays if its documents are shared.
+    Uploads at the same time do not see each other until they are sealed, so the quota may be exceeded by as much. Manifests never change, so each is
+    read once, until ``recount``: after another process has deleted a dataset its folder stays if its documents are shared.
     """
 
     def __init__(self, store: Store, datasets: int, bytes: int | None) -> None:
@@ -22,7 +22,7 @@ class Quota:
         self._lock = threading.Lock()
 
     def left(self) -> int | None:
-        """Bytes that one more dataset may take, None: any number. Raises QuotaExceeded where there may be no more."""
+        """Bytes that one more dataset may take, None for any number; raises QuotaExceeded when no more datasets are allowed."""
         count, used = self.used()
         if count >= self._datasets:
             raise QuotaExceeded("datasets", self._datasets)
@@ -38,7 +38,7 @@ class Quota:
             self._known.clear()
 
     def used(self) -> tuple[int, int]:
-        """How many datasets there are, and the bytes of their files: those that several share once."""
+        """Number of datasets, and bytes of their files; files that several datasets share count once."""
         with self._lock:
             ids = set(self._store.children("datasets"))
             for id in self._known.keys() - ids:

@@ -1,4 +1,4 @@
-"""The labels of a dataset with some of them changed."""
+"""Relabeling: the manifest and the labels of a dataset that differs from another in some labels."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from workers.store.digest import sha256_of
 
 
 def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | None], limits: DatasetLimits, folder: Path) -> tuple[Dataset, Path]:
-    """The manifest of the changed dataset, not yet stored, and the file of its labels, in ``folder``; nothing of ``base`` is touched.
+    """The manifest of the changed dataset, which is not stored yet, and the file of its labels, in ``folder``. ``base`` does not change.
 
     Raises InvalidDocuments, LimitExceeded.
     """
@@ -72,7 +72,7 @@ def _changed(
 
 
 def _refuse_mixture(present: list[Label], labels: Mapping[str, Label | None]) -> None:
-    """Raise InvalidDocuments if strings and integers would be mixed, naming documents whose new label is of the later kind."""
+    """Raise InvalidDocuments if strings and integers would be mixed; it names the documents whose new label is of the other type."""
     kinds = {type(label): None for label in present}
     if len(kinds) > 1:
         first = next(iter(kinds))
@@ -81,9 +81,9 @@ def _refuse_mixture(present: list[Label], labels: Mapping[str, Label | None]) ->
 
 
 def _positions(ids: Ids, labels: Mapping[str, Label | None]) -> dict[str, int]:
-    """Where the documents stand; raises InvalidDocuments naming those that are unknown."""
+    """Positions of the documents by id; raises InvalidDocuments naming ids that are unknown."""
     if ids.positional:
-        # of thousands of digits Python makes no number
+        # Python refuses to convert thousands of digits
         longest = len(str(len(ids)))
         found = {id: int(id) for id in labels if len(id) <= longest and id.isascii() and id.isdigit() and str(int(id)) == id and int(id) < len(ids)}
     else:

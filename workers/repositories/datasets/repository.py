@@ -1,8 +1,8 @@
-"""The datasets of a store.
+"""Datasets: manifests and files in the store.
 
-datasets/{id}/manifest.json    the dataset exists
-datasets/{id}/*.npy, *.ndjson  its arrays and ids, or its labels alone if it shares the documents of another
-datasets/{id}/shared/{other}   the dataset ``other`` uses the documents kept here; made before its manifest, removed after it
+datasets/{id}/manifest.json    the manifest: with it the dataset exists
+datasets/{id}/*.npy, *.ndjson  arrays and ids; labels alone for a dataset that shares the documents of another
+datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
 """
 
 import shutil
@@ -25,7 +25,7 @@ from workers.store.os_errors import translate_os_errors
 
 
 class Datasets:
-    """Datasets by id, newest first. Nothing of them changes once they are sealed."""
+    """Datasets of a store. A sealed dataset does not change."""
 
     def __init__(self, store: Store, limits: DatasetLimits | None = None, quota: Quota | None = None, *, abandoned_seconds: float = 86_400.0) -> None:
         self._store = store
@@ -35,8 +35,8 @@ class Datasets:
         self._deletions = Deletions(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
-        """A new dataset to be filled; raises InvalidName, QuotaExceeded."""
-        return DatasetBuilder(self._store, self._room(), None if name is None else check_name("dataset", name))
+        """A builder of a new dataset; raises InvalidName, QuotaExceeded."""
+        return DatasetBuilder(self._store, self._limits_left(), None if name is None else check_name("dataset", name))
 
     def get(self, id: str) -> Dataset:
         """The manifest of a dataset; raises NotFound."""
@@ -46,7 +46,7 @@ class Datasets:
         return found
 
     def list(self, limit: int = 50, cursor: str | None = None) -> tuple[list[Dataset], str | None]:
-        """At most ``limit`` datasets, newest first, after ``cursor``, and the cursor of the next page if there is one."""
+        """At most ``limit`` datasets, newest first, after ``cursor``; and the cursor of the next page, None after the last."""
         found: list[Dataset] = []
         for dataset in self.every(cursor):
             if len(found) == limit:
@@ -55,7 +55,7 @@ class Datasets:
         return found, None
 
     def every(self, before: str | None = None) -> Iterator[Dataset]:
-        """The datasets, newest first, that are older than the one called ``before``."""
+        """The datasets that are older than the dataset ``before``, newest first."""
         ids = (id for id in reversed(self._store.children("datasets")) if before is None or id < before)
         found = (records.find(self._store, _manifest(id), Dataset) for id in ids)
         return (dataset for dataset in found if dataset is not None)
@@ -78,10 +78,10 @@ class Datasets:
     def relabel(self, id: str, labels: Mapping[str, Label | None], name: str | None = None) -> Dataset:
         """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
 
-        It has the name of the other unless it is given one. Raises NotFound, InvalidName, InvalidDocuments naming documents that are unknown
-        or labels that cannot be taken, LimitExceeded, QuotaExceeded.
+        Without ``name`` it has the name of the other. Raises NotFound, InvalidName, InvalidDocuments naming documents that are unknown or labels that
+        are not valid, LimitExceeded, QuotaExceeded.
         """
-        base, limits = self.get(id), self._room()
+        base, limits = self.get(id), self._limits_left()
         if name is not None:
             base = base.model_copy(update={"name": check_name("dataset", name)})
         folder = self._store.staging()
@@ -92,18 +92,18 @@ class Datasets:
             shutil.rmtree(folder, ignore_errors=True)
         return dataset
 
-    def _room(self) -> DatasetLimits:
-        """What one more dataset may have; raises QuotaExceeded."""
+    def _limits_left(self) -> DatasetLimits:
+        """Limits of one more dataset, within the quota; raises QuotaExceeded."""
         left = None if self._quota is None else self._quota.left()
         return self._limits if left is None else self._limits._replace(bytes=min(self._limits.bytes, left))
 
     def _share(self, base: Dataset, dataset: Dataset, labels: Path) -> None:
-        """Store a relabeled dataset, or nothing of it."""
+        """Store a relabeled dataset; on an error nothing of it stays."""
         shared = f"datasets/{base.documents}/shared/{dataset.id}"
         self._store.create(shared, b"")
         try:
             self._store.upload(dataset.files["labels"].key, labels)
-            # a deletion of the documents that came before our mark has taken the base away; one that comes later will see the mark
+            # a deletion of the documents before this mark has removed the base; a later one sees the mark
             self.get(base.id)
             records.create(self._store, _manifest(dataset.id), dataset)
         except BaseException:
@@ -112,9 +112,9 @@ class Datasets:
             raise
 
     def delete(self, id: str) -> None:
-        """Delete a dataset; its documents go with the last dataset that shares them. Raises NotFound, Conflict while a job needs it."""
+        """Delete a dataset; its documents are deleted with the last dataset that shares them. Raises NotFound, Conflict while a job needs it."""
         dataset = self.get(id)
-        # a job that is stored after the mark sees it and is refused; one that was stored before is seen here
+        # a job that is stored after the mark is refused; one that was stored before is seen here
         mark = self._deletions.begin(id)
         try:
             job = Jobs(self._store).unfinished_job_of(dataset)
@@ -132,7 +132,7 @@ class Datasets:
         for mark, id in self._deletions.overdue():
             dataset = records.find(self._store, _manifest(id), Dataset)
             if dataset is None:
-                self._drop(id)
+                self._delete_unshared(id)
                 self._deletions.end(mark)
             elif self._deletions.decide(mark, delete=False):
                 self._finish_deletion(dataset, mark)
@@ -144,20 +144,20 @@ class Datasets:
         self._deletions.remove_abandoned(self._abandoned_seconds)
         for id in self._store.children("datasets"):
             if older_than(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
-                self._drop(id)
+                self._delete_unshared(id)
 
     def _finish_deletion(self, dataset: Dataset, mark: str) -> None:
-        """What was decided; interrupted and done again, it comes to the same."""
+        """Complete a deletion that was decided. Idempotent."""
         self._store.delete(_manifest(dataset.id))
         self._store.delete(f"datasets/{dataset.documents}/shared/{dataset.id}")
-        self._drop(dataset.id)
-        self._drop(dataset.documents)
+        self._delete_unshared(dataset.id)
+        self._delete_unshared(dataset.documents)
         self._deletions.end(mark)
         if self._quota is not None:
             self._quota.recount()
 
-    def _drop(self, id: str) -> None:
-        """Remove the files of a dataset without a manifest unless others share them."""
+    def _delete_unshared(self, id: str) -> None:
+        """Delete the files of a dataset without a manifest, unless others share them."""
         if self._store.exists(_manifest(id)):
             return
         for other in self._store.children(f"datasets/{id}/shared"):

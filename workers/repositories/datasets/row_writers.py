@@ -1,4 +1,4 @@
-"""Rows of each kind on their way to files, with memory that does not grow with their number."""
+"""Writers of the rows of a dataset, one for each kind of documents. Memory does not grow with the number of rows."""
 
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,14 +18,14 @@ from workers.repositories.datasets.npy_files import NpyWriter
 from workers.settings import DatasetLimits
 
 SEEN_FEATURES = 1 << 24
-"""Features are told as never seen up to this many; beyond, they are hashes, of which most are never seen."""
+"""Number of features up to which those that no document has are counted; beyond, they are hashes, most of which no document has."""
 _NAME_BYTES = 160
-"""of memory that a short name takes"""
+"""Bytes of memory of a short name."""
 _encode = msgspec.json.Encoder().encode
 
 
 class Facts(NamedTuple):
-    """What a manifest tells of rows."""
+    """Facts about the rows, for the manifest."""
 
     n_features: int | None
     n_nonzeros: int | None
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
 
 
 class RowWriter(Protocol):
-    """Takes the rows of one dataset; a context manager."""
+    """Writer of the rows of one dataset; a context manager."""
 
     kind: Kind
 
@@ -48,24 +48,24 @@ class RowWriter(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Memory that grows with what was taken."""
+        """Bytes of memory that grow with the rows."""
         ...
 
     def append(self, rows: Rows) -> None:
-        """Take checked rows; raises LimitExceeded, and InvalidDocuments for those of another kind."""
+        """Append rows, which were validated; raises LimitExceeded, and InvalidDocuments for rows of another kind."""
         ...
 
     def finish(self) -> dict[str, Path]:
-        """The files, ready to be read, by what they hold."""
+        """The finished files, by content."""
         ...
 
     def facts(self) -> Facts:
-        """What there is to tell."""
+        """Facts about all rows."""
         ...
 
 
 def row_writer_of(kind: Kind, folder: Path, limits: DatasetLimits) -> RowWriter:
-    """What takes rows of this kind."""
+    """A writer of rows of this kind."""
     match kind:
         case "vectors":
             return _VectorWriter(folder, limits)
@@ -76,7 +76,7 @@ def row_writer_of(kind: Kind, folder: Path, limits: DatasetLimits) -> RowWriter:
 
 
 class _Files:
-    """The array files of a keeper, closed with it."""
+    """The .npy files of a writer, closed with it."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -139,7 +139,7 @@ class _VectorWriter(_Files):
         return Facts(self._n_features, len(self._indices), document_warnings(self._n_empty, unseen))
 
     def _note(self, rows: SparseRows) -> None:
-        """Count what the manifest will tell."""
+        """Count features and empty rows, for the manifest."""
         self._n_features = max(self._n_features, rows.n_features)
         self._n_empty += int(np.count_nonzero(rows.indptr[1:] == rows.indptr[:-1]))
         if self._n_features > SEEN_FEATURES:
@@ -148,12 +148,12 @@ class _VectorWriter(_Files):
         if len(self._seen) < self._n_features:
             self._seen = np.pad(self._seen, (0, self._n_features - len(self._seen)))
         indices = rows.indices[rows.indptr[0] : rows.indptr[-1]]
-        # most are known before long, and to look them up takes a fraction of marking them
+        # most are marked before long, and a look-up takes a fraction of the time of marking
         self._seen[indices[~self._seen.take(indices, mode="clip")]] = True
 
 
 class _NamedWriter(_VectorWriter):
-    """Names become columns in the order in which they first come."""
+    """Writer of named features. Names become columns in the order in which they first occur."""
 
     kind: Kind = "features"
 
@@ -188,7 +188,7 @@ class _NamedWriter(_VectorWriter):
         return {**super().finish(), "names": Path(self._names.name)}
 
     def _close_names(self) -> None:
-        """Whatever of them can still be written."""
+        """Close the file of the names, even when the rest cannot be written any more."""
         with suppress(OSError):
             self._names.close()
 
