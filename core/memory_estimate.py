@@ -1,4 +1,4 @@
-"""How much memory a training takes, at most, as far as can be told before it begins. The numbers are measured ones, rounded up."""
+"""Upper bound on the memory of a training, before it begins. The constants are measured, rounded up."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from core.selection.eligibility import label_spreading_applies, label_spreading_
 
 _BASE = 64 << 20
 _REORDERED = 32
-"""a nonzero: another copy of the rows while it is made, for the models that are not told all labels"""
+"""bytes a nonzero: another copy of the rows while it is made, for the models of cross-validation"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """of the vectors of one two-class problem"""
 

@@ -1,4 +1,4 @@
-"""How long work tells where it is and is asked to stop: one callback, of values."""
+"""Progress of long work, and the callback by which it is reported and stopped."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -11,12 +11,12 @@ class Part(NamedTuple):
     """A part of some work."""
 
     start: float
-    """share of the work that is done when the part begins"""
+    """share of the work before the part"""
     stop: float
-    """and when it ends"""
+    """share of the work up to the end of the part"""
 
     def at(self, fraction: float) -> float:
-        """The share of the work that is done when this fraction of the part is; never beyond its end, not even for rounding."""
+        """The share of the work that is done when this fraction of the part is; never beyond its end, not even by rounding."""
         return min(self.stop, self.start + (self.stop - self.start) * fraction)
 
     def part(self, start: float, stop: float) -> "Part":
@@ -28,7 +28,7 @@ WHOLE = Part(0.0, 1.0)
 
 
 class TracePoint(NamedTuple):
-    """Where a solver stands.
+    """The progress of a solver.
 
     ``phase`` is a path such as ``class=sport/tsvm/stage=3/mfn``. Outer loops minimise a moving objective: ``stage_objective`` must fall
     within a phase, ``objective`` is the target that chooses the best iterate (NaN before the first is known).
@@ -41,13 +41,13 @@ class TracePoint(NamedTuple):
     fraction: float
     """estimated share of the whole work that is done, 0 to 1"""
     seconds: float
-    """since the solver started"""
+    """seconds since the work began"""
     stages: int = 0
     """number of stages that the phase is one of, at most; 0 if it is not known"""
 
 
 class Observer(Protocol):
-    """Called between slices of work, at least every 250 ms; a true answer asks the solver to stop and return its best iterate."""
+    """Callback between slices of work, at least every 250 ms; if it returns true, the solver stops and returns its best iterate."""
 
     def __call__(self, point: TracePoint, /) -> bool:
         """Whether to stop."""

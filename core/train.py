@@ -72,25 +72,25 @@ class TrainingContext:
 
 @dataclass(frozen=True)
 class Training:
-    """A trained model and what is known of the documents that were unlabeled."""
+    """A trained model, and its predictions for the unlabeled documents."""
 
     model: Model
     unlabeled: NDArray[np.int64]
     """shape (n_unlabeled,), ascending: positions of the documents that were unlabeled"""
     scores: NDArray[np.float64]
-    """shape (n_unlabeled, 1 for two classes or n_classes): their scores"""
+    """shape (n_unlabeled, 1 for two classes or n_classes): scores of these documents"""
     probabilities: NDArray[np.float64] | None
     """shape (n_unlabeled, n_classes), or None where the model was not calibrated"""
     objective: float
-    """of the two-class problem, or the sum over those of one-vs-rest"""
+    """objective of the two-class problem, or the sum over those of one-vs-rest"""
     status: Status
-    """the least satisfying of the solvers' endings"""
+    """least satisfying status of all solvers"""
     warnings: list[str]
     trace: list[TracePoint]
     passes: float
-    """over the nonzeros, summed over all that was solved, for estimates and probabilities too"""
+    """passes over the nonzeros, summed over all solves, those for estimates and probabilities included"""
     report: dict[str, Any] | None = None
-    """what was estimated and chosen, and on what grounds, as JSON; of auto also what was tried; None where nothing was left to find"""
+    """what was estimated and selected, and why, as JSON; of auto also what was tried; None where nothing was to be found"""
 
 
 _DEFAULT_CONTEXT = TrainingContext()
@@ -284,7 +284,7 @@ def _calibration(
 
 
 def _training(checked: _CheckedTask, solutions: _Solutions, model: Model, status: Status, run: _Run) -> Training:
-    """What is known when all is solved; the observer is told of the end."""
+    """The outcome when all is solved; the observer gets a last report."""
     results, watch = solutions.results, run.watch
     # one two-class problem after the other: their order in time depends on the threads
     trace = [point for result in results for point in result.trace]

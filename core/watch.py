@@ -1,4 +1,4 @@
-"""Asking the observer, now and then, whether to go on."""
+"""Progress and cancellation: calls the observer between slices of work, and stops the work at its request."""
 
 import threading
 import time
@@ -8,18 +8,19 @@ import numpy as np
 from core.progress import WHOLE, Observer, Part, TracePoint
 
 SECONDS = 0.05
+"""least time between two calls of the observer"""
 
 
 class Stopped(Exception):
-    """The observer asked to stop; a solver catches it where it can return its best iterate."""
+    """The observer stopped the work. A solver catches this where it has a best iterate to return."""
 
 
 class Watch:
-    """Called between slices of work: tells the observer where things stand, at most every 50 ms, and raises Stopped if it asks to stop.
+    """A checkpoint: called between slices of work, it reports progress to the observer, at most every 50 ms, and raises Stopped if that returns true.
 
-    ``latest`` is where things stand, with the fraction of this work; the observer is told what that is of all the work of which this is ``part``,
-    and the time since all of it ``began`` (by ``time.monotonic``), by default now. Only the thread that made it tells and asks: a call by
-    another does nothing, and may look at ``stopped``.
+    ``latest`` is the progress, as a fraction of this work. The observer gets the fraction of all the work, of which this is ``part``, and the time
+    since all of it ``began`` (by ``time.monotonic``), by default now. Only the thread that made the watch calls the observer: a call by another
+    thread does nothing, and that thread may read ``stopped``.
     """
 
     def __init__(self, observer: Observer | None, part: Part = WHOLE, began: float | None = None) -> None:
@@ -27,12 +28,12 @@ class Watch:
         self.stopped = False
         self._observer, self._thread = observer, threading.get_ident()
         self._part = part
-        self._told = time.monotonic()
-        self._began = self._told if began is None else began
+        self._reported = time.monotonic()
+        self._began = self._reported if began is None else began
 
     @property
     def seconds(self) -> float:
-        """Since the work began."""
+        """Seconds since the work began."""
         return time.monotonic() - self._began
 
     def of_all(self, point: TracePoint) -> TracePoint:
@@ -40,16 +41,16 @@ class Watch:
         return point._replace(fraction=self._part.at(point.fraction))
 
     def end(self, point: TracePoint) -> None:
-        """Tell that this work is done; whether to stop is not asked any more."""
+        """Report that this work is done; the answer is ignored."""
         if self._observer is not None:
             self._observer(self.of_all(point._replace(fraction=1.0, seconds=self.seconds)))
 
     def __call__(self) -> None:
-        """Tell and ask, if it is time."""
+        """Report to the observer if it is time; raises Stopped."""
         now = time.monotonic()
-        if self._observer is None or now - self._told < SECONDS or threading.get_ident() != self._thread:
+        if self._observer is None or now - self._reported < SECONDS or threading.get_ident() != self._thread:
             return
-        self._told = now
+        self._reported = now
         if self._observer(self.of_all(self.latest._replace(seconds=self.seconds))):
             self.stopped = True
             raise Stopped

@@ -1,4 +1,4 @@
-"""Documents as their owners have them, one a row, in one of three kinds: vectors (``SparseRows``), named features, text."""
+"""The kinds of documents as their owners have them, one a row: vectors (``SparseRows``), named features, text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from core.errors import MAX_FAULTS, Fault
 Kind = Literal["vectors", "features", "text"]
 
 FIELDS: dict[Kind, str] = {"vectors": "indices", "features": "features", "text": "text"}
-"""The field of a document that holds it, by kind."""
+"""field of a document that holds it, by kind"""
 
 KINDS: dict[Kind, str] = {"vectors": "vectors", "features": "named features", "text": "text"}
-"""What people call them."""
+"""names of the kinds for people"""
 
 
 class NamedRows(NamedTuple):
@@ -25,7 +25,7 @@ class NamedRows(NamedTuple):
 
     rows: SparseRows
     names: Sequence[str]
-    """shape (n_features,): of each column, all different"""
+    """shape (n_features,): name of each column, all different"""
 
     @property
     def n_rows(self) -> int:
@@ -69,7 +69,7 @@ class TextRows:
         return len(self.indptr) - 1
 
     def __iter__(self) -> Iterator[str]:
-        """The texts in order, each decoded when its turn comes."""
+        """The texts in order, each decoded as it is reached."""
         return (self.data[start:stop].tobytes().decode() for start, stop in pairwise(self.indptr.tolist()))
 
     def between(self, start: int, stop: int) -> "TextRows":
@@ -99,7 +99,7 @@ def kind_of(rows: Rows) -> Kind:
 
 
 def shape_fault(rows: Rows) -> Fault | None:
-    """What keeps arrays from being rows; without it, everything else may be asked of them."""
+    """The fault that keeps arrays from being rows, if there is one; the other functions take rows without it."""
     match rows:
         case SparseRows():
             return layout_fault(rows)
@@ -110,7 +110,7 @@ def shape_fault(rows: Rows) -> Fault | None:
 
 
 def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
-    """Rows in the order in which they are kept, and at most ``limit`` things that are wrong with them; ``Fault.document`` is the row as a string."""
+    """Rows in the order in which they are stored, and at most ``limit`` of their faults; ``Fault.document`` is the row as a string."""
     match rows:
         case SparseRows():
             ordered = sorted_rows(rows)
@@ -130,7 +130,7 @@ def _odd_values(named: NamedRows, limit: int) -> list[Fault]:
 
 
 def spans(indptr: NDArray[np.int64], most_rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Consecutive ranges of rows, of at most ``most_rows`` rows and ``most`` entries each; a single row may have as many as it likes."""
+    """Consecutive ranges of rows, of at most ``most_rows`` rows and ``most`` entries each; a single row may have more."""
     start, n_rows = 0, len(indptr) - 1
     while start < n_rows:
         stop = int(np.searchsorted(indptr[start : start + most_rows + 1], indptr[start] + most, "right")) - 1 + start

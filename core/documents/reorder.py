@@ -1,4 +1,4 @@
-"""Training's own copy of the rows: labeled ones first, only the columns that occur."""
+"""Copies of rows in another order: a training's own has labeled rows first, and only the columns that occur."""
 
 import mmap
 from typing import Any, NamedTuple
@@ -19,48 +19,48 @@ class Compact(NamedTuple):
 
     rows: SparseRows
     features: NDArray[np.uint32]
-    """shape (n_seen,), ascending: the feature that each column was"""
+    """shape (n_seen,), ascending: original feature of each column"""
 
 
 def compact(rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint) -> Compact:
-    """The rows in another order, without the columns that are empty; so hashed features cost memory by their occurrences, not their range.
+    """The rows in another order, without empty columns: hashed features then cost memory by their occurrences, not by their range.
 
-    ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are let go as they
-    are read: else they would count as this process's memory beside the copy.
+    ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are released
+    once they are read: else they would count as memory of this process beside the copy.
     """
     features, columns, column_of = _numbering(rows, checkpoint)
     return Compact(_copy(rows._replace(indices=columns), order, column_of, len(features), checkpoint), features)
 
 
 def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpoint = lambda: None) -> SparseRows:
-    """The rows at these positions, in that order, as a copy; ``checkpoint`` as in ``compact``."""
+    """A copy of the rows at these positions, in that order; ``checkpoint`` as in ``compact``."""
     return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, checkpoint)
 
 
 def _copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint) -> SparseRows:
-    """A copy whose row i is row ``order[i]``, and whose columns are called by ``column_of``."""
+    """A copy whose row i is row ``order[i]``, and whose columns are numbered by ``column_of``."""
     indptr = np.zeros(len(order) + 1, np.int64)
     np.cumsum(np.diff(rows.indptr)[order], out=indptr[1:])
     copy = SparseRows(indptr, np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32), n_columns)
     for start, stop in copy.slices(_SLICE):
         gather_rows(*rows[:3], order, column_of, start, stop, *copy[:3])
-        _let_go(rows)
+        _release_pages(rows)
         checkpoint()
     return copy
 
 
 def _numbering(rows: SparseRows, checkpoint: Checkpoint) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
-    """The features that occur, an index array, and what its entries are called in the copy."""
+    """The features that occur, an array of indices for the rows, and the column in the copy of each such index."""
     first, last = int(rows.indptr[0]), int(rows.indptr[-1])
     if rows.n_features > _DENSE_SHARE * max(1, last - first):  # a table of all features would be larger than the rows
         columns = np.zeros(last, np.uint32)
         features, columns[first:] = np.unique(rows.indices[first:last], return_inverse=True)
-        _let_go(rows)
+        _release_pages(rows)
         return features.astype(np.uint32), columns, np.arange(len(features), dtype=np.uint32)
     counts = np.zeros(rows.n_features, np.int64)
     for start in range(first, last, _SLICE):
         count_columns(rows.indices, start, min(start + _SLICE, last), counts)
-        _let_go(rows)
+        _release_pages(rows)
         checkpoint()
     features = np.flatnonzero(counts).astype(np.uint32)
     column_of = np.zeros(rows.n_features, np.uint32)
@@ -68,7 +68,7 @@ def _numbering(rows: SparseRows, checkpoint: Checkpoint) -> tuple[NDArray[np.uin
     return features, rows.indices, column_of
 
 
-def _let_go(rows: SparseRows) -> None:
+def _release_pages(rows: SparseRows) -> None:
     for array in (rows.indices, rows.values):
         base: Any = array
         while isinstance(base, np.ndarray):

@@ -1,4 +1,4 @@
-"""Sparse documents as rows: compressed sparse row (CSR) arrays and the checks that every door applies to them.
+"""Sparse documents as rows: compressed sparse row (CSR) arrays, and their checks.
 
 Conventions: row ``i`` owns the slice ``indptr[i]:indptr[i + 1]`` of ``indices`` and ``values``; indices are 0-based, strictly ascending in a
 row, and below ``n_features``. Unsigned indices and float32 values halve the memory traffic of a pass; sums are taken in float64.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from core.errors import MAX_FAULTS, Fault
 
 MAX_FEATURES = 2**31
-"""Indices lie below this bound, so that every reader of the wire formats can hold them."""
+"""bound on indices, so that every reader of the wire formats can hold them"""
 
 
 class SparseRows(NamedTuple):
@@ -42,16 +42,16 @@ class SparseRows(NamedTuple):
         return self._replace(indptr=self.indptr[start : stop + 1])
 
     def taken(self, positions: NDArray[np.int64]) -> "SparseRows":
-        """These rows, in that order, as a copy; of many rows core.documents.reorder.gathered makes it in a tenth of the time."""
+        """A copy of these rows, in that order. For many rows core.documents.reorder.gathered takes a tenth of the time."""
         lengths = self.indptr[positions + 1] - self.indptr[positions]
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         where = np.repeat(self.indptr[positions] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return SparseRows(indptr, self.indices[where], self.values[where], self.n_features)
 
     def slices(self, size: int, row: int = 1) -> Iterator[tuple[int, int]]:
-        """Ranges of rows, in order, that together are all of them: each of a size of about ``size``, unless a single row has more.
+        """Ranges of rows, in order, that make up all of them: each of about ``size``, unless a single row has more.
 
-        A nonzero counts 1 and a row ``row`` more.
+        A nonzero counts 1, and a row counts ``row`` more.
         """
         weight = self.indptr - self.indptr[0] + row * np.arange(len(self.indptr))
         bounds = np.unique(np.append(np.searchsorted(weight, np.arange(0, int(weight[-1]), size)), self.n_rows))
@@ -67,7 +67,7 @@ def to_dense(rows: SparseRows, columns: NDArray[np.integer[Any]]) -> NDArray[np.
 
 
 def sorted_rows(rows: SparseRows) -> SparseRows:
-    """The same rows with every row's indices ascending; ``rows`` itself if they are. Repeated indices stay, one beside the other."""
+    """The rows with ascending indices; ``rows`` itself if they ascend. Repeated indices stay, side by side."""
     start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
     falls = _steps(rows, np.greater)
     if not len(falls):
@@ -85,7 +85,7 @@ def sorted_rows(rows: SparseRows) -> SparseRows:
 
 
 def without_zeros(rows: SparseRows) -> SparseRows:
-    """The same rows without the values that are stored though they are zero; ``rows`` itself if there are none."""
+    """The rows without stored zeros; ``rows`` itself if it has none."""
     start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
     kept = rows.values[start:stop] != 0
     if kept.all():
@@ -95,10 +95,10 @@ def without_zeros(rows: SparseRows) -> SparseRows:
 
 
 def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
-    """At most ``limit`` things that are wrong with rows, in order of the rows; ``Fault.document`` is the row as a string.
+    """At most ``limit`` faults, in order of the rows; ``Fault.document`` is the row as a string.
 
-    Checked: that the arrays fit each other (nothing else is, if they do not), that indices ascend in a row without repetition and lie below
-    ``n_features``, and that values are finite. Four passes over the nonzeros, no Python by the row.
+    The arrays must fit each other; if they do not, nothing else is checked. Indices must ascend in a row without repetition and lie below
+    ``n_features``. Values must be finite. Four passes over the nonzeros, no Python by the row.
     """
     wrong = layout_fault(rows)
     if wrong is not None:
@@ -121,7 +121,7 @@ def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
 
 
 def layout_fault(rows: SparseRows) -> Fault | None:
-    """What keeps the three arrays from being the rows of one matrix; without it, everything else here may be called."""
+    """The fault that keeps the three arrays from being one matrix, if there is one; the other functions take rows without it."""
     if not 0 <= rows.n_features <= MAX_FEATURES:
         return Fault("", "indices", f"{rows.n_features} features: must be 0 to {MAX_FEATURES}")
     if len(rows.indptr) == 0 or int(rows.indptr[0]) < 0:
@@ -137,7 +137,7 @@ def layout_fault(rows: SparseRows) -> Fault | None:
 
 
 def _steps(rows: SparseRows, wrong: np.ufunc) -> NDArray[np.int64]:
-    """Positions, counted from the first nonzero, whose index compares wrongly with the next one of the same row."""
+    """Positions, counted from the first nonzero, where ``wrong`` holds for an index and the next one of the same row."""
     start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
     indices = rows.indices[start:stop]
     mask = wrong(indices[:-1], indices[1:])

@@ -1,17 +1,16 @@
-"""Text as rows: how much each word and each pair of words in a row tells of a document.
+"""TF-IDF: texts as rows of weights of terms.
 
 The terms of a text are its words (two or more letters, digits or underscores in a row, in lower case) and, unless ``ngrams`` is 1, pairs of
-words that follow one another. A term that occurs ``t`` times in a document and in ``d`` of the ``n`` documents weighs there::
+consecutive words. A term that occurs ``t`` times in a document and in ``d`` of the ``n`` documents has the weight::
 
     (1 + ln t) · (1 + ln((1 + n) / (1 + d)))
 
-and the weights of a document are scaled to length 1. These are the weights of scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2),
-sublinear_tf=True)``, but for the last bit, which the processor decides there and not here; a test compares them. The definition is Salton and
-Buckley's (1988), with scikit-learn's smoothing.
+and the weights of a document are scaled to length 1 (Salton and Buckley, 1988, with the smoothing of scikit-learn). These are the weights of
+scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)``, but for the last bit, which the processor decides there and not here. A
+test compares them.
 
-Nothing here keeps the text of a pair. A term is one number: the place of its first word in the sorted words in the upper 32 bits, and in the
-lower ones 0, or the place of its second word, plus 1. As no character of a word sorts before the space between two, the order of these numbers
-is that of the terms as strings.
+The text of a pair is not stored. A term is one number: the upper 32 bits are the place of its first word among the sorted words, the lower ones 0 or
+the place of its second word plus 1. No character of a word sorts before a space, so the order of the numbers is that of the terms as strings.
 """
 
 import re
@@ -32,9 +31,9 @@ from core.numerics.elementary import log
 _WORD = re.compile(r"\b\w\w+\b")
 _SPACE = re.compile(r"\s")
 _CLAUSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{6}")
-"""as long as hardly a word of Chinese or Japanese is"""
+"""characters that hardly a single word of Chinese or Japanese has"""
 _LOOKED_AT = 200
-"""texts"""
+"""texts that are sampled"""
 _PIECE = 1 << 16
 _SECOND = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
@@ -47,11 +46,11 @@ class TextTerms(Vocabulary):
 
     kind = "text"
     words: Sequence[str]
-    """of which the terms are made, sorted"""
+    """words of the terms, sorted"""
     keys: NDArray[np.uint64]
     """shape (n_terms,), ascending: the terms as numbers"""
     idf: NDArray[np.float64]
-    """shape (n_terms,)"""
+    """shape (n_terms,): inverse document frequencies"""
     ngrams: int
     """most words of a term: 1 or 2"""
 
@@ -99,7 +98,7 @@ class TextTerms(Vocabulary):
         return {"term_keys": self.keys, "term_idf": self.idf}, {"kind": self.kind, "words": list(self.words), "ngrams": self.ngrams}
 
     def facts(self) -> dict[str, str | int]:
-        """How many terms there are, and of how many words they are made."""
+        """The number of terms, and of their words."""
         return {"n_terms": len(self.keys), "n_words": len(self.words)}
 
     def _columns(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -110,9 +109,9 @@ class TextTerms(Vocabulary):
         return np.where(self.keys.take(at, mode="clip") == keys, at, UNKNOWN)
 
     def _weights(self, owners: NDArray[np.int64], columns: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """shape (n,): of terms that occur so often in these rows; each row of length 1."""
+        """shape (n,): weights of terms that occur ``counts`` times in the rows ``owners``, all of shape (n,); each row has length 1."""
         weights = (_log_counts(counts) + 1.0) * self.idf[columns]
-        # summed one after the other, as scikit-learn does
+        # summed in sequence, as scikit-learn does
         lengths = np.sqrt(np.bincount(owners, weights * weights))
         return (weights / lengths[owners]).astype(np.float32)
 
@@ -122,7 +121,7 @@ class TextTerms(Vocabulary):
 
 
 def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithms of numbers of occurrences, which are nearly all small: those are looked up."""
+    """Logarithms of counts. Nearly all are small, and looked up."""
     found = _SMALL_LOGS.take(counts, mode="clip")
     large = counts >= len(_SMALL_LOGS)
     if large.any():
@@ -131,16 +130,16 @@ def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 class Tokens(NamedTuple):
-    """The words of some texts, one after the other."""
+    """The words of some texts, in sequence."""
 
     words: NDArray[np.int64]
-    """shape (n_words,): as numbers, or UNKNOWN"""
+    """shape (n_words,): numbers of the words, or UNKNOWN"""
     owners: NDArray[np.int64]
-    """shape (n_words,): the row of each"""
+    """shape (n_words,): row of each"""
 
 
 def tokens_of(rows: TextRows, numbers: Mapping[str, int]) -> Tokens:
-    """The words of the texts by their numbers; ``numbers`` may give new ones."""
+    """The words of the texts as their ``numbers``; these may be given on first sight."""
     found, lengths = array("q"), []
     for text in rows:
         before = len(found)
@@ -151,7 +150,7 @@ def tokens_of(rows: TextRows, numbers: Mapping[str, int]) -> Tokens:
 
 
 def unspaced(rows: TextRows) -> bool:
-    """Whether what counts as words of these texts often are whole clauses, as of Chinese and Japanese without spaces."""
+    """Whether many words of these texts are whole clauses, as in Chinese and Japanese without spaces."""
     texts = rows.taken(np.unique(np.linspace(0, rows.n_rows - 1, min(_LOOKED_AT, rows.n_rows)).astype(np.int64)))
     words = [word for text in texts for word in _WORD.findall(text[:_PIECE])]
     return sum(_CLAUSE.search(word) is not None for word in words) > len(words) / 4
@@ -170,7 +169,7 @@ def occurrences(tokens: Tokens, ngrams: int) -> tuple[NDArray[np.uint64], NDArra
 
 
 def key_of(first: NDArray[np.int64], second: NDArray[np.int64] | int = UNKNOWN) -> NDArray[np.uint64]:
-    """TextTerms as numbers; a second word UNKNOWN stands for none."""
+    """Terms as numbers, shape (n,); the second word is UNKNOWN where there is none."""
     return (first.astype(np.uint64) << _SECOND) | np.asarray(second + 1).astype(np.uint64)
 
 
@@ -180,7 +179,7 @@ def words_in(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text, cut at white space if it is long: so no other thread has to wait for the end of one search, and no word is cut."""
+    """The text, cut at white space if it is long, so that no other thread waits for the end of one search. No word is cut."""
     start = 0
     while len(text) - start > _PIECE:
         space = _SPACE.search(text, start + _PIECE)

@@ -1,4 +1,4 @@
-"""Finding the terms of a collection of texts: exactly, in one pass, with memory for what differs and not for what repeats."""
+"""Fits TF-IDF: finds the terms of a collection of texts, exactly, in one pass, in memory that grows with distinct terms alone."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,19 +15,20 @@ from core.options.text import TextOptions
 from core.progress import Checkpoint
 
 _SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
-"""of texts counted at once: some hundred milliseconds"""
+"""bounds on texts that are counted at once, in some hundred milliseconds"""
 _MERGED = 1 << 20
+"""terms that are merged between two checkpoints"""
 SPACES = "put spaces between the words, where now whole clauses count as one, or send named features"
 _COUNT_BYTES = 12
 
 TextCheckpoint = Callable[[float, int], None]
-"""Called between slices of work with the share that is done and the bytes of memory that are held; what it raises ends the work."""
+"""Callback between slices of work: takes the share that is done and the bytes of memory that are held; what it raises ends the work."""
 
 
 def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint) -> TextTerms:
-    """The terms that occur in enough of the texts, at most ``max_terms`` of them: those in most texts, of equals the first in order.
+    """The terms that occur in ``min_documents`` of the texts, at most ``max_terms``: those in most texts, of equals the first in order.
 
-    Raises InvalidDocuments if there is none.
+    Raises InvalidDocuments if no term does.
     """
     done, n_bytes = 0.0, max(1, int(texts.indptr[-1] - texts.indptr[0]))
 
@@ -55,7 +56,7 @@ def _no_term_error(n_terms: int, texts: TextRows, options: TextOptions) -> Inval
 
 
 class _Numbers(dict[str, int]):
-    """Words, numbered as they come."""
+    """Words by number, in order of first sight."""
 
     nbytes = 0
     """Memory held."""
@@ -67,16 +68,16 @@ class _Numbers(dict[str, int]):
 
 
 class _Frequencies(NamedTuple):
-    """In how many rows each term occurs."""
+    """Document frequencies of terms."""
 
     keys: NDArray[np.uint64]
     """shape (n,), ascending"""
     rows: NDArray[np.int32]
-    """shape (n,)"""
+    """shape (n,): number of rows in which each occurs"""
 
 
 def _frequencies(keys: NDArray[np.uint64], owners: NDArray[np.int64]) -> _Frequencies:
-    """Of terms that occur in these rows."""
+    """Document frequencies of terms that occur in the rows ``owners``, both of shape (n,)."""
     # rows ascend among words and among pairs, and so in each term
     order = np.argsort(keys, kind="stable")
     keys, owners = keys[order], owners[order]
@@ -88,7 +89,7 @@ def _frequencies(keys: NDArray[np.uint64], owners: NDArray[np.int64]) -> _Freque
 
 
 class _Counts:
-    """Sums of frequencies, in sorted runs of which each is at least twice as long as the next: so each term is merged a few times only."""
+    """Sums of document frequencies, in sorted runs. Each is at least twice as long as the next, so that a term is merged only a few times."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
@@ -101,7 +102,7 @@ class _Counts:
         return _COUNT_BYTES * (sum(len(run.keys) for run in self._runs) + self._merging)
 
     def add(self, run: _Frequencies) -> None:
-        """Count these too; of texts without words there is nothing to count."""
+        """Add frequencies; those of texts without words are empty."""
         if not len(run.keys):
             return
         self._runs.append(run)
@@ -118,7 +119,7 @@ class _Counts:
         one, other = self._runs[-2:]
         self._merging = 2 * (len(one.keys) + len(other.keys))
         parts, at, start = [], 0, 0
-        # a part at a time, so that a stop is heard in between
+        # a part at a time, with a checkpoint in between
         for end in range(_MERGED, len(one.keys) + _MERGED, _MERGED):
             stop = len(other.keys) if end >= len(one.keys) else int(np.searchsorted(other.keys, one.keys[end]))
             parts.append(_merged(_part(one, at, end), _part(other, start, stop)))
@@ -146,7 +147,7 @@ def _merged(one: _Frequencies, other: _Frequencies) -> _Frequencies:
 def _selected_terms(
     words: list[str], keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions, checkpoint: Checkpoint
 ) -> TextTerms:
-    """The terms in their order, given by numbers of words in the order in which these first came."""
+    """The most frequent of the terms, in their order. ``keys`` number words in order of first sight."""
     used, keys = _renumbered(words, keys, checkpoint)
     order = np.argsort(keys, kind="stable")
     keys, frequencies = keys[order], frequencies[order]
@@ -160,11 +161,11 @@ def _selected_terms(
 
 
 def _renumbered(words: list[str], keys: NDArray[np.uint64], checkpoint: Checkpoint) -> tuple[list[str], NDArray[np.uint64]]:
-    """The words that these terms use, sorted, and the terms by the numbers that the words have there."""
+    """The words of these terms, sorted, and the terms by the places of their words there."""
     first, second = words_in(keys)
     used = np.zeros(len(words) + 1, bool)
     used[first] = used[second] = True
-    # the last one stands for no word
+    # the last place is that of no word
     used[-1] = False
     checkpoint()
     ordered = sorted(np.flatnonzero(used).tolist(), key=words.__getitem__)

@@ -1,4 +1,4 @@
-"""What the columns of a model stand for, so that documents of its kind become rows of it: numbers, names, or terms of text."""
+"""Vocabularies: the meaning of a model's columns (numbers, names, or terms of text), by which documents become rows of the model."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -17,32 +17,32 @@ from core.errors import Fault, InvalidDocuments
 
 UNKNOWN = -1
 _STEP = 10_000
+"""strings that are numbered at once"""
 _PLACE_BYTES = 104
-"""of the places of a string in a list and in a dictionary"""
+"""bytes of the places of a string in a list and in a dictionary"""
 
 
 class Read(NamedTuple):
     """Documents as rows of a model."""
 
     rows: SparseRows
-    """what is unknown is left out"""
+    """rows without what is unknown"""
     unknown: int
-    """values (of text: words) that have no column"""
+    """number of values (of text: words) without a column"""
     n_values: int
-    """how many there were"""
+    """number of all values"""
 
 
 class Vocabulary(ABC):
     """The columns of a model."""
 
     kind: ClassVar[Kind]
-    """of the documents that it reads"""
+    """kind of the documents that it reads"""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Memory that it takes, with what it makes for itself to read by, which is made now: whoever loads a model asks, and no reader waits for
-        it."""
+        """Memory that it takes, look-up tables included. The first call builds them, so that loading a model pays for them, not the first reader."""
 
     @abstractmethod
     def read(self, rows: Rows) -> Read:
@@ -50,16 +50,16 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def columns_of(self, other: "Vocabulary") -> NDArray[np.int64]:
-        """The columns here of all columns of another vocabulary of this kind, all different: those unknown here get numbers beyond."""
+        """The column here of each column of another vocabulary of this kind, all different. Columns unknown here get numbers beyond all others."""
 
     @abstractmethod
     def named(self, columns: NDArray[np.integer[Any]]) -> list[str] | None:
-        """What these columns are called, None where they have numbers alone."""
+        """The names of these columns; None where they have numbers alone."""
 
     @property
     @abstractmethod
     def strings(self) -> Sequence[str]:
-        """The strings of which the columns' names are made, all different; none where they have numbers alone."""
+        """The strings of the columns' names, all different; empty where columns have numbers alone."""
 
     @abstractmethod
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -67,12 +67,12 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, str | int]:
-        """What the owner of a model may like to know."""
+        """Facts for the owner of a model."""
 
 
 @dataclass(frozen=True)
 class Numbers(Vocabulary):
-    """Columns that are called by number: vectors are rows as they are."""
+    """Columns with numbers alone: vectors are rows as they are."""
 
     kind = "vectors"
 
@@ -88,7 +88,7 @@ class Numbers(Vocabulary):
         return Read(rows, 0, rows.n_nonzeros)
 
     def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
-        """See Vocabulary; never asked for, as numbers are the same everywhere."""
+        """See Vocabulary; never called, as numbers are the same everywhere."""
         raise NotImplementedError
 
     def named(self, columns: NDArray[np.integer[Any]]) -> None:
@@ -114,11 +114,11 @@ NUMBERS = Numbers()
 
 @dataclass(frozen=True)
 class Names(Vocabulary):
-    """Columns that have a name each."""
+    """Columns with a name each."""
 
     kind = "features"
     names: Sequence[str]
-    """by column, all different"""
+    """names by column, all different"""
 
     @property
     def nbytes(self) -> int:
@@ -158,7 +158,7 @@ class Names(Vocabulary):
         return {}, {"kind": self.kind, "names": list(self.names)}
 
     def facts(self) -> dict[str, str | int]:
-        """How many names there are."""
+        """The number of names."""
         return {"n_names": len(self.names)}
 
     def _columns(self, names: Iterable[str]) -> NDArray[np.int64]:
@@ -170,14 +170,14 @@ class Names(Vocabulary):
 
 
 class Places(dict[str, int]):
-    """Where strings stand in a list; UNKNOWN for those that do not."""
+    """Positions of strings in a list; UNKNOWN for all others."""
 
     nbytes = 0
     """Memory that they take, list and strings included."""
 
     @classmethod
     def of(cls, strings: Sequence[str]) -> "Places":
-        """The places of different strings, taken in step by step, so that no thread waits long for the interpreter."""
+        """The places of distinct strings, built in steps, so that no thread waits long for the interpreter."""
         places, numbered = cls(), enumerate(strings)
         while step := [(string, place) for place, string in islice(numbered, _STEP)]:
             places.update(step)
@@ -189,21 +189,21 @@ class Places(dict[str, int]):
 
 
 def string_bytes(string: str) -> int:
-    """Memory that a string takes in a list and a dictionary; what has no spaces in it may be a word of megabytes."""
+    """Memory that a string takes in a list and a dictionary. Text without spaces may be a word of megabytes."""
     return _PLACE_BYTES + sys.getsizeof(string)
 
 
 def number_unknown(columns: NDArray[np.int64], n_columns: int) -> NDArray[np.int64]:
-    """The columns with a number beyond all others, a different one each, in place of UNKNOWN."""
+    """The columns, with a distinct number beyond all others in place of each UNKNOWN."""
     return np.where(columns == UNKNOWN, n_columns + np.arange(len(columns)), columns)
 
 
 def wrong_kind(taken: Kind, rows: Rows) -> InvalidDocuments:
-    """The error of documents that are not of the kind that is taken; the first of them is named."""
+    """The error of documents of another kind than the one ``taken``; it names the first."""
     given = kind_of(rows)
     return InvalidDocuments(kind_detail(taken, given), [Fault("0", FIELDS[given], kind_detail(taken, given))])
 
 
 def kind_detail(taken: Kind, given: Kind) -> str:
-    """What is wrong with documents of another kind."""
+    """The message about documents of another kind."""
     return f"the model was trained on {KINDS[taken]} and takes {FIELDS[taken]}, not {FIELDS[given]}"

@@ -1,4 +1,4 @@
-"""How good the answers of a model are: counted from labels, ranked by scores, compared with probabilities. Loads with NumPy alone."""
+"""Evaluation of predictions: confusion of labels, ranking by scores, reliability of probabilities. Loads with NumPy alone."""
 
 from core.evaluation.confusion import Agreement, Confusion
 from core.evaluation.ranking import Ranking, ranked

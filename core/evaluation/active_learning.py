@@ -1,7 +1,7 @@
-"""Which unlabeled documents to ask a person about: those that a model is least sure of, or such of them as stand for the others.
+"""Active learning: which unlabeled documents to label next. Uncertainty sampling by margins, and representatives of the uncertain ones.
 
-Conventions: positions are those of documents in their dataset; a margin is what a document's likeliest class is ahead of the next one, in probability
-where that is known, else in score.
+Conventions: positions are those of documents in their dataset. A margin is the difference of a document's two likeliest classes, in probability where
+that is known, else in score.
 Sources: Settles, Active learning literature survey, 2009 (margins); Nemhauser, Wolsey & Fisher, An analysis of approximations for maximizing
 submodular set functions, 1978 (the greedy method comes within 1 − 1/e of the best); Minoux, Accelerated greedy algorithms for maximizing submodular
 set functions, 1978 (gains only fall, so that most need not be computed again).
@@ -17,12 +17,12 @@ from core.documents.rows import SparseRows
 from core.one_vs_rest import labels_of
 
 POOL = 3
-"""times as many documents as are asked for: of these, the least sure ones, some are chosen to stand for all"""
+"""factor on the number of documents requested: representatives are selected among so many of least margin"""
 MOST_NONZEROS = 1 << 23
-"""of the documents that are compared with each other, or bytes of their text, which has fewer nonzeros"""
+"""most nonzeros of the documents that are compared with each other, or bytes of their text, which has fewer nonzeros"""
 _BLOCK = 256
 _DENSE = 8
-"""rows are made dense if that takes at most so many numbers a nonzero: a dense product is as many times as fast"""
+"""most numbers a nonzero for which rows are made dense: a dense product is as many times as fast"""
 
 Margins = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class TopTwo(NamedTuple):
 
 
 def top_two(values: NDArray[np.float64]) -> TopTwo:
-    """Of ``values`` of shape (n_rows, n_classes), of which the larger is the likelier; or of one column, positive for the second of two classes."""
+    """By ``values`` of shape (n_rows, n_classes), larger for likelier classes; or of one column, positive for the second of two classes."""
     first = labels_of(values)
     if values.shape[1] == 1:
         return TopTwo(first, 1 - first, np.abs(values[:, 0]))
@@ -47,16 +47,16 @@ def top_two(values: NDArray[np.float64]) -> TopTwo:
 
 
 class SmallestMargins:
-    """Keeps the documents of least margin out of any number that come, and holds no more of them."""
+    """The documents of least margin among any number that are added; holds no more than ``most``."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.positions: NDArray[np.int64] = np.zeros(0, np.int64)
-        """the least sure first, of equals the one that stands first"""
+        """positions by ascending margin, of equals the first"""
         self.margins: Margins = np.zeros(0)
 
     def add(self, positions: NDArray[np.int64], margins: Margins) -> None:
-        """Take more documents, shape (n_rows,) each."""
+        """Add documents, shape (n_rows,) each."""
         if len(self.margins) == self._most:
             near = margins <= self.margins[-1]
             positions, margins = positions[near], margins[near]
@@ -66,13 +66,13 @@ class SmallestMargins:
 
 
 def comparable(indptr: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
-    """How many of the rows at these positions, from the first on, are together no longer than what can be compared with each other."""
+    """The number of rows at these positions, from the first on, that can be compared with each other by their nonzeros."""
     lengths = indptr[positions + 1] - indptr[positions]
     return int(np.searchsorted(np.cumsum(lengths), MOST_NONZEROS, side="right"))
 
 
 def representatives(rows: SparseRows, n: int) -> NDArray[np.int64]:
-    """``n`` of these rows, shape (n,), that stand for all of them best: each adds the most that is left to add, of equals the first of the rows.
+    """Positions of ``n`` rows that represent all of them best, shape (n,); of equal gains the first row is taken.
 
     Maximises the facility location ``Σ_i max_{j chosen} max(0, cos(x_i, x_j))`` greedily. Takes n_rows² numbers of memory.
     """
@@ -87,7 +87,7 @@ def representatives(rows: SparseRows, n: int) -> NDArray[np.int64]:
             heapq.heappop(heap)
             chosen.append(place)
             np.maximum(covered, similar[place], out=covered)
-        else:  # what was known of its gain is from when fewer were chosen
+        else:  # its gain was computed when fewer were chosen
             gain = float(np.maximum(similar[place] - covered, 0).sum(dtype=np.float64))
             heapq.heapreplace(heap, (-gain, place, len(chosen)))
     return np.array(chosen, np.int64)
@@ -107,15 +107,15 @@ def similarities(rows: SparseRows) -> NDArray[np.float32]:
 
 
 def _unit_rows(rows: SparseRows) -> Any:
-    """The rows as a SciPy matrix without the columns that are empty, each of length 1 unless it is empty."""
-    from scipy.sparse import csr_array  # loaded by the first that asks for representatives: it takes a second
+    """The rows as a SciPy matrix without empty columns, each of length 1 unless it is empty."""
+    from scipy.sparse import csr_array  # imported at first use: it takes a second
 
     first, last = int(rows.indptr[0]), int(rows.indptr[-1])
     features, columns = np.unique(rows.indices[first:last], return_inverse=True)
     indptr = np.asarray(rows.indptr - first)
     values = rows.values[first:last].astype(np.float64)
     owners = np.repeat(np.arange(rows.n_rows), np.diff(indptr))
-    # by the largest value first: squares of very small or large ones are no numbers
+    # divided by the largest value first: squares of very small or large ones under- or overflow
     largest = np.zeros(rows.n_rows)
     np.maximum.at(largest, owners, np.abs(values))
     values /= np.where(largest > 0, largest, 1.0)[owners]

@@ -1,8 +1,8 @@
-"""Which labels were taken for which, and what follows from that.
+"""The confusion matrix, with accuracy, precision, recall and F1.
 
-Symbols: of a label, ``tp`` documents have it and were given it, ``fp`` were given it and have another, ``fn`` have it and were given another.
-Precision is tp / (tp + fp), recall tp / (tp + fn), F1 their harmonic mean, 2 tp / (2 tp + fp + fn). A fraction of nothing is NaN: the precision
-of a label that was never given, the recall of one that no document has, the F1 of one that is neither.
+Symbols, for a label: ``tp`` documents have it and were given it, ``fp`` were given it and have another, ``fn`` have it and were given another.
+Precision is tp / (tp + fp), recall tp / (tp + fn), F1 their harmonic mean, 2 tp / (2 tp + fp + fn). Where the denominator is 0 the value is NaN:
+the precision of a label that was never given, the recall of one that no document has, the F1 of one that is neither.
 """
 
 from typing import Any, NamedTuple
@@ -15,32 +15,32 @@ Vector = NDArray[np.float64]
 
 
 class Agreement(NamedTuple):
-    """How far the labels that were given agree with those that documents have; shapes (n_labels,)."""
+    """Agreement of the labels given with those that documents have; shapes (n_labels,)."""
 
     support: NDArray[np.int64]
-    """documents that have the label"""
+    """number of documents that have the label"""
     given: NDArray[np.int64]
-    """documents that were given it"""
+    """number of documents that were given it"""
     precision: Vector
     recall: Vector
     f1: Vector
     accuracy: float
     macro_precision: float
-    """the mean over the labels that documents have or were given, where a precision of nothing counts as 0; so for ``macro_recall``"""
+    """mean over the labels that documents have or were given, NaN counted as 0; so for ``macro_recall``"""
     macro_recall: float
     macro_f1: float
-    """the mean over the labels that documents have or were given"""
+    """mean over the labels that documents have or were given"""
     micro_f1: float
-    """of the sums of tp, fp and fn over all labels; as every document has one label and is given one, it is the accuracy"""
+    """F1 of the sums of tp, fp and fn over all labels: the accuracy, as every document has one label and is given one"""
 
 
 class Confusion:
-    """How many documents of each label were given which, counted batch after batch."""
+    """The confusion matrix, counted batch by batch."""
 
     def __init__(self, n_classes: int) -> None:
-        """``n_classes`` can be given; documents may have labels beyond them, which are never right."""
+        """``n_classes`` labels can be given; documents may have labels beyond them, whose predictions are all wrong."""
         self.counts = np.zeros((n_classes, n_classes), np.int64)
-        """shape (n_labels, n_labels): a row a label that documents have, a column one that they were given"""
+        """shape (n_labels, n_labels): a row for each label that documents have, a column for each that they were given"""
 
     def add(self, truth: ClassIndices, answer: ClassIndices) -> None:
         """Count documents that have the labels ``truth`` and were given ``answer``, each of shape (n_documents,); answers lie below ``n_classes``."""
@@ -52,10 +52,10 @@ class Confusion:
         np.add.at(self.counts, (truth, answer), 1)
 
     def agreement(self) -> Agreement:
-        """What follows for each label and on the whole; at least one document must have been counted."""
+        """The measures for each label and on the whole; at least one document must have been counted."""
         hits = np.diag(self.counts)
         support, given = self.counts.sum(axis=1), self.counts.sum(axis=0)
-        precision, recall, f1 = _shares(hits, given), _shares(hits, support), _shares(2 * hits, support + given)
+        precision, recall, f1 = _ratios(hits, given), _ratios(hits, support), _ratios(2 * hits, support + given)
         used = support + given > 0
         return Agreement(
             support,
@@ -71,6 +71,6 @@ class Confusion:
         )
 
 
-def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Vector:
-    """NaN for a share of nothing."""
+def _ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> Vector:
+    """Element by element; NaN where the denominator is 0."""
     return np.asarray(np.divide(parts, wholes, out=np.full(len(parts), np.nan), where=wholes > 0))

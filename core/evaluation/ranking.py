@@ -1,6 +1,6 @@
-"""How far the documents of a class stand before all others when they are ranked by their score for it.
+"""Ranking of documents by their score for a class: precision by recall, average precision, break-even point.
 
-Documents of the same score have no order among them: precision and recall are known where a run of equal scores ends.
+Documents of equal score have no order among them: precision and recall are defined where a run of equal scores ends.
 """
 
 from typing import NamedTuple
@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 
 
 class Ranking(NamedTuple):
-    """What is found by going down the ranking, at the runs of equal scores that have documents of the class; there is at least one.
+    """A ranking, from the top down, at the runs of equal scores that have documents of the class; there is at least one.
 
     Shapes (n_runs,).
     """
 
     before: NDArray[np.int64]
-    """documents from the top to where the run begins"""
+    """number of documents above the run"""
     taken: NDArray[np.int64]
-    """documents from the top to the end of the run"""
+    """number of documents down to the end of the run"""
     hits: NDArray[np.int64]
-    """how many of these are of the class"""
+    """number of these that are of the class"""
 
     @property
     def break_even(self) -> float:
-        """The precision where it equals the recall: among as many documents as are of the class, from the top.
+        """Break-even point: the precision where it equals the recall, among the top documents, as many as are of the class.
 
-        Where that ends amid documents of the same score, these count by the share of them that is of the class: the mean over all their orders.
+        If these end within a run of equal scores, the run counts by its share of the class: the mean over all its orders.
         """
         n_positive = int(self.hits[-1])
         run = int(np.searchsorted(self.taken, n_positive))
@@ -36,7 +36,7 @@ class Ranking(NamedTuple):
 
     @property
     def average_precision(self) -> float:
-        """The precisions at the ends of runs, each weighted by the recall that the run adds."""
+        """The mean of the precisions at the ends of runs, weighted by the recall that each run adds."""
         added = np.diff(self.hits, prepend=0)
         return float((added * (self.hits / self.taken)).sum() / self.hits[-1])
 
@@ -49,9 +49,9 @@ class Ranking(NamedTuple):
 
 
 def ranked(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Ranking | None:
-    """The ranking by these scores, highest first, of which those of the class are ``positive``, both of shape (n_documents,); None if none is.
+    """The ranking by scores, highest first, with the documents of the class ``positive``, both of shape (n_documents,); None if none is positive.
 
-    Scores are sorted, which takes a third of the time of sorting positions by them; where a score of the class stands is then looked up.
+    Sorting scores takes a third of the time of sorting positions by them; the places of the class's scores are then looked up.
     """
     if not positive.any():
         return None

@@ -1,4 +1,4 @@
-"""Whether probabilities are what they say: of the documents said to be right with 80 %, are 80 % right?"""
+"""Reliability of probabilities: calibration error, Brier score, log loss. Of the documents given a class with 80 %, 80 % should be of it."""
 
 from typing import Any, NamedTuple, Self
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 BINS = 15
 _LEAST = float(np.finfo(np.float64).eps)
-"""what no probability counts as less than in the log loss, which would be infinite"""
+"""least probability in the log loss, which would be infinite for 0"""
 
 
 class Bin(NamedTuple):
@@ -23,19 +23,19 @@ class Bin(NamedTuple):
 
 
 class Reliability:
-    """Probabilities compared with labels, batch after batch."""
+    """Probabilities compared with labels, batch by batch."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(BINS, np.int64)
-        self._sure, self._hits = np.zeros(BINS), np.zeros(BINS)
+        self._confidence, self._hits = np.zeros(BINS), np.zeros(BINS)
         self._squares = self._logs = 0.0
 
     @classmethod
     def of(cls, probabilities: NDArray[np.float64], truth: NDArray[np.integer[Any]]) -> Self:
-        """Of documents at once; see ``add``."""
-        made = cls()
-        made.add(probabilities, truth)
-        return made
+        """The comparison of one batch; see ``add``."""
+        reliability = cls()
+        reliability.add(probabilities, truth)
+        return reliability
 
     def add(self, probabilities: NDArray[np.float64], truth: NDArray[np.integer[Any]]) -> None:
         """Compare ``probabilities`` of shape (n_documents, n_classes) with the labels ``truth``, shape (n_documents,).
@@ -43,10 +43,10 @@ class Reliability:
         A label beyond the classes has a probability of 0.
         """
         n_classes = probabilities.shape[1]
-        likeliest, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
-        bins = np.minimum((sure * BINS).astype(np.intp), BINS - 1)
+        likeliest, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+        bins = np.minimum((confidence * BINS).astype(np.intp), BINS - 1)
         self._counts += np.bincount(bins, minlength=BINS)
-        self._sure += np.bincount(bins, sure, BINS)
+        self._confidence += np.bincount(bins, confidence, BINS)
         self._hits += np.bincount(bins, likeliest == truth, BINS)
         own = np.where(truth < n_classes, probabilities[np.arange(len(truth)), np.minimum(truth, n_classes - 1)], 0.0)
         squares = np.einsum("ij,ij->i", probabilities, probabilities) - 2 * own + 1
@@ -56,22 +56,23 @@ class Reliability:
     @property
     def expected_error(self) -> float:
         """Expected calibration error of the likeliest class, over bins of equal width (Guo et al., 2017)."""
-        return float(np.abs(self._hits - self._sure).sum() / self._counts.sum())
+        return float(np.abs(self._hits - self._confidence).sum() / self._counts.sum())
 
     @property
     def brier(self) -> float:
-        """Mean squared distance of the probabilities from 1 for the label and 0 for the others: of two classes of one of them, so from 0 to 1;
-        of more summed over all, so from 0 to 2."""
+        """Brier score: the mean squared distance of the probabilities from 1 for the label and 0 for the others.
+
+        Of two classes it is that of one of them, from 0 to 1; of more classes the sum over all, from 0 to 2."""
         return self._squares / int(self._counts.sum())
 
     @property
     def log_loss(self) -> float:
-        """Mean of −ln of the label's probability, which counts as the smallest difference of floating-point numbers from 1 where it is less."""
+        """Log loss: the mean of −ln of the label's probability, bounded from below by the machine epsilon."""
         return self._logs / int(self._counts.sum())
 
     @property
     def bins(self) -> list[Bin]:
-        """All BINS of them, from 0 to 1."""
+        """All BINS bins, from 0 to 1."""
         counts = np.where(self._counts > 0, self._counts, np.nan)
-        means = zip(self._counts.tolist(), (self._sure / counts).tolist(), (self._hits / counts).tolist(), strict=True)
+        means = zip(self._counts.tolist(), (self._confidence / counts).tolist(), (self._hits / counts).tolist(), strict=True)
         return [Bin(place / BINS, (place + 1) / BINS, *found) for place, found in enumerate(means)]

@@ -1,4 +1,4 @@
-"""From the solutions of two-class problems to one model."""
+"""Assembles the solutions of two-class problems into one model."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ from core.problem.result import Decision, Expansion, Linear
 
 
 def model_of(documents: Compact, order: NDArray[np.int64], n_features: int, classes: Sequence[str | int], decisions: Sequence[Decision]) -> Model:
-    """The model of solutions over the same rows, one for two classes, one a class for more.
+    """The model of solutions over the same rows: one for two classes, one a class for more.
 
-    ``order`` of shape (n_rows,) tells where each row stood among the documents as they came; ``n_features`` is as they came, too.
+    ``order`` of shape (n_rows,) holds the position of each row among the original documents; ``n_features`` is their number of features.
     """
     linear = [collapsed(decision, documents.rows) for decision in decisions]
     intercepts = np.array([decision.intercept for decision in decisions])
@@ -29,14 +29,14 @@ def model_of(documents: Compact, order: NDArray[np.int64], n_features: int, clas
     weights = np.zeros((len(kept), len(expansions)))
     for column, expansion in enumerate(expansions):
         weights[np.searchsorted(kept, expansion.rows), column] = expansion.weights
-    # one that was stopped before it knew its kernel has no rows, and its own does not count
+    # an expansion without rows may have been stopped before its kernel was known
     kernel = next((expansion.kernel for expansion in expansions if len(expansion.rows)), expansions[0].kernel)
     rows = gathered(documents.rows, kept)
     return KernelModel(list(classes), n_features, documents.features, rows, weights, intercepts, kernel, positions=order[kept])
 
 
 def collapsed(decision: Decision, rows: SparseRows) -> Decision:
-    """An expansion in the linear kernel as the coefficients that it is; any other decision as it is."""
+    """An expansion in the linear kernel as coefficients; any other decision as it is."""
     if isinstance(decision, Linear) or decision.kernel.name != "linear":
         return decision
     weights, sums = np.zeros(rows.n_rows), np.zeros(rows.n_features + 1)
@@ -46,5 +46,5 @@ def collapsed(decision: Decision, rows: SparseRows) -> Decision:
 
 
 def support(expansions: Sequence[Expansion]) -> NDArray[np.int64]:
-    """The rows that at least one of them keeps, ascending."""
+    """The rows that at least one expansion keeps, ascending."""
     return np.unique(np.concatenate([expansion.rows for expansion in expansions]))

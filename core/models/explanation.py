@@ -28,7 +28,7 @@ def explain_score(model: Model, row: SparseRows, column: int, n: int) -> Explana
 
 
 def top_weights(found: Weights, n: int) -> tuple[Weights, Weights]:
-    """At most ``n`` items that speak for a class and ``n`` that speak against it, the heaviest first, of equals the first."""
+    """At most ``n`` items of the largest weights above 0, and ``n`` of the smallest below 0, the largest sizes first, of equals the first item."""
     return _largest(found, found.weights, n), _largest(found, -found.weights, n)
 
 

@@ -1,4 +1,4 @@
-"""Reads stored models of any family; ``to_arrays`` of a model writes what is read here."""
+"""Reads stored models of any family; ``Model.to_arrays`` writes them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def read_model(arrays: Arrays, meta: Mapping[str, Any]) -> Model:
-    """The model of ``Model.to_arrays``; models of earlier versions call their family their kind."""
+    """The inverse of ``Model.to_arrays``. Models of earlier versions have their family under ``kind``."""
     family = meta["family"] if "family" in meta else meta["kind"]
     model: Model = KernelModel.read(arrays, meta) if family == "kernel" else LinearModel.read(arrays, meta)
     stored = meta.get("calibration")
@@ -26,7 +26,7 @@ def read_model(arrays: Arrays, meta: Mapping[str, Any]) -> Model:
 
 
 def read_vocabulary(arrays: Arrays, meta: Mapping[str, Any]) -> Vocabulary:
-    """The vocabulary of ``Vocabulary.to_arrays``; numbers where nothing was stored."""
+    """The inverse of ``Vocabulary.to_arrays``; numbers where nothing was stored."""
     match meta.get("kind", "vectors"):
         case "features":
             return Names(meta["names"])

@@ -1,4 +1,4 @@
-"""The model of the linear family: a coefficient for each feature that training saw."""
+"""The linear model: a coefficient for each feature that training saw."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,19 +12,19 @@ from core.documents.rows import SparseRows
 from core.models.model import Arrays, Contributions, Model, Weights
 
 _CHUNK = 1 << 16
-"""products computed at once: few enough that they stay in the processor's cache, many enough that threads seldom wait for each other"""
+"""products that are computed at once: few enough for the processor's cache, enough that threads seldom wait for each other"""
 _SPREAD_BYTES = 64 << 20
 
 
 class _Table(NamedTuple):
-    """Where a coefficient is found at once."""
+    """Look-up table of coefficients."""
 
     by_feature: bool
-    """whether a row is a feature, seen or not; else a row is a position in ``features``"""
+    """whether there is a row for every feature, seen or not; else one for each position in ``features``"""
     coefficients: NDArray[np.float64]
-    """shape (n_rows, n_columns); zeros where unseen, and in the last row, which stands for all beyond"""
+    """shape (n_rows, n_columns); zeros where unseen, and in the last row, that of all features beyond"""
     seen: NDArray[np.bool_]
-    """shape (n_rows,)"""
+    """shape (n_rows,): whether training saw the feature"""
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ class LinearModel(Model):
 
     @property
     def weight_bytes(self) -> int:
-        """See Model; the look-up tables are included."""
+        """See Model."""
         table = self._coefficients
         arrays: list[NDArray[Any]] = [self.features, self.coefficients, table.coefficients, table.seen, *([] if table.by_feature else self._table)]
         return sum(array.nbytes for array in arrays)
 
     @property
     def row_work(self) -> int:
-        """An intercept a column."""
+        """See Model; an intercept a column."""
         return len(self.intercepts)
 
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
-        """Both for the price of one: the features are looked up once."""
+        """See Model; the features are looked up once for both."""
         scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
         width = max(1, _CHUNK // len(self.intercepts))
         start = 0
@@ -57,7 +57,7 @@ class LinearModel(Model):
             stop = max(start + 1, int(np.searchsorted(rows.indptr, rows.indptr[start] + width, "right")) - 1)
             part = rows.between(start, stop)
             indices = part.indices[part.indptr[0] : part.indptr[-1]]
-            # gathering turns all positions into this type, so it is done once for both
+            # gathering converts positions to this type, so they are converted once for both
             positions = (indices if self._coefficients.by_feature else self._positions(indices)).astype(np.intp, copy=False)
             scores[start:stop] = self._products(part, positions)
             unseen += len(positions) - int(np.count_nonzero(self._coefficients.seen.take(positions, mode="clip")))
@@ -90,7 +90,7 @@ class LinearModel(Model):
         return cls(list(meta["classes"]), meta["n_features"], arrays["features"], arrays["coefficients"], arrays["intercepts"])
 
     def weight_facts(self) -> dict[str, str | int]:
-        """Its family, and how many features have a coefficient."""
+        """The family, and the number of features that have a coefficient."""
         return {"family": "linear", "n_seen_features": len(self.features)}
 
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
@@ -107,7 +107,7 @@ class LinearModel(Model):
 
     @cached_property
     def _coefficients(self) -> _Table:
-        """A row for every feature, where so large a table is bearable: it spares looking up the position of each."""
+        """With a row for every feature if so large a table is bearable: then no positions are looked up."""
         n_columns = self.coefficients.shape[1]
         by_feature = (self.n_features + 1) * n_columns * 8 <= max(_SPREAD_BYTES, 2 * self.coefficients.nbytes)
         n_rows = self.n_features if by_feature else len(self.features)
@@ -117,7 +117,7 @@ class LinearModel(Model):
         return _Table(by_feature, coefficients, seen)
 
     def _products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Products of rows whose features are at these rows of the table; gathering is told to clip, as in ``_positions``."""
+        """Scores without intercepts, of rows whose features are at these rows of the table; gathered with mode clip as in ``_positions``."""
         terms = self._coefficients.coefficients.take(positions, axis=0, mode="clip")
         terms *= rows.values[rows.indptr[0] : rows.indptr[-1], None]
         products = np.zeros((rows.n_rows, terms.shape[1]))

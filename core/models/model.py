@@ -1,4 +1,4 @@
-"""What training leaves behind and prediction needs: loads with NumPy alone."""
+"""Models: what training leaves behind and prediction needs. Loads with NumPy alone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Weights(NamedTuple):
-    """A column of scores: the ``items``, of which a document has values, their weights, and the intercept."""
+    """A column of scores: weights of ``items``, of which a document has values, and the intercept."""
 
     items: NDArray[np.int64]
     """shape (n_items,): features of a linear model, numbers of support rows of a kernel model"""
@@ -56,40 +56,40 @@ class Contributions(NamedTuple):
 
 @dataclass(frozen=True)
 class Model(ABC):
-    """Scores of documents, and the labels that they stand for.
+    """A classifier: scores of documents, and the labels that follow from them.
 
-    Two classes have one column of scores, positive for the second of ``classes``; more have a column each, the largest wins.
+    Two classes have one column of scores, positive for the second of ``classes``. More classes have a column each, and the largest score wins.
     Features that training never saw count as zero.
     """
 
     classes: Sequence[str | int]
     n_features: int
-    """of the training documents; larger indices are as unseen as gaps"""
+    """number of features of the training documents; larger indices are unseen, too"""
     features: NDArray[np.uint32]
-    """shape (n_seen,), ascending: the features that occurred in training"""
+    """shape (n_seen,), ascending: features that occurred in training"""
     calibration: Calibration | None = field(default=None, kw_only=True)
-    """how scores become probabilities, if that is known"""
+    """map from scores to probabilities, if the model is calibrated"""
     vocabulary: Vocabulary = field(default=NUMBERS, kw_only=True)
-    """what the features stand for: it makes rows of documents"""
+    """meaning of the features: it turns documents into rows"""
 
     @property
     def nbytes(self) -> int:
-        """Memory that the loaded model takes, with what it makes for itself to read and predict by."""
+        """Memory that the loaded model takes, look-up tables included."""
         return self.weight_bytes + self.vocabulary.nbytes
 
     @property
     @abstractmethod
     def weight_bytes(self) -> int:
-        """Memory of what it predicts by."""
+        """Memory of the weights, look-up tables included."""
 
     @property
     @abstractmethod
     def row_work(self) -> int:
-        """Multiplications that the scores of a document take beside those of its own nonzeros, roughly: whether few documents are little work."""
+        """Multiplications that the scores of a document take beside those of its own nonzeros, roughly."""
 
     @abstractmethod
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
-        """Scores, shape (n_rows, n_columns), and how many nonzeros of the rows are of features that training never saw."""
+        """Scores, shape (n_rows, n_columns), and the number of nonzeros of features that training never saw."""
 
     @abstractmethod
     def contributions(self, row: SparseRows, column: int) -> Contributions:
@@ -97,29 +97,29 @@ class Model(ABC):
 
     @abstractmethod
     def weights_of(self, column: int) -> Weights:
-        """All items that may have a weight in a column of scores."""
+        """The weights of a column of scores."""
 
     @abstractmethod
     def weights_to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """What it predicts by, as arrays and JSON, which names the ``family``."""
+        """The weights as arrays, and as JSON what else belongs to them and the ``family``."""
 
     @abstractmethod
     def weight_facts(self) -> dict[str, str | int]:
-        """What there is to tell of a model of its family."""
+        """Facts for the owner of the model, by its family."""
 
     @abstractmethod
     def renumbered(self, numbers: NDArray[np.int64]) -> Self:
-        """The same model of features with other numbers: of feature ``i``, ``numbers[i]``; all different."""
+        """The same model with other numbers of its features: ``numbers[i]``, all different, for feature ``i``."""
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """Arrays to store as tensors, and what else to store as JSON."""
+        """Arrays to store as tensors, and as JSON what else to store."""
         arrays, meta = self.weights_to_arrays()
         named, vocabulary = self.vocabulary.to_arrays()
         calibration = {} if self.calibration is None else {"calibration": self.calibration.to_json()}
         return arrays | named, meta | calibration | {"vocabulary": vocabulary}
 
     def facts(self) -> dict[str, str | int]:
-        """What the owner of the model may like to know of its make: its ``family``, the ``bytes`` of its arrays and words, and what else there is."""
+        """Facts for the owner of the model: its ``family``, the ``bytes`` of its arrays and words, and those of family and vocabulary."""
         size = sum(array.nbytes for array in self.to_arrays()[0].values()) + sum(len(string.encode()) for string in self.vocabulary.strings)
         return self.weight_facts() | {"bytes": size} | self.vocabulary.facts()
 
@@ -128,12 +128,12 @@ class Model(ABC):
         return self.scores_and_unseen(rows)[0]
 
     def unseen(self, rows: SparseRows) -> int:
-        """How many nonzeros of the rows are of features that training never saw."""
+        """The number of nonzeros of features that training never saw."""
         return self.scores_and_unseen(rows)[1]
 
     @property
     def n_columns(self) -> int:
-        """Columns of scores."""
+        """The number of columns of scores."""
         return n_problems(len(self.classes))
 
     def labels_of(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -146,12 +146,12 @@ class Model(ABC):
 
     @property
     def finite(self) -> bool:
-        """Whether every number of the model is one."""
+        """Whether every number of the model is finite."""
         return all(bool(np.isfinite(array).all()) for array in self.to_arrays()[0].values())
 
     @cached_property
     def _table(self) -> list[NDArray[np.uint32]]:
-        """Position of every feature in ``features`` (the number of features where unseen), where so large a table is bearable."""
+        """One table of the position of every feature in ``features`` (their number where unseen), or none if it would be too large."""
         if self.n_features * 4 > max(_TABLE_BYTES, 2 * self._bytes_worth_a_table):
             return []
         table = np.full(self.n_features + 1, len(self.features), np.uint32)
@@ -161,11 +161,10 @@ class Model(ABC):
     @property
     @abstractmethod
     def _bytes_worth_a_table(self) -> int:
-        """Bytes of the arrays beside which a table of twice their size does not matter."""
+        """Bytes of arrays beside which a table of twice their size is bearable."""
 
     def _positions(self, indices: NDArray[np.uint32]) -> NDArray[np.integer[Any]]:
-        """Positions in ``features``, the number of features where unseen. Gathering is told to clip, which takes a third of the time of an index
-        that is checked."""
+        """Positions in ``features``, their number where unseen. Gathering with mode clip takes a third of the time of checked indices."""
         if self._table:
             return self._table[0].take(indices, mode="clip")
         if not len(self.features):

@@ -1,4 +1,4 @@
-"""Where training starts from, when it starts from the model of nearly the same documents."""
+"""Warm start: starting points of a training from the model of nearly the same documents."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from core.progress import Checkpoint
 from core.registry import Algorithm
 
 _WORK = 1 << 22
-"""multiplications between two moments for the observer, at most: some 20 ms"""
+"""most multiplications between two checkpoints: some 20 ms"""
 
 Points = list[NDArray[np.float64] | None]
 
@@ -27,10 +27,10 @@ def starting_points(
     classes: Sequence[str | int],
     checkpoint: Checkpoint,
 ) -> Points:
-    """For each two-class problem what its solver starts from, None where ``start`` has nothing for it.
+    """The starting point of each two-class problem's solver, None where ``start`` has none.
 
-    Solvers start from coefficients, shape (n_columns + 1,), of the ``features`` that occur, or from the scores of all rows in ``order``: the registry
-    says which. Scores are had of any model, coefficients of linear ones. ``checkpoint`` is called between blocks of rows; what it raises
+    Solvers start from coefficients of the ``features`` that occur, shape (n_columns + 1,), or from the scores of all rows in ``order``: the registry
+    says which. Every model gives scores, a linear one coefficients. ``checkpoint`` is called between blocks of rows; what it raises
     ends the work.
     """
     columns = [_column(start, classes, positive) for positive in positives_of(len(classes))]
@@ -42,7 +42,7 @@ def starting_points(
 
 
 def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint) -> Points:
-    """A column of scores for each problem, none twice in memory but those of a block of rows: of as many as are little work for the model."""
+    """A column of scores for each problem, in blocks of rows that are little work for the model, so that memory holds no scores twice."""
     points: Points = [None if column is None else np.empty(rows.n_rows) for column in columns]
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -57,7 +57,7 @@ def _scores(start: Model, columns: list[int | None], rows: SparseRows, order: ND
 
 
 def _column(start: Model, classes: Sequence[str | int], positive: int) -> int | None:
-    """The column of scores that ``start`` has for one two-class problem."""
+    """The column of scores that ``start`` has for one two-class problem, if any."""
     if len(classes) == 2 or len(start.classes) == 2:
         return 0 if list(start.classes) == list(classes) else None
     return start.classes.index(classes[positive]) if classes[positive] in start.classes else None
