@@ -24,7 +24,7 @@ from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, Connection
 from app.inference import routes as inference
 from app.jobs import routes as jobs
 from app.models import routes as models
-from app.operations import routes as health
+from app.operations import routes as operations
 from app.predictions import routes as predictions
 from app.predictions import suggestion_routes as suggestions
 from app.services import open_services
@@ -33,8 +33,17 @@ from app.settings import GatewaySettings
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
-    *(predictions.router, evaluations.router, suggestions.router, datasets.router, datasets.bodies),
-    *(jobs.router, jobs.bodies, models.router, models.bodies, health.router, health.measures, inference.health, inference.router),
+    *(predictions.router, evaluations.router, suggestions.router, datasets.router, datasets.raw_router),
+    *(
+        jobs.router,
+        jobs.raw_router,
+        models.router,
+        models.raw_router,
+        operations.router,
+        operations.metrics_router,
+        inference.health_router,
+        inference.router,
+    ),
 )
 
 

@@ -1,1 +1,1 @@
-"""Datasets: upload, list, show, relabel, delete."""
+"""Datasets: upload, list, show, relabel and delete."""

@@ -1,4 +1,4 @@
-"""Datasets: upload, list, show, relabel, delete."""
+"""Routes of datasets: upload, list, show, relabel and delete."""
 
 from typing import Any
 
@@ -15,53 +15,61 @@ from app.services import ServicesDep, services_of
 from workers.contract import Dataset
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
-bodies = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
+raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
 
 _NAME = {
     "name": "name",
     "in": "query",
     "required": False,
-    "description": "1 to 128 letters, digits, '.', '_' or '-', for people to recognise it by; a relabeled dataset keeps its name by default.",
+    "description": "1 to 128 letters, digits, '.', '_' or '-'; need not be unique. A relabeled dataset keeps its name by default.",
     "schema": NAME,
 }
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
 _LABELS: dict[str, Any] = {
     **json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}}, labels=LABELS),
-    "parameters": [path_parameter("id", "Of the dataset."), _NAME, ENCODING],
+    "parameters": [path_parameter("id", "Id of the dataset."), _NAME, ENCODING],
 }
-_LOCATION = {"Location": {"description": "Where the dataset is shown.", "schema": {"type": "string"}}}
-_MADE: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Made and durable", "headers": _LOCATION}}
+_LOCATION = {"Location": {"description": "URL of the dataset.", "schema": {"type": "string"}}}
+_CREATED: dict[int | str, dict[str, Any]] = {201: {"model": DatasetOut, "description": "Created and durable", "headers": _LOCATION}}
 
 
-@bodies.post("", status_code=201, responses={**_MADE, **error_responses(408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_UPLOAD)
+@raw_router.post("", status_code=201, responses={**_CREATED, **error_responses(408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_UPLOAD)
 async def create_dataset(request: Request) -> Response:
-    """Make a dataset from the documents in the body, which is read as a stream."""
+    """Create a dataset from the documents in the body, which is read as a stream."""
     dataset = await read_dataset(request, services_of(request), request.query_params.get("name"))
     return _created(dataset)
 
 
 @router.get("", responses=error_responses(422, 503))
 def list_datasets(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = None) -> DatasetPage:
-    """All datasets, newest first."""
+    """List datasets, newest first."""
     found, following = services.datasets.list(limit, cursor)
     return DatasetPage(datasets=[DatasetOut.of(dataset) for dataset in found], next_cursor=following)
 
 
 @router.get("/{id}", responses=error_responses(404, 422, 503))
 def show_dataset(services: ServicesDep, id: str) -> DatasetOut:
-    """One dataset."""
+    """Show a dataset."""
     return DatasetOut.of(services.datasets.get(id))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
 def delete_dataset(services: ServicesDep, id: str) -> None:
-    """Delete a dataset that no unfinished job needs."""
+    """Delete a dataset.
+
+    A dataset that an unfinished job needs cannot be deleted (409).
+    """
     services.datasets.delete(id)
 
 
-@bodies.put("/{id}/labels", status_code=201, responses={**_MADE, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_LABELS)
+@raw_router.put(
+    "/{id}/labels", status_code=201, responses={**_CREATED, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_LABELS
+)
 async def change_labels(request: Request) -> Response:
-    """Make a new dataset that shares the documents of this one, with some labels changed."""
+    """Create a dataset with the documents of this one and some labels changed.
+
+    The two share the stored documents.
+    """
     services = services_of(request)
     body = await read_json(request, services, LabelsBody)
     return _created(

@@ -1,4 +1,4 @@
-"""Datasets by the names of the contract, and the bodies of their calls."""
+"""Schemas of datasets, and of the bodies of their calls."""
 
 from typing import Any, Self
 
@@ -11,42 +11,42 @@ from workers.contract import Dataset
 
 
 class DatasetOut(Schema):
-    """A sealed set of documents."""
+    """A set of documents, some of them labeled. It never changes."""
 
     id: str
     name: str | None
     n_documents: int
     n_labeled: int
     kind: Kind
-    """of its documents: vectors (indices), named features, or text"""
+    """Kind of the documents: vectors (indices), named features, or text."""
     n_features: int | None
-    """null of text: a job says how it becomes terms, and its model how many there are"""
+    """Number of features; null for text, whose terms a job finds."""
     n_nonzeros: int | None
-    """null of text"""
+    """Number of nonzero values; null for text."""
     classes: dict[str, int]
-    """each class with the number of documents labeled with it"""
+    """Number of labeled documents of each class."""
     sha256: str
-    """the same documents give the same digest, however they were sent"""
+    """Digest of the documents; equal documents have equal digests in every format."""
     created_at: AwareDatetime
     warnings: list[str]
 
     @classmethod
     def of(cls, dataset: Dataset) -> Self:
-        """The record as the contract shows it."""
+        """The record in the form of the contract."""
         fields = dataset.model_dump(include=set(cls.model_fields) - {"classes"})
         return cls(**fields, classes={str(label): count for label, count in dataset.classes})
 
 
 class DatasetPage(Schema):
-    """Datasets, newest first."""
+    """A page of datasets, newest first."""
 
     datasets: list[DatasetOut]
     next_cursor: str | None
-    """give it as ``cursor`` for the next page; null on the last"""
+    """Value of ``cursor`` for the next page; null on the last page."""
 
 
 class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Labels to change, by document id; null takes a label away."""
+    """Labels to change, by document id; null removes a label."""
 
     labels: dict[str, Any]
-    """checked one by one, so that a refusal can say of which document"""
+    """Labels by document id; they are checked one by one, so that an error names the document."""

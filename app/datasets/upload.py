@@ -1,4 +1,4 @@
-"""Uploads: documents become a dataset as they come."""
+"""Uploads: a body is parsed and stored as a dataset while it is received."""
 
 import asyncio
 import sys
@@ -25,65 +25,65 @@ T = TypeVar("T")
 
 
 async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
-    """Store the documents of a body as a dataset, with memory that does not grow with it; whatever goes wrong, nothing is kept."""
+    """Store the documents of a body as a dataset. Memory does not grow with the body; after an error nothing is kept."""
     with services.upload_limit.reserve(1):
         return await _read_dataset(request, services, name)
 
 
 async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     reservation: Reservation = request.scope[RESERVATION]
-    async with _entered(services.parse_pool, ExitStack()) as stack:
-        body, builder = await in_thread(services.parse_pool, _begin, request, services, name, stack)
+    async with _exit_in_thread(services.parse_pool, ExitStack()) as stack:
+        body, builder = await in_thread(services.parse_pool, _start_upload, request, services, name, stack)
         block = bytearray()
         async for chunk in request.stream():
             block += chunk
             if len(block) >= BLOCK_BYTES:
-                await in_thread(services.parse_pool, _take, body, builder, bytes(block))
+                await in_thread(services.parse_pool, _parse, body, builder, bytes(block))
                 block.clear()
                 reservation.grow(builder.held_bytes - reservation.size)
-        return await in_thread(services.parse_pool, _end, body, builder, bytes(block))
+        return await in_thread(services.parse_pool, _finish_upload, body, builder, bytes(block))
 
 
 def make_dataset(services: Services, documents: bytes) -> Dataset:
-    """Store the documents of a JSON array as a dataset without name."""
+    """Store the documents of a JSON array as a dataset without a name."""
     with services.datasets.builder(None) as builder:
         body = body_decoder({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
-        return _end(body, builder, b'{"documents":' + documents + b"}")
+        return _finish_upload(body, builder, b'{"documents":' + documents + b"}")
 
 
-def spool(store: Store) -> IO[bytes]:
-    """A file without name on the file system of the staging area: it is gone when it is closed or the process is."""
+def temporary_file(store: Store) -> IO[bytes]:
+    """An unnamed file on the file system of the staging area. It disappears when it is closed or the process ends."""
     folder = store.staging()
-    spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller enters it
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller enters it
     folder.rmdir()
-    return spool
+    return file
 
 
 @translate_os_errors("write", "the upload")
-def _begin(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[BodyDecoder, DatasetBuilder]:
+def _start_upload(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[BodyDecoder, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
-    body = body_decoder(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(spool(services.store)))
+    body = body_decoder(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(temporary_file(services.store)))
     return body, builder
 
 
 @translate_os_errors("write", "the upload")
-def _take(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> None:
+def _parse(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> None:
     for piece in in_blocks(data):
         for batch in body.feed(piece):
             builder.add(batch)
 
 
 @translate_os_errors("write", "the upload")
-def _end(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> Dataset:
-    _take(body, builder, data)
+def _finish_upload(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> Dataset:
+    _parse(body, builder, data)
     for batch in body.finish():
         builder.add(batch)
     return builder.seal()
 
 
 @asynccontextmanager
-async def _entered(executor: Executor, manager: AbstractContextManager[T]) -> AsyncIterator[T]:
-    """A context whose leaving blocks, left in a thread, also when the request is cancelled."""
+async def _exit_in_thread(executor: Executor, manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """A context manager whose exit blocks; it exits in a thread, also when the request is cancelled."""
     value = manager.__enter__()
     try:
         yield value

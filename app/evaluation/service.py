@@ -9,7 +9,7 @@ from starlette.responses import Response
 from app.codecs.base import MAX_FAULTS
 from app.codecs.dispatch import in_blocks, media_type_of
 from app.codecs.documents import invalid_documents
-from app.datasets.upload import spool
+from app.datasets.upload import temporary_file
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Measurer
 from app.evaluation.page import page_of
@@ -90,7 +90,7 @@ async def _read(request: Request, services: Services) -> _Asked:
 
 
 def _answer(services: Services, version: Version, model: Model, asked: _Asked, form: _Form) -> Response:
-    with spool(services.store) as file:
+    with temporary_file(services.store) as file:
         measurer = Measurer(model, file, services.settings.max_ranked_scores)
         if asked.dataset is None:
             batches = _checked(asked.batches, services.settings.max_classes)

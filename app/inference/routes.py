@@ -18,7 +18,7 @@ from app.predictions.prediction import version_and_model
 from app.services import services_of
 from workers.errors import Unavailable
 
-health = APIRouter(prefix="/v2", tags=["health"], route_class=RawRoute)
+health_router = APIRouter(prefix="/v2", tags=["health"], route_class=RawRoute)
 router = APIRouter(prefix="/v2/models", tags=["inference"], route_class=RawRoute)
 
 _MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
@@ -53,13 +53,13 @@ _DESCRIBED = _answers("ModelMetadata", 400, 404, 503)
 _READY = _answers("ModelReady", 400, 404, 503)
 
 
-@health.get("/health/live", responses=_answers("ServerLive", 400))
+@health_router.get("/health/live", responses=_answers("ServerLive", 400))
 async def oip_live(request: Request) -> Response:
     """The process answers."""
     return _json({"live": True})
 
 
-@health.get("/health/ready", responses=_answers("ServerReady", 400, 503))
+@health_router.get("/health/ready", responses=_answers("ServerReady", 400, 503))
 async def oip_ready(request: Request) -> Response:
     """The store and Redis can be written."""
     services = services_of(request)
@@ -68,8 +68,8 @@ async def oip_ready(request: Request) -> Response:
     return _json({"ready": True})
 
 
-@health.get("", responses=_answers("ServerMetadata", 400))
-@health.get("/", include_in_schema=False)
+@health_router.get("", responses=_answers("ServerMetadata", 400))
+@health_router.get("/", include_in_schema=False)
 async def oip_server(request: Request) -> Response:
     """Who answers."""
     return _json({"name": "halfmoon", "version": version_of("halfmoon"), "extensions": []})

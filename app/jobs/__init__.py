@@ -1,1 +1,1 @@
-"""Jobs: submit, list, show, cancel, follow, and what they leave."""
+"""Training jobs: submit, list, show, cancel, follow; their traces and labels."""

@@ -7,18 +7,18 @@ from contextlib import aclosing
 from app.jobs.schemas import JobOut
 from workers.contract import Job
 
-HEARTBEAT_SECONDS = 15.0
-"""Silence after which a comment is sent, so that proxies and clients know the connection is alive."""
+KEEPALIVE_SECONDS = 15.0
+"""Seconds without an event after which a comment is sent, so that proxies and clients keep the connection."""
 
 
-async def events_of(jobs: AsyncGenerator[Job, None], heartbeat: float = HEARTBEAT_SECONDS) -> AsyncIterator[bytes]:
-    """The text of the stream: ``state`` when the state has changed, ``progress`` when the progress has, comments in silence."""
+async def events_of(jobs: AsyncGenerator[Job, None], keepalive: float = KEEPALIVE_SECONDS) -> AsyncIterator[bytes]:
+    """The stream: an event ``state`` at a change of state, ``progress`` at a change of progress, and comments in between."""
     before: Job | None = None
     async with aclosing(jobs):
         while True:
             waiting = asyncio.ensure_future(anext(jobs, None))
             try:
-                while not (await asyncio.wait([waiting], timeout=heartbeat))[0]:
+                while not (await asyncio.wait([waiting], timeout=keepalive))[0]:
                     yield b": still here\n\n"
             finally:
                 if not waiting.done():

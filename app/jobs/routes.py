@@ -1,4 +1,4 @@
-"""Jobs: start, list, show, cancel, watch, and what they leave."""
+"""Routes of jobs: create, list, show, cancel, follow and delete; their traces and labels."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_response
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.jobs.events import events_of
-from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
+from app.jobs.schemas import JobBody, JobOut, JobPage, Trace, TracePoint
 from app.jobs.submission import submit
 from app.services import Services, ServicesDep, services_of
 from app.services.job_follower import add_progress, job_now
@@ -26,13 +26,13 @@ from workers.contract import JobState
 from workers.errors import Conflict, QueueUnavailable, RedisStateUnavailable
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuthorizedRoute)
-bodies = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=RawRoute)
+raw_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=RawRoute)
 
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "The same key with the same request gives the same job; with another, 422.",
+    "description": "A repeated request with the same key gives the same job; another request with that key gives 422.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "auto", "options": {"labels_drawn": "random"}, "seed": 0}
@@ -50,11 +50,11 @@ def _options(algorithm: Algorithm) -> dict[str, Any]:
 
 
 _OPTIONS = {
-    "description": "By algorithm; each may be left out, and so may all.",
+    "description": "Options of the algorithm; each may be left out.",
     "anyOf": [_options(each) for each in OFFERED.values()],
 }
 _TERMS = {
-    "description": "How text becomes terms; for documents that are text.",
+    "description": "How text becomes terms; only for documents that are text.",
     "anyOf": [{"type": "null"}, TextOptions.model_json_schema()],
 }
 _SUBMIT: dict[str, Any] = {
@@ -63,15 +63,15 @@ _SUBMIT: dict[str, Any] = {
 }
 _TEXT = {"schema": {"type": "string"}}
 _HEADERS = {
-    "Location": {"description": "Where the job is shown.", **_TEXT},
-    "RateLimit-Policy": {"description": "How many unfinished jobs there may be: of a key, or of everybody where that bound is nearer.", **_TEXT},
-    "RateLimit": {"description": "How many more there may be now.", **_TEXT},
+    "Location": {"description": "URL of the job.", **_TEXT},
+    "RateLimit-Policy": {"description": "Limit on unfinished jobs: of the key, or of all keys if that limit is tighter.", **_TEXT},
+    "RateLimit": {"description": "Number of unfinished jobs that are still allowed.", **_TEXT},
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {202: {"model": JobOut, "description": "Accepted and durable", "headers": _HEADERS}}
 _EVENT = {
     "type": "object",
     "title": "Event",
-    "description": "Each event. Its data are JSON: a Job (`state`) or a Progress (`progress`).",
+    "description": "An event. Its data are JSON: a Job (`state`) or a Progress (`progress`).",
     "required": ["event", "data"],
     "properties": {"event": {"enum": ["state", "progress"]}, "data": {"type": "string"}},
 }
@@ -99,7 +99,7 @@ _LINES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@bodies.post("", status_code=202, responses={**_ACCEPTED, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
+@raw_router.post("", status_code=202, responses={**_ACCEPTED, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
 async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
@@ -115,7 +115,10 @@ def list_jobs(
     limit: PageSize = 50,
     cursor: Cursor = None,
 ) -> JobPage:
-    """Jobs, newest first. Where few of very many jobs are asked for, a page may be short though there is a `next_cursor`."""
+    """List jobs, newest first.
+
+    A filter that matches few of very many jobs may give a short page that still has a `next_cursor`.
+    """
     found, following = services.job_list.page(state, model, limit, cursor)
     # when Redis does not answer for one, it is not asked for the others: each would wait for the time-out
     with suppress(RedisStateUnavailable, QueueUnavailable):
@@ -126,21 +129,27 @@ def list_jobs(
 
 @router.get("/{id}", responses=error_responses(404, 422, 503))
 def show_job(services: ServicesDep, id: str) -> JobOut:
-    """A job as it is now."""
+    """Show a job."""
     return JobOut.of(job_now(services.jobs, services.redis_state, services.queue, id))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
 def delete_job(services: ServicesDep, id: str) -> None:
-    """Forget a job that is over, its labels and its trace; a model that it has published stays."""
+    """Delete a finished job with its labels and its trace.
+
+    A model that it has published stays.
+    """
     services.jobs.delete(id)
 
 
 @router.post("/{id}/cancel", status_code=202, responses=error_responses(404, 409, 422, 503, 507))
 def cancel_job(services: ServicesDep, id: str) -> JobOut:
-    """Ask a job to stop; `cancelling` says that it was asked, `cancelled` that it has stopped."""
+    """Cancel a job.
+
+    Its state is `cancelling` until it has stopped, then `cancelled`.
+    """
     job = services.jobs.cancel(id)
-    # the worker also reads the wish from the store, only later
+    # the worker also reads the request to cancel from the store, only later
     with suppress(RedisStateUnavailable):
         services.redis_state.request_cancel(id)
     return JobOut.of(job)
@@ -148,7 +157,7 @@ def cancel_job(services: ServicesDep, id: str) -> JobOut:
 
 @router.get("/{id}/events", response_class=Response, responses={**_STREAM, **error_responses(404, 422, 503)})
 async def follow_job(services: ServicesDep, id: str) -> StreamingResponse:
-    """Server-sent events: the state and the progress, now and whenever they change."""
+    """Follow a job by server-sent events: its state and its progress, now and at every change."""
     events = events_of(services.job_follower.follow(id))
     first = await anext(events)
     return StreamingResponse(
@@ -158,7 +167,7 @@ async def follow_job(services: ServicesDep, id: str) -> StreamingResponse:
 
 @router.get("/{id}/trace", responses=error_responses(404, 422, 503))
 def show_trace(services: ServicesDep, id: str) -> Trace:
-    """The objective by iteration."""
+    """Show the objective by iteration."""
     job = services.jobs.get(id)
     stored, points = services.jobs.file(job, "trace"), []
     if stored is not None:
@@ -166,12 +175,12 @@ def show_trace(services: ServicesDep, id: str) -> Trace:
     else:
         with suppress(RedisStateUnavailable):
             points = services.redis_state.trace(id)
-    return Trace(job=id, points=[Point.model_validate(point) for point in points])
+    return Trace(job=id, points=[TracePoint.model_validate(point) for point in points])
 
 
 @router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 409, 422, 503)})
 async def download_labels(services: ServicesDep, id: str) -> FileResponse:
-    """The labels that a succeeded job has given to the documents that were unlabeled, as NDJSON."""
+    """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON."""
     return FileResponse(await asyncio.to_thread(_labels, services, id), media_type="application/x-ndjson")
 
 
@@ -179,12 +188,12 @@ def _labels(services: Services, id: str) -> Path:
     job = services.jobs.get(id)
     path = services.jobs.file(job, "labels") if job.state is JobState.SUCCEEDED else None
     if path is None:
-        raise Conflict(f"job {id!r} is {job.state.value}; labels come when it has succeeded")
+        raise Conflict(f"job {id!r} is {job.state.value}; it has labels when it has succeeded")
     return path
 
 
-def _submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Response:
-    job, allowance = submit(services, body, key, caller)
+def _submit(services: Services, body: JobBody, key: str | None, key_id: str | None) -> Response:
+    job, allowance = submit(services, body, key, key_id)
     with suppress(RedisStateUnavailable, QueueUnavailable):
         add_progress(job, services.redis_state, services.queue)
     headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}

@@ -1,4 +1,4 @@
-"""Jobs by the names of the contract, and the bodies of their calls."""
+"""Schemas of jobs, and of the bodies of their calls."""
 
 from typing import Annotated, Any, Self
 
@@ -10,8 +10,8 @@ from app.http.schemas import ProblemOut, Schema
 from workers.contract import Job, JobState, Progress
 
 
-class Made(Schema):
-    """The version that a job has published."""
+class VersionReference(Schema):
+    """A version of a model."""
 
     name: str
     version: int
@@ -26,30 +26,30 @@ class JobOut(Schema):
     options: dict[str, Any]
     seed: int
     text: dict[str, int] | None
-    """how text becomes terms; null where the documents are none"""
+    """Options of how text becomes terms; null if the documents are not text."""
     dataset: str
-    start_from: Made | None
-    """the version that training starts from"""
-    model: Made | None
-    """null until the job has succeeded"""
+    start_from: VersionReference | None
+    """Version that training starts from."""
+    model: VersionReference | None
+    """Version that the job has published; null until it has succeeded."""
     model_name: str
-    """the name that was asked for"""
+    """Name of the model that the job trains."""
     progress: Progress
     attempt: int
     created_at: AwareDatetime
     started_at: AwareDatetime | None
     finished_at: AwareDatetime | None
     status: str | None
-    """how the solver ended: converged, iteration_limit, …"""
+    """Status of the solver: converged, iteration_limit, …"""
     objective: float | None
     warnings: list[str]
     report: dict[str, Any] | None
-    """of a success: the class fractions used; where something was left to find, what was estimated, tried and chosen, and why"""
+    """Report of a succeeded job: the class fractions; what was estimated, tried and chosen, and why."""
     error: ProblemOut | None
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        """The job as the contract shows it."""
+        """The job in the form of the contract."""
         request, outcome = job.request, job.outcome if job.state.final else None
         return cls(
             id=request.id,
@@ -59,8 +59,8 @@ class JobOut(Schema):
             seed=request.seed,
             text=request.text,
             dataset=request.dataset,
-            start_from=Made(name=request.start.name, version=request.start.version) if request.start else None,
-            model=Made(name=request.model, version=job.version) if job.version is not None else None,
+            start_from=VersionReference(name=request.start.name, version=request.start.version) if request.start else None,
+            model=VersionReference(name=request.model, version=job.version) if job.version is not None else None,
             model_name=request.model,
             progress=job.progress,
             attempt=job.attempt,
@@ -76,14 +76,14 @@ class JobOut(Schema):
 
 
 class JobPage(Schema):
-    """Jobs, newest first."""
+    """A page of jobs, newest first."""
 
     jobs: list[JobOut]
     next_cursor: str | None
 
 
-class Point(Schema):
-    """Where a solver stood."""
+class TracePoint(Schema):
+    """The state of a solver after an iteration."""
 
     phase: str
     """path of the phase, such as `class=sport/tsvm/stage=3`"""
@@ -95,14 +95,14 @@ class Point(Schema):
 
 
 class Trace(Schema):
-    """The objective by iteration; of a running job, what is known so far."""
+    """The objective by iteration; of a running job, so far."""
 
     job: str
-    points: list[Point]
+    points: list[TracePoint]
 
 
 class JobBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What training is asked for: on a dataset, or on documents in the body."""
+    """A training job, on a dataset or on documents in the body."""
 
     model: str
     algorithm: str = "auto"
@@ -110,7 +110,7 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     options: dict[str, Any] = {}
     text: dict[str, Any] | None = None
-    """how text becomes terms: min_documents, ngrams, max_terms; for documents that are text"""
+    """Options of how text becomes terms: min_documents, ngrams, max_terms; only for documents that are text."""
     start_from: str | None = None
-    """name or name@alias of a model to start from, as after some more labels: takes a fraction of the time; not for auto, kernel_svm or ctsvm"""
+    """Model to start from, as name or name@alias: with some more labels, training takes a fraction of the time. Not for auto, kernel_svm, ctsvm."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0

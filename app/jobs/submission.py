@@ -1,4 +1,4 @@
-"""Taking a training job in: everything that can be known to be wrong is refused before anything is kept."""
+"""Submission of a training job: it is validated completely before anything is stored."""
 
 import hashlib
 from contextlib import suppress
@@ -23,62 +23,62 @@ from workers.contract import Dataset, Job, Publication
 from workers.errors import QueueUnavailable
 from workers.names import check_name
 
-_LONGEST_KEY = 255
+_MAX_KEY_LENGTH = 255
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class _Maker(NamedTuple):
-    """Who asks for a job, and how to know that it is asked for again."""
+class _Submission(NamedTuple):
+    """The key of a request, and how a repetition of the request is recognized."""
 
-    key: str | None
-    """for idempotency"""
+    idempotency_key: str | None
     fingerprint: str
-    caller: str | None
-    """the API key"""
+    """Digest of what the request means."""
+    key_id: str | None
+    """Id of the API key."""
 
 
 class Accepted(NamedTuple):
-    """A job that is stored, and how many more its caller may have."""
+    """A stored job, and what is left of the limit on unfinished jobs."""
 
     job: Job
     allowance: Allowance
 
 
-def submit(services: Services, body: JobBody, key: str | None, caller: str | None) -> Accepted:
-    """The job of this request, or of the same request made before with the same idempotency key.
+def submit(services: Services, body: JobBody, idempotency_key: str | None, key_id: str | None) -> Accepted:
+    """The job of this request, or of an earlier equal request with the same idempotency key.
 
-    When a job has been stored, the store is not asked for anything more: an accepted job must not be answered with a failure.
+    Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
 
-    Raises QueueUnavailable while Redis is away, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption, UnknownAlgorithm,
-    LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict; after each of them nothing is kept.
+    Raises QueueUnavailable while Redis is unavailable, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption,
+    UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict. After an error nothing is kept.
     """
-    _check(body, key)
-    maker = _Maker(key, "" if key is None else _fingerprint(body), caller)
-    allowance = services.backlog.allowance(caller)
-    known = None if key is None else services.jobs.find_by_idempotency_key(key, maker.fingerprint)
+    _check(body, idempotency_key)
+    submission = _Submission(idempotency_key, "" if idempotency_key is None else _fingerprint(body), key_id)
+    allowance = services.backlog.allowance(key_id)
+    known = None if idempotency_key is None else services.jobs.find_by_idempotency_key(idempotency_key, submission.fingerprint)
     if known is not None:
         return Accepted(known, allowance)
     allowance.check()
     services.queue.ping()
     if body.dataset is not None:
-        job, created = _submit(services, body, maker, services.datasets.get(body.dataset))
+        job, created = _submit(services, body, submission, services.datasets.get(body.dataset))
     else:
-        job, created = _submit_documents(services, body, maker)
+        job, created = _submit_documents(services, body, submission)
     return Accepted(job, allowance.without(int(created)))
 
 
-def _submit_documents(services: Services, body: JobBody, maker: _Maker) -> tuple[Job, bool]:
+def _submit_documents(services: Services, body: JobBody, submission: _Submission) -> tuple[Job, bool]:
     dataset = make_dataset(services, bytes(body.documents))
     needed = False
     try:
-        job, needed = _submit(services, body, maker, dataset)
+        job, needed = _submit(services, body, submission, dataset)
     finally:
         if not needed:
             services.datasets.delete(dataset.id)
     return job, needed
 
 
-def _submit(services: Services, body: JobBody, maker: _Maker, dataset: Dataset) -> tuple[Job, bool]:
+def _submit(services: Services, body: JobBody, submission: _Submission, dataset: Dataset) -> tuple[Job, bool]:
     options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes], dataset.n_documents)
     text = _text(body, dataset)
     job, created = services.jobs.submit(
@@ -89,32 +89,32 @@ def _submit(services: Services, body: JobBody, maker: _Maker, dataset: Dataset) 
         seed=body.seed,
         text=text,
         start=_start(services, body, dataset),
-        idempotency_key=maker.key,
-        fingerprint=maker.fingerprint,
-        caller=maker.caller,
+        idempotency_key=submission.idempotency_key,
+        fingerprint=submission.fingerprint,
+        caller=submission.key_id,
     )
     if created:
-        _log.info("job accepted", job=job.request.id, dataset=dataset.id, model=body.model, algorithm=body.algorithm, key=maker.caller)
-        # the job is stored: if Redis went away just now, the reconciler will send it
+        _log.info("job accepted", job=job.request.id, dataset=dataset.id, model=body.model, algorithm=body.algorithm, key=submission.key_id)
+        # if Redis is unavailable by now, the reconciler enqueues the stored job later
         with suppress(QueueUnavailable):
             services.queue.enqueue(job.request.id)
     return job, created
 
 
 def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:
-    """How text becomes terms, all of it, so that a version tells what it was trained with; None for a dataset of another kind."""
+    """All options of how text becomes terms, defaults included, for the record; None for a dataset of another kind."""
     if dataset.kind == "text":
         try:
             return TextOptions.parse(body.text or {}).model_dump()
         except InvalidOption as error:
             raise InvalidRequest(f"text.{error.field}", error.detail) from None
     if body.text is not None:
-        raise InvalidRequest("text", f"says how text becomes terms, but the documents are {KINDS[dataset.kind]}")
+        raise InvalidRequest("text", f"is for documents that are text, but these are {KINDS[dataset.kind]}")
     return None
 
 
 def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication | None:
-    """The version to start from, fixed now: later versions and moved aliases do not change what a job was asked."""
+    """The version to start from. It is resolved now, so that later versions and moved aliases do not change the job."""
     if body.start_from is None:
         return None
     version = services.models.resolve(body.start_from)
@@ -123,15 +123,15 @@ def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication |
     return Publication(name=version.name, version=version.number)
 
 
-def _check(body: JobBody, key: str | None) -> None:
+def _check(body: JobBody, idempotency_key: str | None) -> None:
     check_name("model", body.model)
     if (body.dataset is None) != _has_documents(body):
         raise InvalidRequest("dataset", "give either dataset or documents")
     if body.start_from is not None and find_algorithm(body.algorithm).start is None:
         able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
-        raise InvalidRequest("start_from", f"{body.algorithm} starts from nothing; algorithms that can start from a model are {able}")
-    if key is not None and not (0 < len(key) <= _LONGEST_KEY):
-        raise InvalidRequest("Idempotency-Key", f"must have 1 to {_LONGEST_KEY} characters")
+        raise InvalidRequest("start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}")
+    if idempotency_key is not None and not (0 < len(idempotency_key) <= _MAX_KEY_LENGTH):
+        raise InvalidRequest("Idempotency-Key", f"must have 1 to {_MAX_KEY_LENGTH} characters")
 
 
 def _has_documents(body: JobBody) -> bool:
@@ -139,7 +139,7 @@ def _has_documents(body: JobBody) -> bool:
 
 
 def _fingerprint(body: JobBody) -> str:
-    """Of what the request means, not of how its JSON is spaced or ordered."""
+    """Digest of what the request means; the spacing and the order of its JSON do not matter."""
     meaning = {"dataset": body.dataset, "documents": _meaning(body.documents), "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     meaning |= {} if body.text is None else {"text": body.text}
@@ -147,7 +147,7 @@ def _fingerprint(body: JobBody) -> str:
 
 
 def _meaning(documents: msgspec.Raw) -> Any:
-    """What they say; of what will be refused, as numbers out of range are, the text itself."""
+    """The decoded documents, or the text itself if it is not valid and will be refused."""
     try:
         return decode_json(msgspec.json.decode, bytes(documents) or b"null")
     except InvalidJson:

@@ -1,1 +1,1 @@
-"""Models: versions and aliases."""
+"""Models: their versions and aliases."""

@@ -1,4 +1,4 @@
-"""Models: versions and aliases."""
+"""Routes of models: list, show and delete models, versions and aliases."""
 
 from typing import Any
 
@@ -14,17 +14,21 @@ from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSu
 from app.services import Services, ServicesDep, services_of
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)
-bodies = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawRoute)
+raw_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawRoute)
 
 _ALIAS: dict[str, Any] = {
     **json_body(AliasBody, {"version": 3}),
-    "parameters": [path_parameter("name", "Of the model."), path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.", NAME), ENCODING],
+    "parameters": [
+        path_parameter("name", "Name of the model."),
+        path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.", NAME),
+        ENCODING,
+    ],
 }
 
 
 @router.get("", responses=error_responses(422, 503))
 def list_models(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = None) -> ModelPage:
-    """All models that have a version, by name."""
+    """List the models that have a version, by name."""
     names, following = services.models.names(limit, cursor)
     summaries = (ModelSummary.of(services.models, name) for name in names)
     return ModelPage(models=[summary for summary in summaries if summary], next_cursor=following)
@@ -32,40 +36,46 @@ def list_models(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = No
 
 @router.get("/{name}", responses=error_responses(404, 422, 503))
 def show_model(services: ServicesDep, name: str) -> ModelOut:
-    """A model with its versions and aliases."""
+    """Show a model with its versions and aliases."""
     return ModelOut.of(services.models, name)
 
 
 @router.delete("/{name}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
 def delete_model(services: ServicesDep, name: str) -> None:
-    """Delete all versions and aliases of a model from which no unfinished job starts; its numbers are not used again."""
+    """Delete a model with all versions and aliases.
+
+    Its numbers are not used again. A model from which an unfinished job starts cannot be deleted (409).
+    """
     services.models.delete(name, services.jobs.starting_from)
     services.model_cache.forget_versions()
 
 
 @router.get("/{name}/versions/{number}", responses=error_responses(404, 422, 503))
 def show_version(services: ServicesDep, name: str, number: VersionNumber) -> VersionOut:
-    """One version."""
+    """Show a version."""
     return VersionOut.of(services.models.version(name, checked_number(name, number)))
 
 
 @router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))
 def delete_version(services: ServicesDep, name: str, number: VersionNumber) -> None:
-    """Delete a version to which no alias points and from which no unfinished job starts; its number is not used again."""
+    """Delete a version.
+
+    Its number is not used again. A version to which an alias points, or from which an unfinished job starts, cannot be deleted (409).
+    """
     services.models.delete_version(name, checked_number(name, number), services.jobs.starting_from)
     services.model_cache.forget_versions()
 
 
-@bodies.put(
+@raw_router.put(
     "/{name}/aliases/{alias}", responses={200: {"model": AliasOut}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_ALIAS
 )
 async def set_alias(request: Request) -> Response:
-    """Let an alias stand for a version, at once and for every gateway."""
+    """Point an alias to a version, at once and for every gateway."""
     services = services_of(request)
     body = await read_json(request, services, AliasBody)
     name, alias = request.path_params["name"], request.path_params["alias"]
-    made = await in_thread(services.parse_pool, _set_alias, services, name, alias, body.version)
-    return Response(made.model_dump_json(), media_type="application/json")
+    alias_out = await in_thread(services.parse_pool, _set_alias, services, name, alias, body.version)
+    return Response(alias_out.model_dump_json(), media_type="application/json")
 
 
 @router.delete("/{name}/aliases/{alias}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))

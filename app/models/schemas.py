@@ -1,4 +1,4 @@
-"""Models by the names of the contract, and the bodies of their calls."""
+"""Schemas of models, and of the bodies of their calls."""
 
 from typing import Annotated, Any, Self
 
@@ -16,7 +16,7 @@ Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class VersionOut(Schema):
-    """A published model; it never changes."""
+    """A version of a model. It never changes."""
 
     name: str
     version: int
@@ -26,26 +26,27 @@ class VersionOut(Schema):
     options: dict[str, Any]
     classes: list[Label]
     kind: Kind
-    """of the documents that it takes: vectors (indices), named features, or text"""
+    """Kind of the documents that the model predicts: vectors (indices), named features, or text."""
     text: dict[str, int] | None
-    """how text became terms; null where the documents are none"""
+    """Options of how text became terms; null if the documents are not text."""
     n_features: int
-    """of the training documents; of text, its terms"""
+    """Number of features of the training documents; of text, number of terms."""
     facts: dict[str, str | int] = Field(examples=[{"family": "kernel", "kernel": "rbf", "bytes": 1843200, "n_support": 640}])
-    """of its make: ``family`` (linear or kernel), ``bytes`` of its arrays and words, and by family ``n_seen_features`` or ``kernel`` and
-    ``n_support``, the training documents that it keeps; of named features also ``n_names``, of text ``n_terms`` and ``n_words``"""
+    """Facts about the model: ``family`` (linear or kernel) and ``bytes`` of its arrays and words; of a linear model ``n_seen_features``; of a
+    kernel model ``kernel`` and ``n_support``, the number of training documents that it keeps; of named features ``n_names``; of text ``n_terms``
+    and ``n_words``."""
     objective: float | None
     status: str
     created_at: AwareDatetime
 
     @classmethod
     def of(cls, version: Version) -> Self:
-        """The record as the contract shows it."""
+        """The record in the form of the contract."""
         return cls(version=version.number, **version.model_dump(exclude={"number", "files"}))
 
 
 class ModelOut(Schema):
-    """A model: its versions, oldest first, and its aliases."""
+    """A model with its versions, oldest first, and its aliases."""
 
     name: str
     versions: list[VersionOut]
@@ -62,12 +63,12 @@ class ModelSummary(Schema):
 
     name: str
     newest: int
-    """number of the version that the name alone stands for"""
+    """Number of the newest version, to which the name alone refers."""
     aliases: dict[str, int]
 
     @classmethod
     def of(cls, models: Models, name: str) -> Self | None:
-        """The model, or None if it was deleted meanwhile."""
+        """The summary of a model, or None if the model was deleted meanwhile."""
         try:
             return cls(name=name, newest=models.resolve(name).number, aliases=models.aliases(name))
         except NotFound:
@@ -75,14 +76,14 @@ class ModelSummary(Schema):
 
 
 class ModelPage(Schema):
-    """Models, by name."""
+    """A page of models, by name."""
 
     models: list[ModelSummary]
     next_cursor: str | None
 
 
 class AliasOut(Schema):
-    """What an alias stands for now."""
+    """An alias and the version to which it points."""
 
     name: str
     alias: str
@@ -90,6 +91,6 @@ class AliasOut(Schema):
 
 
 class AliasBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The version that an alias shall stand for."""
+    """The version to which an alias shall point."""
 
     version: Number

@@ -1,1 +1,1 @@
-"""Health, readiness and metrics."""
+"""Liveness, readiness and metrics."""

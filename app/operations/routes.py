@@ -1,4 +1,4 @@
-"""Whether the process lives, whether the service can work, and what it measures."""
+"""Routes of operations: liveness, readiness and metrics."""
 
 from typing import Any
 
@@ -13,19 +13,24 @@ from app.services import ServicesDep
 from workers.errors import Unavailable
 
 router = APIRouter(prefix="/v1/health", tags=["health"], route_class=AuthorizedRoute)
-measures = APIRouter(tags=["metrics"], route_class=AuthorizedRoute)
-_TEXT: dict[int | str, dict[str, Any]] = {200: {"description": "Prometheus' text format", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+metrics_router = APIRouter(tags=["metrics"], route_class=AuthorizedRoute)
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Text format of Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
 
 
 @router.get("/live")
 async def live() -> Alive:
-    """The process answers."""
+    """Report liveness: the process answers."""
     return Alive(status="live")
 
 
 @router.get("/ready", response_model=Ready, responses=error_responses(503))
 def ready(services: ServicesDep) -> Ready | Response:
-    """The store and Redis can be written: models answer and jobs are taken in. Jobs run while `workers` is not 0."""
+    """Report readiness: the store and Redis can be written.
+
+    Models answer and jobs are accepted. Jobs run while `workers` is not 0.
+    """
     store, workers, starting = services.store.writable(), 0, 0
     try:
         services.queue.ping()
@@ -39,9 +44,9 @@ def ready(services: ServicesDep) -> Ready | Response:
     return Ready(status="ready", store=True, redis=True, workers=workers, workers_starting=starting)
 
 
-@measures.get("/metrics", response_class=Response, responses=_TEXT)
+@metrics_router.get("/metrics", response_class=Response, responses=_TEXT)
 def metrics(services: ServicesDep) -> Response:
-    """What Prometheus collects."""
+    """Report metrics for Prometheus."""
     return Response(services.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

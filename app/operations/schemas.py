@@ -1,4 +1,4 @@
-"""Health by the names of the contract."""
+"""Schemas of liveness and readiness."""
 
 from pydantic import Field
 
@@ -6,18 +6,18 @@ from app.http.schemas import Schema
 
 
 class Alive(Schema):
-    """The process answers."""
+    """Liveness of the process."""
 
     status: str = Field(examples=["live"])
 
 
 class Ready(Schema):
-    """The service can take work."""
+    """Readiness of the service."""
 
     status: str = Field(examples=["ready"])
     store: bool
     redis: bool
     workers: int
-    """workers that take jobs; while there is none, jobs wait"""
+    """Number of workers that take jobs; while it is 0, jobs wait."""
     workers_starting: int
-    """workers that compile or load the kernels, and do not take jobs yet"""
+    """Number of workers that compile or load kernels and do not take jobs yet."""

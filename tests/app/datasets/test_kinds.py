@@ -253,7 +253,7 @@ def test_options_of_text_that_are_refused(gateway: Gateway, text: Any, field: st
 def test_options_of_text_where_there_is_none(gateway: Gateway) -> None:
     dataset = gateway.upload([{"indices": [0], "label": "a"}, {"indices": [1], "label": "b"}])["id"]
     problem = problem_of(gateway.job(dataset=dataset, text={}), 422)
-    assert problem["errors"] == [{"document": "", "field": "text", "detail": "says how text becomes terms, but the documents are vectors"}]
+    assert problem["errors"] == [{"document": "", "field": "text", "detail": "is for documents that are text, but these are vectors"}]
 
 
 def test_a_start_of_another_kind_is_refused(gateway: Gateway) -> None:

@@ -77,13 +77,13 @@ def test_a_body_that_drips_is_given_up(start: Start) -> None:
 def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only the service's own work moves, by more than a client has for the whole body."""
     gateway = start(body_idle_timeout_seconds=HANG, min_body_bytes_per_second=1e9)
-    now, take = [0.0], upload._take
+    now, parse = [0.0], upload._parse
 
     def slowly(body: Any, builder: Any, data: bytes) -> None:
         now[0] += 2 * HANG
-        take(body, builder, data)
+        parse(body, builder, data)
 
-    monkeypatch.setattr(upload, "_take", slowly)
+    monkeypatch.setattr(upload, "_parse", slowly)
     monkeypatch.setattr(middleware, "time", SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter))
     answer = gateway.client.post("/v1/datasets", content=LINE * 50_000, headers={"Content-Type": NDJSON})
     assert answer.status_code == 201, answer.text

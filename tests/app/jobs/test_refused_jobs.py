@@ -68,8 +68,8 @@ def test_a_start_that_is_of_no_use_is_refused(gateway: Gateway, dataset: str, qu
     before = gateway.kept()
     problem = problem_of(gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news", "start_from": "news"} | named), 422)
     assert problem["errors"][0]["field"] == "start_from"
-    told = "starts from nothing; algorithms that can start from a model are svm, tsvm, da, cuts3vm, ramp_svm, cccp_tsvm"
-    assert f"{named.get('algorithm', 'auto')} {told}" in problem["detail"]
+    detail = "cannot start from a model; algorithms that can are svm, tsvm, da, cuts3vm, ramp_svm, cccp_tsvm"
+    assert f"{named.get('algorithm', 'auto')} {detail}" in problem["detail"]
     assert (gateway.kept(), queue.depth()) == (before, 0)
 
 
