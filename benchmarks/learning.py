@@ -1,7 +1,7 @@
 """Learning curves: ``python -m benchmarks.learning [--sets a,b] [--learners svm,auto] [--seeds 5]`` writes ``docs/learning-curves.md`` and its plot.
 
-From two labels of each class on, a model suggests which documents are labeled next, is trained again with them, and is judged on documents that are
-no part of the pool, so that no strategy is judged on what it has left over. Runs that were made before are kept in ``build/`` and not made again.
+Active learning from two labels of each class on: a model suggests which documents to label next, and is trained again with their labels. Its error is
+measured on documents outside the pool, so that no strategy is measured on what it left over. Earlier runs are cached in ``build/``.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import BUILD
 from benchmarks.kernel.plots import Panel, draw
-from benchmarks.panel.measures import error, shares, total_variation
+from benchmarks.panel.measures import class_fractions, error, total_variation
 from benchmarks.panel.sets import documents
 from core.documents.rows import SparseRows
 from core.evaluation import Reliability
@@ -29,7 +29,7 @@ from core.train import TrainingContext, TrainingTask, train
 
 SETS = ("reuters-r8", "pcmac", "webkb4-stemmed", "sms-spam")
 POINTS = (2, 4, 8, 16, 32, 64, 100)
-"""labels a class, on the mean: who is asked about a document cannot know its class before"""
+"""labels a class, on the mean, since the class of a document is not known before it is labeled"""
 STRATEGIES = ("random", "uncertain", "diverse")
 MOST_POOL, MOST_TEST = 1500, 2000
 _FIRST = 2
@@ -40,7 +40,7 @@ Positions = NDArray[np.int64]
 
 
 class Learner(NamedTuple):
-    """What is trained again and again."""
+    """A training that is repeated along a curve."""
 
     name: str
     algorithm: str
@@ -49,23 +49,23 @@ class Learner(NamedTuple):
 
 SVM = Learner("svm", "svm", {})
 AUTO = Learner("auto", "auto", {})
-TOLD = Learner("auto, told", "auto", {"labels_drawn": "chosen"})
+AUTO_CHOSEN = Learner("auto, told", "auto", {"labels_drawn": "chosen"})
 CURVES = (
     *((SVM, strategy) for strategy in STRATEGIES),
     (AUTO, "random"),
-    *((learner, strategy) for strategy in STRATEGIES[1:] for learner in (AUTO, TOLD)),
+    *((learner, strategy) for strategy in STRATEGIES[1:] for learner in (AUTO, AUTO_CHOSEN)),
 )
 
 
 class Split(NamedTuple):
-    """A pool of documents to label, and documents to judge by."""
+    """A pool of documents to label, and documents to test on."""
 
     rows: SparseRows
     class_indices: NDArray[np.int32]
     test_rows: SparseRows
     test_class_indices: NDArray[np.int32]
     first: Positions
-    """of each class as many positions in the pool: what is labeled at the start"""
+    """positions in the pool that are labeled at the start, as many of each class"""
 
     @property
     def n_classes(self) -> int:
@@ -73,19 +73,20 @@ class Split(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """What one run measured, a number a point."""
+    """Measures of one run, a number a point."""
 
     errors: list[float]
     variations: list[float | None]
-    """between the fractions that were found and the true ones of what was unlabeled; None of the supervised SVM"""
+    """total variation between the class fractions found and the true ones of unlabeled documents; None of the supervised SVM"""
     calibrations: list[float | None]
+    """expected calibration errors; None of the supervised SVM"""
     code: str = ""
-    """the commit of the code that made it; empty where that was not kept"""
+    """commit of the code that made the run; empty where it is not known"""
 
 
 @cache
 def split(name: str, seed: int) -> Split:
-    """At random; half of a set at most is pool."""
+    """A random split; the pool is at most half of a set."""
     data, rng = documents(name), np.random.default_rng(seed)
     order = rng.permutation(len(data.class_indices))
     size = min(MOST_POOL, len(order) // 2)
@@ -96,7 +97,7 @@ def split(name: str, seed: int) -> Split:
 
 
 def chosen(strategy: str, model: Model, rows: SparseRows, unlabeled: Positions, n: int, rng: np.random.Generator) -> Positions:
-    """The ``n`` documents that are labeled next."""
+    """The ``n`` documents to label next."""
     if strategy == "random":
         return rng.choice(unlabeled, n, replace=False)
     scores = model.scores(rows)[unlabeled]
@@ -110,7 +111,7 @@ def chosen(strategy: str, model: Model, rows: SparseRows, unlabeled: Positions, 
 
 
 def run(name: str, learner: Learner, strategy: str, seed: int) -> Curve:
-    """One curve: train, judge, choose, label, and again."""
+    """One curve: train, measure, select, label, and repeat."""
     data = split(name, seed)
     rng, labeled, curve = np.random.default_rng([seed, 1]), data.first, Curve([], [], [], commit())
     model: Model | None = None
@@ -131,13 +132,13 @@ def run(name: str, learner: Learner, strategy: str, seed: int) -> Curve:
         probabilities = model.probabilities(scores)
         curve.calibrations.append(None if probabilities is None else Reliability.of(probabilities, data.test_class_indices).expected_error)
         found = training.report and list(training.report["class_fractions"].values())
-        truth = shares(np.delete(data.class_indices, labeled), data.n_classes)
+        truth = class_fractions(np.delete(data.class_indices, labeled), data.n_classes)
         curve.variations.append(total_variation(np.array(found), truth) if found else None)
     return curve
 
 
 def curves(names: Sequence[str], algorithms: Sequence[str], seeds: int) -> dict[str, Curve]:
-    """All that there are, by ``key``; those asked for are made seed after seed, so that what there is when the time is up can be compared."""
+    """All curves, by ``key``. Missing ones are run seed by seed, so that a part of them can be compared, too."""
     file = BUILD / "learning.json"
     known = {key: Curve(*curve) for key, curve in json.loads(file.read_text()).items()} if file.exists() else {}
     for seed in range(seeds):
@@ -154,7 +155,7 @@ def curves(names: Sequence[str], algorithms: Sequence[str], seeds: int) -> dict[
 
 @cache
 def commit() -> str:
-    """Of the code that runs; empty where it is not known."""
+    """The commit of the code that runs; empty where it is not known."""
     try:
         return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=BUILD.parent, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
@@ -166,7 +167,7 @@ def key(name: str, learner: Learner, strategy: str, seed: int | str) -> str:
 
 
 def seeds_of(known: dict[str, Curve], name: str, learner: Learner, strategy: str) -> set[int]:
-    """Those of which there is such a curve."""
+    """The seeds of such curves."""
     places = (place.rsplit("/", 1) for place in known)
     return {int(seed) for place, seed in places if f"{place}/" == key(name, learner, strategy, "")}
 
@@ -195,7 +196,7 @@ def page(known: dict[str, Curve], names: Sequence[str]) -> str:
     ]
     for name in names:
         data = split(name, 0)
-        counts = ", ".join(f"{share:.3f}" for share in np.sort(shares(data.class_indices, data.n_classes))[::-1])
+        counts = ", ".join(f"{fraction:.3f}" for fraction in np.sort(class_fractions(data.class_indices, data.n_classes))[::-1])
         parts += [
             f"## {name}\n",
             f"{len(data.class_indices):,} documents to choose from, {data.n_classes} classes: {counts}.\n",
@@ -206,12 +207,12 @@ def page(known: dict[str, Curve], names: Sequence[str]) -> str:
 
 
 def _origins(known: dict[str, Curve]) -> str:
-    """Which code made how many of the curves."""
+    """Numbers of curves by the code that made them."""
     made: dict[str, int] = {}
     for place, curve in known.items():
-        told = f"{place.split('/')[1]} at {curve.code or 'a commit that was not kept'}"
-        made[told] = made.get(told, 0) + 1
-    return f"Curves by the code that made them: {'; '.join(f'{count} of {told}' for told, count in sorted(made.items()))}."
+        origin = f"{place.split('/')[1]} at {curve.code or 'a commit that was not kept'}"
+        made[origin] = made.get(origin, 0) + 1
+    return f"Curves by the code that made them: {'; '.join(f'{count} of {origin}' for origin, count in sorted(made.items()))}."
 
 
 def _against_random(known: dict[str, Curve], names: Sequence[str]) -> str:
@@ -254,7 +255,7 @@ def _fractions(known: dict[str, Curve], names: Iterable[str]) -> str:
 
 
 def plot(known: dict[str, Curve], names: Sequence[str], target: Path) -> None:
-    shown = [(SVM, strategy) for strategy in STRATEGIES] + [(AUTO, "random"), (TOLD, "uncertain"), (TOLD, "diverse")]
+    shown = [(SVM, strategy) for strategy in STRATEGIES] + [(AUTO, "random"), (AUTO_CHOSEN, "uncertain"), (AUTO_CHOSEN, "diverse")]
     panels = []
     for name in names:
         drawn = {f"{a.name} {s}": (POINTS, of_seeds(known, name, a, s, "errors").mean(axis=0).tolist()) for a, s in shown}

@@ -1,1 +1,1 @@
-"""The panel: sets with a few labels each, as a person would label them, and what each method makes of them (``python -m benchmarks.panel``)."""
+"""The panel: sets with a few labels each, as a person would label them, and the errors of each method on them (``python -m benchmarks.panel``)."""

@@ -24,8 +24,8 @@ def main(arguments: list[str]) -> None:
         found[task.name, task.draw, task.seed] = score
         errors = "  ".join(f"{method} {each.error:.3f}" for method, each in score.items())
         auto = score["auto"]
-        told = f"TV {auto.variation:.3f}  ECE {auto.calibration:.3f}  {auto.chosen}"
-        print(f"{task.name} {task.draw} {task.seed}: {errors}  {told}", file=sys.stderr, flush=True)
+        figures = f"TV {auto.variation:.3f}  ECE {auto.calibration:.3f}  {auto.chosen}"
+        print(f"{task.name} {task.draw} {task.seed}: {errors}  {figures}", file=sys.stderr, flush=True)
     text = page(found, given.seeds)
     if given.dry:
         print(text)

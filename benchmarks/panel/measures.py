@@ -1,4 +1,4 @@
-"""How good an answer is: error and fractions."""
+"""Measures of an answer: error, and class fractions."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ def error(answer: NDArray[np.integer[Any]], truth: NDArray[np.integer[Any]]) -> 
     return float(np.mean(answer != truth))
 
 
-def shares(class_indices: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.float64]:
+def class_fractions(class_indices: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.float64]:
     return np.asarray(np.bincount(class_indices, minlength=n_classes) / len(class_indices))
 
 
 def total_variation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Half the summed difference of two distributions: the share that would have to move."""
+    """Half the summed difference of two distributions: the mass that would have to move."""
     return float(np.abs(one - other).sum() / 2)

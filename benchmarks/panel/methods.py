@@ -19,14 +19,16 @@ _FOLDS = 5
 
 
 class Score(NamedTuple):
-    """What a method made of a task; None where it does not say."""
+    """Measures of a method on a task; None where it has no such answer."""
 
     error: float
     seconds: float
     variation: float | None = None
-    """total variation between the fractions it took or found and the true ones"""
+    """total variation between its class fractions and the true ones"""
     calibration: float | None = None
+    """expected calibration error"""
     chosen: str = ""
+    """algorithm or λ that it selected"""
 
 
 def scores(task: Task, threads: int | None = None) -> dict[str, Score]:
@@ -38,7 +40,7 @@ def scores(task: Task, threads: int | None = None) -> dict[str, Score]:
     truth = np.delete(data.class_indices, task.labeled)
     found = {
         "SVM": _supervised(rows, class_indices, truth, task.seed, threads),
-        "TSVM, true fractions": _told(rows, class_indices, truth, threads),
+        "TSVM, true fractions": _true_fractions(rows, class_indices, truth, threads),
         "auto": _auto(rows, class_indices, truth, task.seed, threads),
     }
     return found | {peer: Score(measures.error(answer_of(peer, task), truth), 0.0) for peer in PEERS}
@@ -53,7 +55,7 @@ def _classes(class_indices: NDArray[np.int32]) -> list[str | int]:
 
 
 def _supervised(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.int32], seed: int, threads: int | None) -> Score:
-    """The supervised SVM with λ by stratified cross-validation of its error, the larger of equals."""
+    """The supervised SVM with λ by stratified cross-validation of its error, of equals the larger."""
     start = time.perf_counter()
     labeled = np.flatnonzero(class_indices >= 0)
     known = rows.taken(labeled)
@@ -86,9 +88,10 @@ def _hits(rows: SparseRows, class_indices: NDArray[np.int32], folds: NDArray[np.
     return hits
 
 
-def _told(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.int32], threads: int | None) -> Score:
+def _true_fractions(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.int32], threads: int | None) -> Score:
+    """The transductive SVM, given the true class fractions."""
     classes = _classes(class_indices)
-    fractions = {str(label): float(share) for label, share in zip(classes, measures.shares(truth, len(classes)), strict=True)}
+    fractions = {str(label): float(fraction) for label, fraction in zip(classes, measures.class_fractions(truth, len(classes)), strict=True)}
     start = time.perf_counter()
     training = train(
         TrainingTask(rows, class_indices, classes, "tsvm", {"lambda": 1e-3, "class_fractions": fractions}), TrainingContext(threads=threads)
@@ -107,7 +110,7 @@ def _auto(rows: SparseRows, class_indices: NDArray[np.int32], truth: NDArray[np.
     return Score(
         measures.error(_answer(training), truth),
         seconds,
-        measures.total_variation(found, measures.shares(truth, len(classes))),
+        measures.total_variation(found, measures.class_fractions(truth, len(classes))),
         Reliability.of(training.probabilities, truth).expected_error,
         training.report["chosen"]["algorithm"],
     )

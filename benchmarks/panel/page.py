@@ -11,8 +11,8 @@ from benchmarks.panel.sets import DRAWS, LABELS
 
 Found = Mapping[tuple[str, str, int], Mapping[str, Score]]
 
-_TOLD, _PEERS = "TSVM, true fractions", ("SelfTraining", "LabelSpreading")
-_METHODS = ("SVM", _TOLD, "auto", *_PEERS)
+_TRUE_FRACTIONS, _PEERS = "TSVM, true fractions", ("SelfTraining", "LabelSpreading")
+_METHODS = ("SVM", _TRUE_FRACTIONS, "auto", *_PEERS)
 _NOTES = Path(__file__).with_name("notes.md")
 
 
@@ -28,13 +28,13 @@ def page(found: Found, seeds: int) -> str:
 
 
 def _bounds(found: Found, names: list[str]) -> str:
-    """What the panel is held to."""
-    told, auto = _over_sets(found, lambda each: each[_TOLD].error), _over_sets(found, lambda each: each["auto"].error)
+    """The bounds of the panel, and whether they are reached."""
+    tsvm, auto = _over_sets(found, lambda each: each[_TRUE_FRACTIONS].error), _over_sets(found, lambda each: each["auto"].error)
     worst = max(names, key=lambda name: _gap(found, name, "SVM"))
     rivals = [name for name in names if max(_gap(found, name, peer) for peer in _PEERS) > 0.01]
-    times = [each["auto"].seconds / each[_TOLD].seconds for each in found.values()]
+    times = [each["auto"].seconds / each[_TRUE_FRACTIONS].seconds for each in found.values()]
     figures = [
-        Figure(f"mean error (TSVM with true fractions: {told:.4f})", auto, told + 0.02, ""),
+        Figure(f"mean error (TSVM with true fractions: {tsvm:.4f})", auto, tsvm + 0.02, ""),
         Figure(f"against the supervised SVM, worst set ({worst})", _gap(found, worst, "SVM"), 0.01, ""),
         Figure(f"sets where a peer is better by more than .01 ({', '.join(rivals) or 'none'})", len(rivals), 0, ""),
         Figure("total variation of the estimated fractions, mean", _over_sets(found, lambda each: each["auto"].variation), 0.05, ""),
@@ -56,9 +56,9 @@ def _sets(found: Found, names: list[str]) -> str:
                 continue
             errors = [f"{np.mean([run[method].error for run in runs]):.3f}" for method in _METHODS]
             autos = [run["auto"] for run in runs]
-            told = [f"{_average(each.variation for each in autos):.3f}", f"{_average(each.calibration for each in autos):.3f}"]
+            measures = [f"{_average(each.variation for each in autos):.3f}", f"{_average(each.calibration for each in autos):.3f}"]
             kept = f"{sum(each.chosen == 'svm' for each in autos)} of {len(autos)}"
-            lines.append([f"{name} ({LABELS[name]})", draw, *errors, *told, kept])
+            lines.append([f"{name} ({LABELS[name]})", draw, *errors, *measures, kept])
     heads = ["set (labels a class)", "labels", *_METHODS, "TV", "ECE", "supervised kept"]
     note = (
         "Errors are on the unlabeled documents, mean over the seeds.\n\n"

@@ -1,4 +1,4 @@
-"""scikit-learn's two methods for few labels. Their answers do not change, so they are kept in ``build/``."""
+"""scikit-learn's two methods for few labels. Their answers do not change, so they are cached in ``build/``."""
 
 import warnings
 from collections.abc import Callable
@@ -41,7 +41,7 @@ PEERS: dict[str, Peer] = {"SelfTraining": self_training, "LabelSpreading": label
 
 
 def answer_of(peer: str, task: Task) -> NDArray[np.int32]:
-    """The classes that a method gives to the unlabeled documents of a task, from the cache if they are known."""
+    """The class indices that a method gives the unlabeled documents of a task, cached."""
     file = _FOLDER / peer / f"{task.name}-{task.draw}-{task.seed}.npz"
     if file.exists():
         with np.load(file, allow_pickle=False) as kept:
@@ -57,7 +57,7 @@ def answer_of(peer: str, task: Task) -> NDArray[np.int32]:
 
 
 def _graph(name: str) -> sp.csr_matrix:
-    """What LabelSpreading(kernel="knn") makes of the documents."""
+    """The graph of neighbours as LabelSpreading(kernel="knn") builds it."""
     file = _FOLDER / f"{name}-neighbours.npz"
     if not file.exists():
         X = documents(name).X

@@ -38,7 +38,7 @@ class Documents(NamedTuple):
 
     X: sp.csr_matrix
     class_indices: NDArray[np.int32]
-    """the true class of each document, from 0"""
+    """shape (n_documents,): true class of each document"""
     classes: list[str | int]
 
 
@@ -49,28 +49,28 @@ class Task(NamedTuple):
     draw: Draw
     seed: int
     labeled: NDArray[np.int64]
-    """ascending"""
+    """positions of the labeled documents, ascending"""
 
 
 @cache
 def documents(name: str) -> Documents:
-    """A set: texts as TF-IDF of their words, vectorised once; all else as it comes."""
+    """A set: texts as TF-IDF of their words, vectorised once; all other documents as they are."""
     if not (FOLDER / name / "docs.jsonl.gz").exists():
         data = load(name)
-        return _with_class_indices(data.X, data.y)
+        return _documents_of(data.X, data.y)
     file = BUILD / "panel" / f"{name}.npz"
     if not file.exists():
         X, y = tfidf(name)
         file.parent.mkdir(parents=True, exist_ok=True)
-        whole = file.with_name(f"{os.getpid()}-{file.name}")  # another run of the panel sees it when it is complete
+        whole = file.with_name(f"{os.getpid()}-{file.name}")  # other runs of the panel see it only when it is complete
         np.savez(whole, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y.astype(str))
         whole.replace(file)
     with np.load(file, allow_pickle=False) as stored:
         X = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
-        return _with_class_indices(X, stored["y"])
+        return _documents_of(X, stored["y"])
 
 
-def _with_class_indices(X: sp.csr_matrix, y: NDArray[Any]) -> Documents:
+def _documents_of(X: sp.csr_matrix, y: NDArray[Any]) -> Documents:
     classes, class_indices = np.unique(y, return_inverse=True)
     return Documents(X, class_indices.astype(np.int32), classes.tolist())
 
@@ -86,7 +86,7 @@ def tasks(names: list[str], seeds: int) -> Iterator[Task]:
 def drawn(class_indices: NDArray[np.int32], per_class: int, draw: Draw, seed: int) -> NDArray[np.int64]:
     """Positions of the labeled documents: ``per_class`` of every class, or as many in all, at random but at least one of each class.
 
-    A class without a label cannot be learned by any method, so that draws without it would only add the same error to all of them.
+    No method can learn a class without labels: draws without one would only add the same error to all methods.
     """
     rng = np.random.default_rng([seed, draw == "random"])
     order = rng.permutation(len(class_indices))

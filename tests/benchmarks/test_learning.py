@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import learning
-from benchmarks.learning import CURVES, POINTS, STRATEGIES, SVM, TOLD, Curve, Split, chosen, key, page, run
+from benchmarks.learning import AUTO_CHOSEN, CURVES, POINTS, STRATEGIES, SVM, Curve, Split, chosen, key, page, run
 from benchmarks.panel.sets import Documents
 from core.train import TrainingTask, train
 
@@ -54,7 +54,7 @@ def test_curves_fall_and_know_what_they_measure(data: Split) -> None:
     assert curve.code == learning.commit()
     assert curve.errors[-1] < curve.errors[0]
     assert set(curve.variations) == {None}
-    told = run("made", TOLD, "diverse", 0)
+    told = run("made", AUTO_CHOSEN, "diverse", 0)
     assert all(value is not None and 0 <= value <= 1 for value in (*told.variations, *told.calibrations))
 
 

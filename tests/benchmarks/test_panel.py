@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.panel.measures import error, shares, total_variation
+from benchmarks.panel.measures import class_fractions, error, total_variation
 from benchmarks.panel.methods import Score
 from benchmarks.panel.page import page
 from benchmarks.panel.sets import DRAWS, LABELS, Draw, drawn
@@ -31,7 +31,7 @@ def test_random_labels_follow_the_classes() -> None:
 def test_measures() -> None:
     truth = np.array([0, 0, 1, 1])
     assert error(np.array([0, 1, 1, 1]), truth) == 0.25
-    assert total_variation(shares(np.array([0, 1, 1, 1]), 2), shares(truth, 2)) == 0.25
+    assert total_variation(class_fractions(np.array([0, 1, 1, 1]), 2), class_fractions(truth, 2)) == 0.25
 
 
 def test_the_page_says_what_was_missed() -> None:
