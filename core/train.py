@@ -314,7 +314,7 @@ def _warnings(checked: _CheckedTask, solutions: _Solutions) -> list[str]:
         warnings.append("there are no unlabeled documents: the model is the supervised one")
     short = sum(result.status is Status.ITERATION_LIMIT for result in results)
     if short:
-        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; raise max_iterations, or smooth more")
+        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; {checked.options.limit_remedy}")
     return warnings
 
 

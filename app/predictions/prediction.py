@@ -68,7 +68,7 @@ def _answer(version: Version, model: Model, batches: Iterable[Batch]) -> Respons
         "model": version.name,
         "version": version.number,
         "classes": version.classes,
-        "labels": np.array(version.classes, object).take(model.labels_of(scores)).tolist(),
+        "labels": np.array(version.classes, object).take(model.labels_of(scores, probabilities)).tolist(),
         "scores": _nested(scores),
         "probabilities": None if probabilities is None else probabilities.tolist(),
         "warnings": warnings,

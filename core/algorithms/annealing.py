@@ -17,7 +17,6 @@ from core.problem.problem import Problem
 from core.problem.result import Status
 
 _STAGES = 30
-_ALTERNATIONS = 100
 _ENOUGH = 1e-6
 """ε of Eqns. 16 and 17: mean divergence that ends a stage, mean entropy that ends the annealing"""
 _WARM_TEMPERATURE = 0.3
@@ -39,7 +38,7 @@ def annealing(problem: Problem, options: AnnealingOptions, init: Vector | None =
     ``fixed_temperature`` λ' (the ablation of Figures 12 and 13); weights sum to 1 over the labeled and to 1 over the unlabeled rows.
     Stages: p and w are minimised over in turn until the mean divergence of p from its last value is below 1e-6 (Eqn. 16); w to a gap of 10
     tolerances or a gradient of 0.3 of its start, which still lowers the objective. The annealing ends when the mean entropy is below 1e-6
-    (Eqn. 17) or after 30 stages.
+    (Eqn. 17) or after 30 stages. A stage that runs out of alternations hands its iterate to the next; the status is that of the last stage.
     Returns: the iterate of least J (Eqn. 18) on the path, and that J; stopped before the first was known, where it was (J is NaN if the unlabeled
     rows were not scored).
     Source: Tables 5 and 6; Table 7 is core.optimizers.newton with two costs a row. From ``init``, the solution of a problem nearly the same,
@@ -79,19 +78,18 @@ class _Path:
         if init is not None:
             yield from start_at(self.iterate, init)
             temperature = min(temperature, _WARM_TEMPERATURE)
-        status = Status.CONVERGED
         for stage in range(1 if fixed else _STAGES):
             report = Report(f"da/stage={stage}", 0, 0.0, self.least, stage / _STAGES, stages=1 if fixed else _STAGES)
-            status = status.worse((yield from self._alternate(temperature, report)))
+            status = yield from self._alternate(temperature, report)
             if status is Status.NUMERICAL_ERROR or self._entropy < _ENOUGH:
                 break
             temperature = max(_COLDEST, temperature / self.options.cooling)
         return status
 
     def _alternate(self, temperature: float, report: Report) -> Generator[Request, Any, Status]:
-        """Loop 2 of Table 5 at a temperature in units of λ'; a stage that runs out of turns hands its iterate to the next, as there."""
+        """Loop 2 of Table 5 at a temperature in units of λ'. Returns how it ended: with its last turn, or out of turns."""
         status = Status.CONVERGED
-        for turn in range(_ALTERNATIONS):
+        for turn in range(self.options.max_alternations):
             last = self._beliefs
             self._believe(temperature)
             if turn > 0 and divergence(self._beliefs, last, self._weights) < _ENOUGH:
@@ -99,7 +97,7 @@ class _Path:
             information = -0.5 * temperature * self.options.lambda_u * self._entropy
             ending = yield from self._retrain(report._replace(stage_objective=information, objective=self.least))
             self._keep_best()
-            status = status.worse(ending.status)
+            status = ending.status
             if status is Status.NUMERICAL_ERROR:
                 return status
         return Status.ITERATION_LIMIT

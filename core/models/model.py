@@ -136,9 +136,13 @@ class Model(ABC):
         """The number of columns of scores."""
         return n_problems(len(self.classes))
 
-    def labels_of(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """shape (n_rows,): positions in ``classes``."""
-        return labels_of(scores)
+    def labels_of(self, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None) -> NDArray[np.intp]:
+        """The likeliest class of each row, or by scores alone where the model is not calibrated; shape (n_rows,): positions in ``classes``.
+
+        ``probabilities`` are those of the scores, if they are at hand. So a label never contradicts its probability.
+        """
+        likely = self.probabilities(scores) if probabilities is None else probabilities
+        return labels_of(scores) if likely is None else np.asarray(np.argmax(likely, axis=1), np.intp)
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """shape (n_rows, n_classes), or None for a model that was not calibrated."""

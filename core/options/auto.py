@@ -1,5 +1,7 @@
 """The options of ``auto``."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from core.options.base import BalancedOptions
@@ -7,6 +9,8 @@ from core.options.base import BalancedOptions
 
 class AutoOptions(BalancedOptions):
     """Options of the selection: what its owner knows of the classes, and how exact the model is to be."""
+
+    limit_remedy: ClassVar[str] = "raise tolerance"
 
     tolerance: float = Field(
         default=1e-6, gt=0, le=1, description="The chosen model is solved until its objective lies within this relative distance of the minimum."

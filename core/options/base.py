@@ -48,6 +48,8 @@ class Options(BaseModel):
     """whether the algorithm needs the class fractions of the unlabeled documents"""
     estimation_share: ClassVar[float] = 0.8
     """share of the work that an estimate of the class fractions takes, where there is one"""
+    limit_remedy: ClassVar[str] = "raise max_iterations"
+    """what lets a solve that ended at its iteration limit converge"""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
 

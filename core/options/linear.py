@@ -3,6 +3,8 @@
 ``lambda`` is a Python keyword: the field is ``lambda_`` here and ``lambda`` in JSON.
 """
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from core.options.base import BalancedOptions, SolverOptions, Weight
@@ -20,6 +22,8 @@ class LinearOptions(SolverOptions):
         default=1e-6, gt=0, le=1, description="A solve ends when its objective is certified to lie within this relative distance of the minimum."
     )
     max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most Newton steps of one solve; reaching it is told in the status.")
+
+    limit_remedy: ClassVar[str] = "raise max_iterations or lambda"
 
 
 class SemiSupervisedOptions(LinearOptions, BalancedOptions):
@@ -46,3 +50,11 @@ class AnnealingOptions(SemiSupervisedOptions):
     temperature: Weight = Field(default=10.0, description="Temperature T at the start, in units of lambda_u.")
     cooling: float = Field(default=1.5, gt=1, allow_inf_nan=False, description="T is divided by this after each stage.")
     fixed_temperature: Weight | None = Field(default=None, description="Keep T here, in units of lambda_u, and do not anneal (for the ablation).")
+    max_alternations: int = Field(
+        default=1000,
+        ge=1,
+        le=1_000_000,
+        description="Most alternations of labels and model at one temperature; reaching it at the last is told in the status.",
+    )
+
+    limit_remedy: ClassVar[str] = "raise max_alternations, max_iterations or lambda"

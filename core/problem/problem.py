@@ -56,10 +56,6 @@ class Problem:
         labeled, unlabeled = np.split(self.costs, [self.n_labeled])
         return np.concatenate([labeled / labeled.sum(), unlabeled / unlabeled.sum()])
 
-    def supervised(self) -> "Problem":
-        """The labeled rows alone."""
-        return Problem(self.rows.between(0, self.n_labeled), self.y, self.costs[: self.n_labeled], self.seed)
-
     def labeled_fraction(self) -> float:
         """Share of the labeled rows' cost that is of class +1."""
         costs = self.costs[: self.n_labeled]

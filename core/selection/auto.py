@@ -25,7 +25,6 @@ from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
 from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
-from core.validation.folds import N_FOLDS
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
@@ -117,7 +116,7 @@ def auto(
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
     """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger; raises Stopped."""
-    runs = {(ridge, column, fold): SupervisedFit() for ridge in LAMBDAS for column in range(len(data.problems)) for fold in range(N_FOLDS)}
+    runs = {(ridge, column, fold): SupervisedFit() for ridge in LAMBDAS for column in range(len(data.problems)) for fold in range(data.n_folds)}
     steps: dict[str, Callable[[], Steps]] = {
         f"{data.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
             run.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=ridge)
@@ -129,7 +128,7 @@ def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
     for ridge in LAMBDAS:
         scores = np.full((len(data.class_indices), len(data.problems)), np.nan)
         for column in range(len(data.problems)):
-            for fold in range(N_FOLDS):
+            for fold in range(data.n_folds):
                 left_out = data.folds == fold
                 scores[left_out, column] = runs[ridge, column, fold].labeled[left_out]
         candidates.append(Candidate("svm", ridge, scores))
@@ -161,7 +160,7 @@ def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candid
     doubted = candidates[best].naive_bayes is not None and likeliest(weighed) != best
     best = likeliest(likelihoods[:best]) if doubted else best
     n_hits = [int(np.count_nonzero(hits(candidate.margins[known], class_indices))) for candidate in candidates]
-    figures = {"labels": len(class_indices), "folds": N_FOLDS} | {
+    figures = {"labels": len(class_indices), "folds": data.n_folds} | {
         candidate.algorithm: {"log_likelihood": each, "log_likelihood_at_shares": other, "right": count}
         for candidate, each, other, count in zip(candidates, likelihoods, weighed, n_hits, strict=True)
     }

@@ -20,7 +20,6 @@ from core.selection import log_evidence
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath
 from core.selection.posterior import Posterior, grid_around, grid_centre, posterior_of, project_onto_simplex
-from core.validation.folds import N_FOLDS
 
 LAMBDA = 1e-3
 """λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
@@ -107,7 +106,7 @@ def combine_evidence(
 def _solve_paths(sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector]) -> list[list[FractionPath]]:
     """For each two-class problem the paths without each fold, and last the one with all labels; raises Stopped."""
     options = TsvmOptions(lambda_=LAMBDA)
-    paths = [[FractionPath(grid) for _ in range(N_FOLDS + 1)] for grid in grids]
+    paths = [[FractionPath(grid) for _ in range(data.n_folds + 1)] for grid in grids]
     steps: dict[str, Callable[[], Steps]] = {
         f"{prefix}fractions/fold={fold}/": partial(path.steps, problem, data.folds == fold, options)
         for prefix, problem, several in zip(data.prefixes, data.problems, paths, strict=True)
@@ -145,7 +144,7 @@ def _log_evidence(problem: Problem, paths: Sequence[FractionPath], data: Selecti
 def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDArray[np.float64]:
     """Held-out scores of each labeled row by the path without its fold, shape (n_fractions, n_labeled); NaN where no fold leaves it out."""
     scores = np.full_like(paths[-1].labeled, np.nan)
-    for fold in range(N_FOLDS):
+    for fold in range(len(paths) - 1):
         scores[:, folds == fold] = paths[fold].labeled[:, folds == fold]
     return scores
 

@@ -72,6 +72,11 @@ class SelectionData:
         return self.drawn == "random" or (self.drawn == "unknown" and not self.balanced)
 
     @property
+    def n_folds(self) -> int:
+        """Number of folds that leave a label out: with one label a class there is none, and nothing to be solved without it."""
+        return int(self.folds.max(initial=-1)) + 1
+
+    @property
     def left_out(self) -> NDArray[np.bool_]:
         """shape (n_labeled,): whether some fold leaves the row out."""
         return np.asarray(self.folds >= 0)

@@ -22,7 +22,6 @@ from core.selection.class_fractions import predicted_fractions
 from core.selection.data import SelectionData
 from core.selection.eligibility import LANDMARKS
 from core.selection.fraction_path import FractionPath
-from core.validation.folds import N_FOLDS
 
 Vector = NDArray[np.float64]
 
@@ -51,12 +50,12 @@ class LabelSpreading:
 
     def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
         """For each two-class problem the paths over its grid without each fold, and last the one with all labels (core.selection.fraction_path)."""
-        return [[self._path(column, fold, grid) for fold in range(N_FOLDS + 1)] for column, grid in enumerate(grids)]
+        return [[self._path(column, fold, grid) for fold in range(self._data.n_folds + 1)] for column, grid in enumerate(grids)]
 
     @property
     def predicted(self) -> list[float]:
         """The fraction of the unlabeled rows that the spread labels give the class of each two-class problem."""
-        return predicted_fractions(self._scores[N_FOLDS][len(self._data.class_indices) :])
+        return predicted_fractions(self._scores[-1][len(self._data.class_indices) :])
 
     def steps(self, column: int, fraction: float) -> Steps:
         """A model of the scores of one two-class problem at this fraction, for documents outside the graph: kernel ridge regression (RBF).
@@ -67,7 +66,7 @@ class LabelSpreading:
         result = Result(Expansion(rows[:0], np.zeros(0), 0.0, self._kernel), np.full(len(self._dense) - n_labeled, np.nan), np.nan, Status.CANCELLED)
         try:
             yield CheckModelSize(rows)
-            targets = self._at(self._scores[N_FOLDS][:, column], fraction)[rows]
+            targets = self._at(self._scores[-1][:, column], fraction)[rows]
             mean = float(targets.mean())
             constant = float(((targets - mean) ** 2).sum())
             yield Report("graph", 0, constant, constant, 0.0)
@@ -109,9 +108,9 @@ class LabelSpreading:
 
         ``F ← α S F + (1 − α) Y`` with S the normalised adjacency matrix. The labels of each class weigh the same in total.
         """
-        data, n_classes = self._data, self._data.n_classes
-        seeds = np.zeros((len(self._dense), N_FOLDS + 1, n_classes))
-        for fold in range(N_FOLDS + 1):
+        data, n_classes, n_runs = self._data, self._data.n_classes, self._data.n_folds + 1
+        seeds = np.zeros((len(self._dense), n_runs, n_classes))
+        for fold in range(n_runs):
             labeled = np.flatnonzero(data.folds != fold)
             class_indices = data.class_indices[labeled]
             seeds[labeled, fold, class_indices] = 1 / np.bincount(class_indices, minlength=n_classes)[class_indices]
@@ -123,8 +122,8 @@ class LabelSpreading:
                 own = _ALPHA * (self._edges @ own) + (1 - _ALPHA) * start[:, part]
                 self._checkpoint()
             spread[:, part] = own
-        scores = np.empty((N_FOLDS + 1, len(start), len(data.positives)))
-        for fold in range(N_FOLDS + 1):
+        scores = np.empty((n_runs, len(start), len(data.positives)))
+        for fold in range(n_runs):
             each = spread.reshape(seeds.shape)[:, fold] + _LEAST
             sums = each.sum(axis=1, keepdims=True)
             own = each[:, data.positives]

@@ -24,7 +24,6 @@ from core.selection.fraction_path import FractionPath
 from core.selection.log_evidence import SLOPE
 from core.selection.posterior import refine_grid
 from core.validation.calibration import iterative_proportional_fitting
-from core.validation.folds import N_FOLDS
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -125,9 +124,9 @@ class NaiveBayes:
         n_labeled, fine = len(data.class_indices), [refine_grid(np.array(grid)) for grid in grids]
         margins, columns = np.full((n_labeled, len(grids)), np.nan), np.full((n_labeled, len(grids)), np.nan)
         paths: list[list[FractionPath]] = [[] for _ in grids]
-        for fold in range(N_FOLDS + 1):
+        for fold in range(data.n_folds + 1):
             run = NaiveBayesEM(data, fold)
-            sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (N_FOLDS + 1), (fold + 1) / (N_FOLDS + 1)))
+            sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (data.n_folds + 1), (fold + 1) / (data.n_folds + 1)))
             joint = run.logits + log(run.priors)[:, None]
             odds = np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in data.positives])
             for several, grid, column in zip(paths, fine, odds.T, strict=True):

@@ -63,7 +63,7 @@ def _write_labels(path: Path, training: "Training", documents: Documents) -> Non
     ``score`` is that of the second of two classes, or of the given label among more; ``probability`` that of the given label, or null.
     """
     positions, scores = training.unlabeled, training.scores
-    places = training.model.labels_of(scores)
+    places = training.model.labels_of(scores, training.probabilities)
     encode = msgspec.json.Encoder().encode
     ids = iter(documents.ids)
     passed = 0

@@ -14,6 +14,7 @@ from core.losses.balance import BalancedProbabilities, balanced_probabilities
 from core.options.linear import AnnealingOptions
 from core.problem.problem import Problem
 from core.problem.result import Result, Status
+from core.train import TrainingTask, train
 from tests.core.problems import Array, Small, small, weights_of
 from tests.reference import annealing as reference
 from tests.reference import mfn, transductive
@@ -173,3 +174,24 @@ def test_the_stage_objective_is_equation_8(paths: list[module._Path]) -> None:
     costs[0][8:], costs[1][8:] = 0.7 * p / 32, 0.7 * (1 - p) / 32
     expected = mfn.objective(data.X, *costs, 1e-2, w) - 0.5 * 0.5 * 0.7 * reference.entropy(p)
     assert result.trace[-1].stage_objective == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_middle_stage_that_runs_out_of_alternations_does_not_spoil_the_end(paths: list[module._Path], seed: int) -> None:
+    """It hands its iterate to the next temperature; the last stage alone says whether the annealing has converged."""
+    result = solve("da", overlapping(seed).problem, options(max_alternations=4))
+    turns = [sum(point.iteration == 0 for point in points) for _, points in groupby(result.trace, key=lambda point: point.phase)]
+    assert 4 in turns[:-1], "a stage that is not the last has used them all"
+    assert result.status is (Status.CONVERGED if turns[-1] < 4 else Status.ITERATION_LIMIT)
+
+
+def test_out_of_alternations_at_the_end_says_what_helps() -> None:
+    data = overlapping(0)
+    few, many = (
+        train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "da", {"fixed_temperature": 0.5, "max_alternations": most}))
+        for most in (1, 1000)
+    )
+    assert few.status is Status.ITERATION_LIMIT
+    assert "raise max_alternations" in few.warnings[0]
+    assert many.status is Status.CONVERGED
+    assert not many.warnings

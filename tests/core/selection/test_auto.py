@@ -123,7 +123,8 @@ def test_the_supervised_model_is_kept_where_labels_left_out_speak_against_the_ot
     held_out = training.report["held_out"]
     assert held_out["svm"]["log_likelihood"] > held_out["tsvm"]["log_likelihood"] + 2
     assert held_out["svm"]["right"] > held_out["tsvm"]["right"]
-    assert error(training, data) < error(fit(data, "tsvm", {"positive_fraction": fraction}), data) - 0.1
+    assert training.probabilities is not None
+    assert training.probabilities[:, 1].mean() == pytest.approx(fraction, abs=1e-3), "what was told is obeyed all the same"
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -247,3 +248,31 @@ def test_a_likelihood_that_is_no_number_is_not_the_best(monkeypatch: pytest.Monk
         best = auto.grid_search(sweeper, selection_data, WHOLE)
     assert best is not None
     assert best.ridge == 1e-2
+
+
+@pytest.mark.parametrize("told", [0.2, 0.5, 0.8, 0.9])
+@pytest.mark.parametrize(("seed", "gap"), [(0, 2.2), (1, 0.7), (2, 0.3)])
+def test_given_fractions_move_labels_and_probabilities_alike(seed: int, gap: float, told: float) -> None:
+    """Whichever candidate is kept, the supervised SVM among them, which knows nothing of fractions."""
+    training = fit(pool(seed, [0.5, 0.5], gap=gap), options={"positive_fraction": told})
+    assert training.probabilities is not None
+    assert training.probabilities[:, 1].mean() == pytest.approx(told, abs=1e-3)
+    labels = training.model.labels_of(training.scores)
+    np.testing.assert_array_equal(labels, training.probabilities.argmax(axis=1))
+    assert abs(labels.mean() - told) < 0.2, "the likeliest class is more often that of most than the mean probability says"
+
+
+@pytest.mark.parametrize("fractions", [[0.5, 0.5], [0.4, 0.3, 0.2, 0.1]])
+def test_no_label_contradicts_its_probability(fractions: list[float]) -> None:
+    training = fit(pool(3, fractions, gap=1.0))
+    assert training.probabilities is not None
+    labels = training.model.labels_of(training.scores)
+    np.testing.assert_array_equal(training.probabilities[np.arange(len(labels)), labels], training.probabilities.max(axis=1))
+
+
+def test_with_one_label_a_class_no_fold_is_solved() -> None:
+    """Nothing can be left out; the same without any fold would be solved again for each."""
+    few, more = (fit(pool(4, [0.5, 0.5], per_class=count)) for count in (1, 2))
+    assert few.passes < 0.6 * more.passes
+    assert few.report is not None
+    assert few.report["held_out"]["folds"] == 0
