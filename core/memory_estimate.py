@@ -4,65 +4,62 @@ from typing import NamedTuple
 
 from core.numerics.width import WIDTH
 from core.one_vs_rest import n_problems
-from core.options.auto import AutoOptions
-from core.options.base import BalancedOptions, Options, SolverOptions, TrainingSize
+from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
-from core.selection.eligibility import label_spreading_applies, label_spreading_bytes, naive_bayes_applies, naive_bayes_bytes
+from core.selection.eligibility import candidate_bytes
 
 _BASE = 64 << 20
 _REORDERED = 32
 """bytes a nonzero: another copy of the rows while it is made, for the models of cross-validation"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
-"""of the vectors of one two-class problem"""
+"""bytes of the vectors of one two-class problem"""
 
 
 class _Language(NamedTuple):
-    """What texts have, at most, of collections from 40 kB to 90 MB in English and by Zipf's law; what differs grows by a power (Heaps, 1978)."""
+    """Upper bounds for texts, measured on collections from 40 kB to 90 MB, in English and by Zipf's law. Terms grow by a power (Heaps, 1978)."""
 
-    held: float
+    bytes_held: float
     """bytes held while the terms are found, by bytes of text to the ``power``"""
     power: float
     nonzeros: float
-    """by bytes of text"""
+    """nonzeros by bytes of text"""
 
 
 _LANGUAGES = {1: _Language(2400, 0.6, 0.16), 2: _Language(480, 0.75, 0.26)}
-"""by words of a term"""
+"""language by words of a term"""
 
 
-class Size(NamedTuple):
-    """Of documents that are to be trained on, as far as it is known."""
+class RowsSize(NamedTuple):
+    """Size of the rows of documents, as far as it is known before they are made."""
 
     n_rows: int
     n_nonzeros: int
     n_features: int
-    reading: int = 0
-    """bytes that it takes to make rows of them"""
+    making_bytes: int = 0
+    """memory that making the rows takes"""
 
 
-def expected_of_text(n_rows: int, n_bytes: int, options: TextOptions) -> Size:
-    """Of texts of so many bytes in all, before their terms are known: of a language as others are. What is of another is found out in time."""
+def expected_text_size(n_rows: int, n_bytes: int, options: TextOptions) -> RowsSize:
+    """Expected size of texts of ``n_bytes`` in all, before their terms are known. Making the rows finds out about unusual languages in time."""
     language = _LANGUAGES[options.ngrams]
     n_nonzeros = int(language.nonzeros * n_bytes)
     n_terms = min(options.max_terms, n_nonzeros // options.min_documents)
-    return Size(n_rows, n_nonzeros, n_terms, _BASE + int(language.held * n_bytes**language.power))
+    return RowsSize(n_rows, n_nonzeros, n_terms, _BASE + int(language.bytes_held * n_bytes**language.power))
 
 
 def training_bytes(options: Options, size: TrainingSize) -> int:
-    """Bytes beyond those of an idle worker: a copy of the rows, the vectors of the problems solved at a time, their results, the algorithm's own."""
-    # on scaled values, all folds and fractions together; auto also compares where no fraction is left to find
-    compared = isinstance(options, AutoOptions) or (isinstance(options, BalancedOptions) and options.estimated)
+    """Bytes beyond those of an idle worker: a copy of the rows, vectors of the problems solved at a time, their results, and the algorithm's own."""
+    # many solutions side by side, of all folds and fractions, on scaled values
+    compared = options.selects_method or options.estimated
     n_documents, n_nonzeros, n_features, n_classes = size.n_documents, size.n_nonzeros, size.n_features, size.n_classes
     seen = min(n_features, n_nonzeros)
     rows = 8 * n_nonzeros + 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
     if compared:
         rows += 4 * n_nonzeros
-    if isinstance(options, SolverOptions) and options.probabilities:
+    if options.needs_probabilities:
         rows += _REORDERED * n_nonzeros
-    if isinstance(options, AutoOptions) and label_spreading_applies(n_documents, seen, n_nonzeros):
-        rows += label_spreading_bytes(n_documents, seen, n_classes)
-    if isinstance(options, AutoOptions) and naive_bayes_applies(n_documents, seen, n_nonzeros, n_classes):
-        rows += naive_bayes_bytes(n_documents, seen, n_classes)
+    if options.selects_method:
+        rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)
     problems = (WIDTH if compared else size.n_parallel) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     results = 16 * n_problems(n_classes) * (n_documents + seen)
     return _BASE + rows + problems + results + options.working_bytes(size._replace(n_features=seen))

@@ -10,6 +10,7 @@ from core.options.base import BalancedOptions
 class AutoOptions(BalancedOptions):
     """Options of the selection: what its owner knows of the classes, and how exact the model is to be."""
 
+    selects_method: ClassVar[bool] = True
     limit_remedy: ClassVar[str] = "raise tolerance"
 
     tolerance: float = Field(

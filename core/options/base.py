@@ -46,6 +46,8 @@ class Options(BaseModel):
 
     needs_fractions: ClassVar[bool] = False
     """whether the algorithm needs the class fractions of the unlabeled documents"""
+    selects_method: ClassVar[bool] = False
+    """whether several methods are compared by cross-validation"""
     estimation_share: ClassVar[float] = 0.8
     """share of the work that an estimate of the class fractions takes, where there is one"""
     limit_remedy: ClassVar[str] = "raise max_iterations"
@@ -60,6 +62,11 @@ class Options(BaseModel):
             return cls.model_validate(dict(given), by_alias=True, by_name=False)
         except ValidationError as error:
             raise _invalid(cls, given, error) from None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the class fractions of the unlabeled documents are to be estimated."""
+        return False
 
     @property
     def needs_probabilities(self) -> bool:
@@ -122,7 +129,7 @@ class BalancedOptions(Options):
 
     @property
     def estimated(self) -> bool:
-        """Whether the fractions are to be estimated."""
+        """See Options."""
         return self._fractions == "estimate"
 
     @property

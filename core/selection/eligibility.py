@@ -10,6 +10,12 @@ _DENSE = 0.1
 """share of nonzeros from which on distances are meaningful: texts have far less"""
 
 
+def candidate_bytes(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> int:
+    """Bytes of the candidates of a selection that apply to such rows, beside the SVMs."""
+    spreading = label_spreading_bytes(n_rows, n_features, n_classes) if label_spreading_applies(n_rows, n_features, n_nonzeros) else 0
+    return spreading + (naive_bayes_bytes(n_rows, n_features, n_classes) if naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes) else 0)
+
+
 def label_spreading_applies(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
     """Whether neighbours of such rows are meaningful and can be found in bearable time and memory."""
     values = n_rows * n_features

@@ -20,7 +20,7 @@ import numpy as np
 import structlog
 
 from core.errors import HalfmoonError
-from core.memory_estimate import Size, training_bytes
+from core.memory_estimate import RowsSize, training_bytes
 from core.options.base import TrainingSize
 from core.options.text import TextOptions
 from core.problem.result import Status
@@ -182,11 +182,11 @@ class Attempts:
         model = replace(training.model, vocabulary=inputs.vocabulary)
         return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings])
 
-    def _check_memory(self, request: JobRequest, n_labeled: int, n_classes: int, size: Size) -> None:
+    def _check_memory(self, request: JobRequest, n_labeled: int, n_classes: int, size: RowsSize) -> None:
         """Raise JobTooLarge for a training that the system would kill halfway for want of memory."""
         options, most = find_algorithm(request.algorithm).options.parse(request.options), self._context.max_job_bytes
-        if size.reading > most:
-            raise JobTooLarge(size.reading, most, text_remedy(TextOptions.parse(request.text or {}).ngrams))
+        if size.making_bytes > most:
+            raise JobTooLarge(size.making_bytes, most, text_remedy(TextOptions.parse(request.text or {}).ngrams))
         training = TrainingSize(size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes)
         needed = training_bytes(options, training)
         if needed > most:

@@ -13,7 +13,7 @@ from core.documents.rows import SparseRows
 from core.documents.tfidf import TextTerms, unspaced
 from core.documents.tfidf_fit import SPACES, fit_terms
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
-from core.memory_estimate import Size, expected_of_text
+from core.memory_estimate import RowsSize, expected_text_size
 from core.models.model import Model
 from core.options.text import TextOptions
 from core.progress import WHOLE, Part
@@ -29,15 +29,15 @@ _SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
 _BASE_BYTES = 64 << 20
 
 
-def size_of(rows: Rows, options: Mapping[str, int] | None) -> Size:
+def size_of(rows: Rows, options: Mapping[str, int] | None) -> RowsSize:
     """Size of documents, of text an estimate."""
     match rows:
         case SparseRows():
-            return Size(rows.n_rows, rows.n_nonzeros, rows.n_features)
+            return RowsSize(rows.n_rows, rows.n_nonzeros, rows.n_features)
         case NamedRows():
             return size_of(rows.rows, None)
         case TextRows():
-            return expected_of_text(rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {}))
+            return expected_text_size(rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {}))
 
 
 def text_remedy(ngrams: int) -> str:

@@ -186,7 +186,7 @@ def test_clauses_without_spaces_are_told(store: Store, context: WorkerContext, s
 def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: WorkerContext) -> None:
     words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(200)]
     dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 198])])
-    most = size_of(TextRows.of(words), {}).reading + 2**19  # words that all differ are more than is expected
+    most = size_of(TextRows.of(words), {}).making_bytes + 2**19  # words that all differ are more than is expected
     id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
     Attempts(context._replace(max_job_bytes=most)).run(id)
     outcome = Jobs(store).get(id).outcome

@@ -9,7 +9,7 @@ import pytest
 
 from core.documents.kinds import TextRows
 from core.documents.tfidf_fit import fit_terms
-from core.memory_estimate import expected_of_text, training_bytes
+from core.memory_estimate import expected_text_size, training_bytes
 from core.options.auto import AutoOptions
 from core.options.base import Options, TrainingSize
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
@@ -115,8 +115,8 @@ def test_what_a_container_is_bounded_to(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_expected_of_text_is_above_what_was_measured(name: str, ngrams: Literal[1, 2], n_bytes: int, measured: int, n_nonzeros: int) -> None:
-    size = expected_of_text(1000, n_bytes, TextOptions(ngrams=ngrams))
-    assert measured <= size.reading / MIB <= 3 * measured + 64 + 16
+    size = expected_text_size(1000, n_bytes, TextOptions(ngrams=ngrams))
+    assert measured <= size.making_bytes / MIB <= 3 * measured + 64 + 16
     assert n_nonzeros <= size.n_nonzeros <= 2.1 * n_nonzeros
 
 
@@ -124,7 +124,7 @@ def test_what_is_expected_of_text_is_above_what_was_measured(name: str, ngrams: 
 def test_finding_terms_takes_what_was_expected(ngrams: Literal[1, 2]) -> None:
     words = [f"w{number}" for number in np.random.default_rng(0).zipf(1.3, 60_000).clip(max=10**6).tolist()]
     texts = TextRows.of([" ".join(words[start : start + 100]) for start in range(0, len(words), 100)])
-    expected, held = expected_of_text(texts.n_rows, texts.data.nbytes, TextOptions(ngrams=ngrams)).reading, 0
+    expected, held = expected_text_size(texts.n_rows, texts.data.nbytes, TextOptions(ngrams=ngrams)).making_bytes, 0
 
     def checkpoint(done: float, bytes_held: int) -> None:
         nonlocal held
