@@ -139,8 +139,11 @@ class Model(ABC):
     def labels_of(self, scores: NDArray[np.float64], probabilities: NDArray[np.float64] | None = None) -> NDArray[np.intp]:
         """The likeliest class of each row, or by scores alone where the model is not calibrated; shape (n_rows,): positions in ``classes``.
 
-        ``probabilities`` are those of the scores, if they are at hand. So a label never contradicts its probability.
+        ``probabilities`` are those of the scores, if they are at hand. So a label never contradicts its probability. Of a single class, which all
+        rows are given, the score says how well a row fits.
         """
+        if len(self.classes) == 1:
+            return np.zeros(len(scores), np.intp)
         likely = self.probabilities(scores) if probabilities is None else probabilities
         return labels_of(scores) if likely is None else np.asarray(np.argmax(likely, axis=1), np.intp)
 

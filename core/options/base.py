@@ -44,6 +44,8 @@ class RequestedFractions(NamedTuple):
 class Options(BaseModel):
     """What the options of all algorithms have in common: how they are read, and what they ask of a training."""
 
+    min_classes: ClassVar[int] = 2
+    """least number of classes that labels must be of"""
     needs_fractions: ClassVar[bool] = False
     """whether the algorithm needs the class fractions of the unlabeled documents"""
     selects_method: ClassVar[bool] = False
