@@ -1,4 +1,4 @@
-"""What is wrong with a request is told before training, and names its field."""
+"""Faults of a request are found before training, and name its field."""
 
 from typing import Any
 

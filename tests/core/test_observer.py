@@ -1,4 +1,4 @@
-"""Progress and cancel: stop at any call, get the best so far, run again; how soon it is heard is told in test_silence."""
+"""Progress and cancel: stop at any call, get the best so far, run again; test_silence is about how soon a stop is heard."""
 
 from itertools import count, pairwise
 from typing import Any
@@ -21,11 +21,11 @@ from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs
 
 ESTIMATING = {"auto": (0.08, 0.85), **dict.fromkeys(("tsvm", "da", "cuts3vm"), (0.04, 0.8)), **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.005, 0.1))}
-"""between which shares of the work fractions are estimated"""
+"""shares of the work between which fractions are estimated"""
 
 
 class Watcher:
-    """Keeps what it is told and asks to stop at one call."""
+    """Keeps the reports and stops at one call."""
 
     def __init__(self, stop_at: int = -1) -> None:
         self.points: list[TracePoint] = []
@@ -52,7 +52,7 @@ def options_of(name: str) -> Options:
 
 
 def check_best(name: str, data: Small, result: Result) -> None:
-    """A cancelled result is finite, and what it says of itself is so or is not said (NaN)."""
+    """A cancelled result is finite, and its objective is right or NaN."""
     w = weights_of(result)
     assert np.isfinite(w).all()
     known = np.isfinite(result.unlabeled_scores)
@@ -141,7 +141,7 @@ def test_progress_never_falls_and_is_spread_over_all_that_is_run(name: str, n_cl
     if name in ESTIMATING:
         assert estimating[0] <= first + 0.05 * (last - first)
         assert len(np.unique(np.floor(20 * (np.array(estimating) - first) / (last - first)))) > 10, "it stands still for long"
-    solving = [point.fraction for point in watcher.points[:-1] if point.phase in {told.phase for told in training.trace}]
+    solving = [point.fraction for point in watcher.points[:-1] if point.phase in {each.phase for each in training.trace}]
     assert min(solving, default=last) <= last + 0.6 * (1.0 - last), "it is over before its time"
 
 
@@ -171,7 +171,7 @@ def test_an_observer_that_fails_fails_the_training() -> None:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("name", ["tsvm", "cccp_tsvm"])
 def test_time_goes_on_when_the_solver_follows_the_estimate(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Seconds count from the beginning of the training, of all that is told and in the trace."""
+    """Seconds count from the beginning of the training, in all reports and in the trace."""
     clock = count()
     monkeypatch.setattr("core.watch.time.monotonic", lambda: float(next(clock)))
     watcher, data = Watcher(), small(5, n=60, labeled=15, gap=0.25)

@@ -152,29 +152,29 @@ def test_stopping_is_heard_and_memory_is_told() -> None:
     class Enough(Exception):
         pass
 
-    texts, told = TextRows.of(collection(10_000)), []
+    texts, reports = TextRows.of(collection(10_000)), []
 
     def checkpoint(done: float, held: int) -> None:
-        told.append((done, held))
-        if len(told) == 3:
+        reports.append((done, held))
+        if len(reports) == 3:
             raise Enough
 
     with pytest.raises(Enough):
         fit_terms(texts, TextOptions(), checkpoint)
-    assert len(told) == 3
-    del told[:]
-    fit_terms(texts, TextOptions(), lambda done, held: told.append((done, held)))
-    shares = [done for done, _ in told]
+    assert len(reports) == 3
+    del reports[:]
+    fit_terms(texts, TextOptions(), lambda done, held: reports.append((done, held)))
+    shares = [done for done, _ in reports]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     distinct = len(fitted(list(texts), min_documents=1).keys)
-    assert max(held for _, held in told) >= 12 * distinct
+    assert max(held for _, held in reports) >= 12 * distinct
 
 
 def test_memory_is_told_of_words_that_are_long() -> None:
-    texts, told = TextRows.of([f"{place}" + "x" * 100_000 for place in range(50)]), []
-    terms = fit_terms(texts, TextOptions(min_documents=1), lambda done, held: told.append(held))
-    assert 5_000_000 <= told[-1] <= 6_000_000
+    texts, reports = TextRows.of([f"{place}" + "x" * 100_000 for place in range(50)]), []
+    terms = fit_terms(texts, TextOptions(min_documents=1), lambda done, held: reports.append(held))
+    assert 5_000_000 <= reports[-1] <= 6_000_000
     assert 5_000_000 <= terms.nbytes <= 6_000_000
     names = Names(["\u6211" * 1000 + str(place) for place in range(100)])
     assert 200_000 <= names.nbytes <= 300_000

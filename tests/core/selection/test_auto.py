@@ -124,7 +124,7 @@ def test_the_supervised_model_is_kept_where_labels_left_out_speak_against_the_ot
     assert held_out["svm"]["log_likelihood"] > held_out["tsvm"]["log_likelihood"] + 2
     assert held_out["svm"]["right"] > held_out["tsvm"]["right"]
     assert training.probabilities is not None
-    assert training.probabilities[:, 1].mean() == pytest.approx(fraction, abs=1e-3), "what was told is obeyed all the same"
+    assert training.probabilities[:, 1].mean() == pytest.approx(fraction, abs=1e-3), "given fractions are kept all the same"
 
 
 @pytest.mark.parametrize("others", [0, 3])
@@ -199,23 +199,23 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
 def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
     data = pool(0, [0.6, 0.3, 0.1])
-    told: list[TracePoint] = []
+    points: list[TracePoint] = []
 
     def after(calls: int) -> Training:
-        told.clear()
+        points.clear()
 
         def observer(point: TracePoint, /) -> bool:
-            told.append(point)
-            return len(told) >= calls
+            points.append(point)
+            return len(points) >= calls
 
         return fit(data, algorithm, observer=observer)
 
     for calls in (1, 3):
         assert after(calls).status is Status.CANCELLED
-        assert len(told) == calls
+        assert len(points) == calls
     assert after(10**9).status is Status.CONVERGED
-    assert len(told) > 3
-    fractions = [point.fraction for point in told]
+    assert len(points) > 3
+    fractions = [point.fraction for point in points]
     assert fractions == sorted(fractions)
     assert fractions[0] < 0.5 < fractions[-1] == 1
 
@@ -250,16 +250,16 @@ def test_a_likelihood_that_is_no_number_is_not_the_best(monkeypatch: pytest.Monk
     assert best.ridge == 1e-2
 
 
-@pytest.mark.parametrize("told", [0.2, 0.5, 0.8, 0.9])
+@pytest.mark.parametrize("given", [0.2, 0.5, 0.8, 0.9])
 @pytest.mark.parametrize(("seed", "gap"), [(0, 2.2), (1, 0.7), (2, 0.3)])
-def test_given_fractions_move_labels_and_probabilities_alike(seed: int, gap: float, told: float) -> None:
+def test_given_fractions_move_labels_and_probabilities_alike(seed: int, gap: float, given: float) -> None:
     """Whichever candidate is kept, the supervised SVM among them, which knows nothing of fractions."""
-    training = fit(pool(seed, [0.5, 0.5], gap=gap), options={"positive_fraction": told})
+    training = fit(pool(seed, [0.5, 0.5], gap=gap), options={"positive_fraction": given})
     assert training.probabilities is not None
-    assert training.probabilities[:, 1].mean() == pytest.approx(told, abs=1e-3)
+    assert training.probabilities[:, 1].mean() == pytest.approx(given, abs=1e-3)
     labels = training.model.labels_of(training.scores)
     np.testing.assert_array_equal(labels, training.probabilities.argmax(axis=1))
-    assert abs(labels.mean() - told) < 0.2, "the likeliest class is more often that of most than the mean probability says"
+    assert abs(labels.mean() - given) < 0.2, "the likeliest class is more often that of most than the mean probability says"
 
 
 @pytest.mark.parametrize("fractions", [[0.5, 0.5], [0.4, 0.3, 0.2, 0.1]])

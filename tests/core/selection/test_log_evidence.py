@@ -36,8 +36,8 @@ def test_designed_counts_say_nothing(n_classes: int) -> None:
 
 @pytest.mark.parametrize("even", [True, False])
 def test_a_prediction_is_likeliest_where_it_is(even: bool) -> None:
-    said = log_evidence.from_prediction(GRID, 0.3, even)
-    assert GRID[np.argmax(said)] == pytest.approx(0.3, abs=0.02)
+    evidence = log_evidence.from_prediction(GRID, 0.3, even)
+    assert GRID[np.argmax(evidence)] == pytest.approx(0.3, abs=0.02)
     near, far = log_evidence.from_prediction(expit(logit(0.3) + np.array([0.3, 2.0])), 0.3, even)
     assert 0 > near > far
 
@@ -124,7 +124,7 @@ def test_labels_of_a_class_weigh_what_its_share_is(n_classes: int) -> None:
     class_indices, fractions = rng.integers(0, n_classes, 40), rng.dirichlet(np.ones(n_classes))
     scores = rng.standard_normal((40, 1 if n_classes == 2 else n_classes))
     full = np.column_stack([np.zeros(40), scores[:, 0]]) if n_classes == 2 else scores
-    told = np.log(np.exp(log_evidence.SLOPE * full) / np.exp(log_evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), class_indices]
-    expected = 40 * sum(share * told[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
+    log_odds = np.log(np.exp(log_evidence.SLOPE * full) / np.exp(log_evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), class_indices]
+    expected = 40 * sum(share * log_odds[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
     assert log_evidence.from_held_out_at_priors(scores, class_indices, fractions) == pytest.approx(expected)
     assert log_evidence.from_held_out_at_priors(scores[:0], class_indices[:0], fractions) == 0.0

@@ -1,4 +1,4 @@
-"""A mixture of the classes: against plain NumPy, on generated texts whose truth is known, and as a model."""
+"""Naive Bayes: against plain NumPy, on generated texts whose truth is known, and as a model."""
 
 from functools import partial
 from typing import Any
@@ -71,8 +71,8 @@ def naive_bayes_of(selection_data: SelectionData) -> NaiveBayes:
 
 
 def expectation_maximisation(dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int) -> tuple[Matrix, NDArray[np.float64]]:
-    """Logarithms of the classes' shares of the terms, and of the unlabeled documents, as the paper has them, slowly."""
-    weights, shares, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
+    """Log-probabilities of the terms in each class, and priors, as the paper has them, slowly."""
+    weights, priors, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
     terms = np.zeros((n_classes, dense.shape[1]))
     for _ in range(rounds):
         for place in range(n_classes):
@@ -81,12 +81,12 @@ def expectation_maximisation(dense: Matrix, seeds: Matrix, n_labeled: int, round
                 counts = counts + weight * row
             counts = np.maximum(counts, 1e-300)  # of a term that no document has
             terms[place] = np.log(counts / counts.sum())
-        joint = dense[n_labeled:] @ terms.T + np.log(shares)
+        joint = dense[n_labeled:] @ terms.T + np.log(priors)
         responsibilities = np.exp(joint - joint.max(axis=1, keepdims=True))
         responsibilities /= responsibilities.sum(axis=1, keepdims=True)
         weights[n_labeled:] = responsibilities
-        shares = (responsibilities.sum(axis=0) + 1) / (len(responsibilities) + n_classes)
-    return terms, shares
+        priors = (responsibilities.sum(axis=0) + 1) / (len(responsibilities) + n_classes)
+    return terms, priors
 
 
 @pytest.mark.parametrize("fold", [0, N_FOLDS])
@@ -96,9 +96,9 @@ def test_it_is_expectation_maximisation(fold: int) -> None:
     seeds = np.zeros((120, 3))
     labeled = np.flatnonzero(selection_data.folds != fold)
     seeds[labeled, selection_data.class_indices[labeled]] = 1.0
-    terms, shares = expectation_maximisation(dense_of(selection_data), seeds, len(selection_data.class_indices), len(trace))
+    terms, priors = expectation_maximisation(dense_of(selection_data), seeds, len(selection_data.class_indices), len(trace))
     np.testing.assert_allclose(run.log_terms[:, :-1], terms, atol=1e-6)
-    np.testing.assert_allclose(run.priors, shares, atol=1e-6)
+    np.testing.assert_allclose(run.priors, priors, atol=1e-6)
     np.testing.assert_allclose(run.logits.T, dense_of(selection_data) @ terms.T, atol=1e-5)
 
 
@@ -149,7 +149,7 @@ def test_many_classes_are_weighed_against_each_other() -> None:
 
 @pytest.mark.parametrize(("share", "best"), [(0.5, "mixture"), (0.05, "tsvm")])
 def test_it_must_not_win_on_a_small_class_what_it_loses_on_the_large(share: float, best: str) -> None:
-    """As many labels of each class: the mixture has all those of the second, the transductive model more of the first."""
+    """Balanced labels: naive Bayes predicts all those of the second class, the transductive SVM more of the first."""
     selection_data = selection_data_of(words(6, [0.5, 0.5], per_class=9))
     positive = selection_data.class_indices == 1
     estimate = FractionEstimate(np.array([1 - share, share]), np.zeros(0), [], [], False)

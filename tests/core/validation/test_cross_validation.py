@@ -1,4 +1,4 @@
-"""Probabilities of every algorithm, learned from labels that its models were not told."""
+"""Probabilities of every algorithm, learned from labels left out."""
 
 from typing import Any
 
@@ -59,8 +59,8 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
     rows, class_indices = data.rows.taken(np.concatenate([labeled, unlabeled])), data.class_indices[labeled]
     options = SvmOptions(lambda_=0.1, tolerance=1e-12)
 
-    def one(fold: int, rows: SparseRows, told: Any) -> list[Result]:
-        return [solve("svm", Problem.of(rows, np.where(told == 1, 1.0, -1.0)), options)]
+    def one(fold: int, rows: SparseRows, class_indices: Any) -> list[Result]:
+        return [solve("svm", Problem.of(rows, np.where(class_indices == 1, 1.0, -1.0)), options)]
 
     found = cross_val_scores(rows, class_indices, 1, 7, one)
     folds = folds_of(class_indices, 7)
@@ -122,13 +122,13 @@ def test_a_stop_while_probabilities_are_found_keeps_the_model(name: str, module:
 @pytest.mark.parametrize("name", ["auto", "cuts3vm"])
 def test_progress_and_time_only_grow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
-    told: list[TracePoint] = []
+    points: list[TracePoint] = []
 
     def observer(point: TracePoint, /) -> bool:
-        told.append(point)
+        points.append(point)
         return False
 
     fit(pool(2, [0.5, 0.3, 0.2], n=60), name, {} if name == "auto" else {"probabilities": True, "C": 10.0}, observer=observer)
-    for values in ([point.fraction for point in told], [point.seconds for point in told]):
+    for values in ([point.fraction for point in points], [point.seconds for point in points]):
         assert values == sorted(values)
-    assert told[-1].fraction == 1.0
+    assert points[-1].fraction == 1.0
