@@ -1,4 +1,4 @@
-"""The transductive SVM by the concave-convex procedure, in the space of a kernel."""
+"""The transductive SVM by the concave-convex procedure, in the space of a kernel (Collobert, Sinz, Weston & Bottou 2006, section 1.4)."""
 
 import math
 
@@ -10,7 +10,8 @@ from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
 from core.losses.balance import positive_fraction
-from core.optimizers.cccp import CccpState, Pieces, run_cccp
+from core.numerics.vectors import dot
+from core.optimizers.cccp import CccpState, Pieces, kink_margin, run_cccp
 from core.optimizers.expansion import DualSolution, check_model_size, empty_result, hinge, hinge_terms, kernel_spec
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.options.kernel import CccpOptions
@@ -22,28 +23,28 @@ class TransductiveLoss:
     """``½ |w|² + Σ_i C_i max(0, 1 − y_i f_i) + Σ_j C*_j [R_s(f_j) + R_s(−f_j)]`` under ``Σ_j weight_j f_j = target`` (Eqns. 1.12 and 1.13).
 
     Points: the labeled rows, the unlabeled ones, and the mean of the unlabeled in the space of the kernel, whose multiplier is that of the constraint
-    (Eqn. 1.15). While C* is 0 there is no constraint.
+    (Eqn. 1.15). Where C* is 0 there is no constraint. ``caps`` are C* of the unlabeled rows.
     """
 
-    def __init__(self, problem: Problem, C: float, caps: Vector, s: float, fraction: float) -> None:
+    def __init__(self, problem: Problem, C: float, caps: Vector, s: float, fraction: float, margin: float) -> None:
         self._y, self._n = problem.y, problem.n_labeled
-        self._caps, self._unlabeled, self._s = C * problem.costs[: problem.n_labeled], caps, s
+        self._caps, self._unlabeled, self._s, self._margin = C * problem.costs[: problem.n_labeled], caps, s, margin
         self.supervised = not caps.any()
         self._target = 2.0 * fraction - 1.0
         self._weights = problem.weights[problem.n_labeled :]
 
     def supervised_terms(self) -> DualTerms:
-        """Of the SVM on the labeled points: all others stay at 0."""
+        """Terms of the SVM on the labeled points; the multipliers of all others stay 0."""
         still = np.zeros(len(self._unlabeled) + 1)
         return DualTerms(*(np.concatenate([own, still]) for own in hinge_terms(self._y, self._caps)))
 
     def pieces(self, scores: Vector) -> Pieces:
-        """−1 where ``f < s``, 1 where ``f > −s``, else 0; of the unlabeled points."""
-        scores = scores[self._n : self._n + len(self._unlabeled)]
-        return (scores > -self._s).astype(np.int8) - (scores < self._s).astype(np.int8)
+        """Of each unlabeled point: −1 where ``f < s − margin``, 1 where ``f > margin − s``, else 0."""
+        scores, bound = scores[self._n : self._n + len(self._unlabeled)], self._margin - self._s
+        return (scores > bound).astype(np.int8) - (scores < -bound).astype(np.int8)
 
     def terms(self, pieces: Pieces) -> DualTerms:
-        """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), whose sum is the point's multiplier; any for the mean."""
+        """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), of which the point's α is the sum; no bounds for the mean."""
         middle = self._unlabeled * pieces
         unlabeled = (middle - self._unlabeled, middle, middle + self._unlabeled, np.ones_like(middle), -np.ones_like(middle))
         mean = (-np.inf, np.inf, np.inf, self._target, self._target)
@@ -51,21 +52,21 @@ class TransductiveLoss:
         return DualTerms(*(np.concatenate([*parts[:2], [parts[2]]]) for parts in zip(own, unlabeled, mean, strict=True)))
 
     def objective(self, solution: DualSolution) -> float:
-        """Eqn. 1.12; of the SVM while C* is 0."""
+        """Objective of Eqn. 1.12, which is that of the SVM where C* is 0."""
         labeled, unlabeled = np.split(solution.scores[:-1], [self._n])
         ramps = np.minimum(1.0 - self._s, hinge(unlabeled)) + np.minimum(1.0 - self._s, hinge(-unlabeled))
-        return 0.5 * solution.norm + float(self._caps @ hinge(self._y * labeled)) + float(self._unlabeled @ ramps)
+        return 0.5 * solution.norm + dot(self._caps, hinge(self._y * labeled)) + dot(self._unlabeled, ramps)
 
     def intercept(self, multipliers: Multipliers, found: float) -> float:
-        """The one with which the constraint holds exactly; it lies within the tolerance of the solver's."""
+        """The intercept with which the constraint holds exactly; it is within the tolerance of the one found."""
         return self._target - float(multipliers.kernel_sums[-1])
 
     def support(self, multipliers: Multipliers) -> Positions:
-        """The support vectors, and all unlabeled rows if the mean has a multiplier."""
+        """The support vectors; all unlabeled rows are if the mean has a multiplier."""
         return np.flatnonzero(self.weights(multipliers))
 
     def weights(self, multipliers: Multipliers) -> Vector:
-        """Weights of the rows: the mean's multiplier is shared among the unlabeled ones."""
+        """Weights of the rows: the unlabeled ones share the mean's multiplier."""
         weights = multipliers.alpha[:-1].copy()
         weights[self._n :] += multipliers.alpha[-1] * self._weights
         return weights
@@ -78,12 +79,12 @@ def cccp_tsvm(problem: Problem, options: CccpOptions, init: Vector | None = None
     Collobert et al. 2006); C_i = C · cost of row i, C*_j = C* · cost of row j, C* = ``C_u``, by default such that both kinds weigh the same in total
     (U C* = L C without costs); sums, not means.
     Constraint: the weighted mean of the unlabeled scores is 2 r − 1, r the positive fraction (Eqn. 1.13).
-    Algorithm 1.3: from the SVM on the labeled rows (or from ``init``, scores of all rows), rounds of convex solves, in which the concave part of the
-    losses is replaced by its tangent at the last scores. Without unlabeled rows or with C* = 0 it is the SVM.
+    Algorithm 1.3: rounds of convex solves, in which the concave part of the losses is replaced by its tangent at the last scores. The first scores
+    are those of the SVM on the labeled rows, or ``init``, scores of all rows. Without unlabeled rows or with C* = 0 the result is the SVM.
     Stopping: the pieces on which the unlabeled rows lie repeat, or ``max_iterations``.
     """
     fraction = positive_fraction(problem, options)
-    loss = TransductiveLoss(problem, options.C, unlabeled_caps(problem, options), options.s, fraction)
+    loss = TransductiveLoss(problem, options.C, unlabeled_caps(problem, options), options.s, fraction, kink_margin(options.tolerance))
     search = _Search(problem, options, loss)
     try:
         return (yield from search.run(init))
@@ -92,7 +93,7 @@ def cccp_tsvm(problem: Problem, options: CccpOptions, init: Vector | None = None
 
 
 def unlabeled_caps(problem: Problem, options: CccpOptions) -> Vector:
-    """C* of each unlabeled row."""
+    """C* of each unlabeled row, shape (n_unlabeled,)."""
     labeled, unlabeled = problem.costs[: problem.n_labeled], problem.costs[problem.n_labeled :]
     weight = options.C_u
     if weight is None:
@@ -134,7 +135,7 @@ class _Search:
         return self.result(found.status if math.isfinite(self._state.objective) else Status.NUMERICAL_ERROR)
 
     def result(self, status: Status) -> Result:
-        """Of the best solution so far."""
+        """The result of the best solution so far."""
         best = self._state.best
         if best is None or self._kernel is None:
             return empty_result(self._options, self._problem, status)

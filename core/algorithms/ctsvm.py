@@ -1,4 +1,4 @@
-"""The transductive SVM by convex relaxation."""
+"""The transductive SVM by convex relaxation (Xu, Jin, Zhu, King & Lyu 2007)."""
 
 import math
 from collections.abc import Generator
@@ -21,21 +21,22 @@ from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
 
 _NEGLIGIBLE = 1e-9
-"""share of the largest score that what is left out of an expansion may be worth together"""
+"""share of the sum of contributions that the rows left out of an expansion may add up to"""
 
 
 def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /) -> Steps:
-    """Convex relaxation of the transductive SVM, solved as far as its duality gap tells.
+    """Convex relaxation of the transductive SVM, solved to a certified duality gap.
 
     Objective: ``zᵀ G⁻¹ z + Σ C_i ξ_i`` over scores z, with ``y_i z_i ≥ 1 − ξ_i`` for labeled and ``z_j² ≥ 1 − ξ_j`` for unlabeled rows, relaxed by
-    ``Z ⪰ z zᵀ`` for ``z zᵀ`` (core.losses.relaxation); without ξ if ``hard_margin``. A sum, and against |w|², not ½ |w|², as in the paper.
+    ``Z ⪰ z zᵀ`` in place of ``Z = z zᵀ`` (core.losses.relaxation); without ξ if ``hard_margin``. The losses are a sum, against |w|² and not ½ |w|² as
+    elsewhere.
     Constraint: ``|c · z| ≤ epsilon``, c · z being the mean score of the labeled rows, weighted so that ``fraction`` of them is positive, less that of
     the unlabeled ones.
     Symbols: ``G = K + regularisation · mean(diag K) · I + bias²``, C_i = ``C`` or ``C_u`` times the cost of row i.
     Stopping: certified relative duality gap of ``tolerance``. The trace has the gap as ``stage_objective``, the dual bound as ``objective``.
-    Returns: the bound, below which no labeling's value lies; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with ``a = G⁻¹ z``,
-    ``b = bias² Σ a``. The problem is convex: there is nothing that ``init`` could change.
-    Raises InvalidOption if G cannot be inverted in the precision of numbers.
+    Returns: the bound, below which no labeling's value lies, as the objective; scores z of the unlabeled rows; ``f(x) = Σ a_i k(x_i, x) + b`` with
+    ``a = G⁻¹ z``, ``b = bias² Σ a``. The problem is convex, so ``init`` would change nothing.
+    Raises InvalidOption if G cannot be inverted in float64.
     Source: Xu, Jin, Zhu, King & Lyu 2007, (8), (9) and (12), as derived in docs/ctsvm.md.
     """
     kernel = Kernel(options.kernel)
@@ -46,7 +47,7 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
         if not cache.gram.fits_float32:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
         kernel = cache.gram.kernel
-        # all rows have a weight but those that weigh next to nothing
+        # nearly all rows have a weight
         yield from check_model_size(kernel, np.arange(problem.rows.n_rows))
         K = yield from _kernel_matrix(cache)
         search = _Search(Interior(_relaxation(problem, options, K)), options)
@@ -55,8 +56,10 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
     except Stopped:
         pass
     except Indefinite as error:
-        told = f"{options.regularisation:g} is too small: the kernel matrix of the documents has no inverse in the precision of its values: raise it"
-        raise InvalidOption("regularisation", told) from error
+        message = (
+            f"{options.regularisation:g} is too small: the kernel matrix of the documents has no inverse in the precision of its values: raise it"
+        )
+        raise InvalidOption("regularisation", message) from error
     if search is None or not search.ready:
         return empty_result(options, problem, status)
     scores = search.scores[problem.n_labeled :]
@@ -64,7 +67,7 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
 
 
 class _Search:
-    """The state of one run: an interior point and the best bounds so far."""
+    """The state of one run: the interior-point method and the best bounds so far."""
 
     def __init__(self, interior: Interior, options: CtsvmOptions) -> None:
         self._interior, self._options = interior, options
@@ -74,7 +77,7 @@ class _Search:
 
     @property
     def scores(self) -> Vector:
-        """z of all rows."""
+        """Scores z of all rows, shape (n_rows,)."""
         return self._interior.scores()
 
     def run(self) -> Generator[Request, Any, Status]:
@@ -95,21 +98,21 @@ class _Search:
             if iteration < self._options.max_iterations:
                 try:
                     yield from _paused(self._interior.step(residuals.complementarity))
-                except Indefinite:  # no step is left that rounding does not undo
+                except Indefinite:  # rounding leaves no step that is long enough
                     break
         return Status.ITERATION_LIMIT
 
     def expansion(self, kernel: Kernel, bias: float) -> Expansion:
-        """``a = G⁻¹ z`` without the rows that together weigh nothing."""
+        """``a = G⁻¹ z`` without the rows whose contributions are negligible together."""
         weights = self._interior.weights()
-        worth = np.abs(weights) * np.sqrt(self._interior.problem.G.diagonal())
-        order = np.argsort(worth)
-        left_out = order[np.cumsum(worth[order]) <= _NEGLIGIBLE * worth.sum()]
+        largest = np.abs(weights) * np.sqrt(self._interior.problem.G.diagonal())
+        order = np.argsort(largest, kind="stable")
+        left_out = order[np.cumsum(largest[order]) <= _NEGLIGIBLE * largest.sum()]
         kept = np.setdiff1d(np.arange(len(weights)), left_out)
         return Expansion(kept, weights[kept], bias**2 * float(weights.sum()), kernel)
 
     def _fraction(self, gap: float) -> float:
-        """How far on its way to the tolerance the gap is, in orders of magnitude."""
+        """Share of the orders of magnitude between the first gap and the tolerance that are done."""
         target = self._options.tolerance * abs(self.bound)
         if math.isnan(self._first):
             self._first = gap
@@ -124,7 +127,7 @@ def _paused(steps: Generator[None, None, float]) -> Generator[Request, Any, None
 
 
 def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
-    """K in float64, symmetric to the last bit; the rows are computed once for all solvers that share the cache."""
+    """K in float64, exactly symmetric, shape (n, n); solvers that share the cache compute its rows once."""
     n = cache.gram.n_points
     K = np.empty((n, n))
     for start in range(0, n, cache.batch_rows):
@@ -137,12 +140,12 @@ def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
 
 
 def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxation:
-    """The relaxation of a problem; K becomes its G. Raises InvalidOption if the bias leaves no digit to what tells rows apart."""
+    """The relaxation of a problem; K is overwritten by its G. Raises InvalidOption if the bias leaves no digit to the kernel's differences."""
     n, n_labeled, mean = len(K), problem.n_labeled, float(K.diagonal().mean())
     ridge = options.regularisation * (mean or 1.0)
     if ridge <= np.finfo(float).eps * n * (options.bias**2 + mean):
-        told = f"{options.bias:g} is too large beside kernel values of {mean:.1g} and a regularisation of {options.regularisation:g}"
-        raise InvalidOption("bias", f"{told}: no digit is left of what tells documents apart; lower it, or raise regularisation")
+        message = f"{options.bias:g} is too large beside kernel values of {mean:.1g} and a regularisation of {options.regularisation:g}"
+        raise InvalidOption("bias", f"{message}: no digit is left of what tells documents apart; lower it, or raise regularisation")
     K.reshape(-1)[:: n + 1] += ridge
     K += options.bias**2
     unlabeled_cap = options.C if options.C_u is None else options.C_u
@@ -154,7 +157,7 @@ def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxatio
 
 
 def _balance(problem: Problem, fraction: float) -> Vector:
-    """c of shape (n_rows,): the mean of the labeled rows, of which ``fraction`` count as positive, less that of the unlabeled ones (6)."""
+    """c of shape (n_rows,) in (6): the mean of the labeled rows, reweighted to ``fraction`` positive ones, less that of the unlabeled rows."""
     c = problem.weights
     found = problem.labeled_fraction()
     if 0 < found < 1:

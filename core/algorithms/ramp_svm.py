@@ -1,4 +1,7 @@
-"""The SVM with ramp loss: documents far on the wrong side of the margin are given up, and are no support vectors."""
+"""The SVM with ramp loss, by the concave-convex procedure (Collobert, Sinz, Weston & Bottou 2006, section 1.3).
+
+Documents far on the wrong side of the margin are given up: they are no support vectors.
+"""
 
 from collections.abc import Generator
 from typing import Any
@@ -9,8 +12,9 @@ from core.engine.kernel_requests import KernelRange, KernelSubset, KernelSums
 from core.engine.runner import Report, Request, Steps, Stopped
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
+from core.numerics.vectors import dot
 from core.numerics.width import WIDTH
-from core.optimizers.cccp import CccpState, Pieces, run_cccp
+from core.optimizers.cccp import CccpState, Pieces, kink_margin, run_cccp
 from core.optimizers.expansion import DualSolution, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled
 from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.options.kernel import RampOptions
@@ -21,12 +25,12 @@ from core.problem.result import Expansion, Result, Status
 class RampLoss:
     """``½ |w|² + Σ_i C_i min(1 − s, max(0, 1 − y_i f_i))`` (Eqn. 1.8): the hinge at 1 minus the hinge at s."""
 
-    def __init__(self, y: Vector, caps: Vector, s: float) -> None:
-        self._y, self._caps, self._s = y, caps, s
+    def __init__(self, y: Vector, caps: Vector, s: float, margin: float) -> None:
+        self._y, self._caps, self._s, self._margin = y, caps, s, margin
 
     def pieces(self, scores: Vector) -> Pieces:
-        """1 where ``y f < s``: there β = C."""
-        return (self._y * scores < self._s).astype(np.int8)
+        """1 where ``y f < s − margin``: there β = C."""
+        return (self._y * scores < self._s - self._margin).astype(np.int8)
 
     def terms(self, pieces: Pieces) -> DualTerms:
         """``−β ≤ y α ≤ C − β`` (Eqn. 1.9)."""
@@ -35,12 +39,12 @@ class RampLoss:
         return terms._replace(lower=terms.lower - shift, knot=terms.knot - shift, upper=terms.upper - shift)
 
     def objective(self, solution: DualSolution) -> float:
-        """Eqn. 1.8."""
+        """Objective of Eqn. 1.8."""
         losses = np.minimum(1.0 - self._s, hinge(self._y * solution.scores))
-        return 0.5 * solution.norm + float(self._caps @ losses)
+        return 0.5 * solution.norm + dot(self._caps, losses)
 
     def intercept(self, multipliers: Multipliers, found: float) -> float:
-        """As the solver found it."""
+        """The intercept that the convex solve found."""
         return found
 
     def support(self, multipliers: Multipliers) -> Positions:
@@ -52,29 +56,30 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
     """Ramp-loss SVM on the labeled rows; the unlabeled ones are only scored (NaN if stopped before).
 
     Objective: ``½ |w|² + Σ_i C_i R_s(y_i f_i)`` with ``R_s(z) = min(1 − s, max(0, 1 − z))``, C_i = C · cost of row i (Eqn. 1.8 of Collobert et al.
-    2006); not convex. Algorithm 1.2: rounds of convex solves, in which documents that scored below s have a loss that is straight in their score.
-    Start: ``zero`` treats no document so in the first round, which is then the hinge-loss SVM; ``subset`` begins with those that the hinge-loss SVM
-    on a share of the labeled rows, evenly spaced within each class, gives up (section 1.3.5), and with its multipliers. ``init``, scores of
-    all rows, takes the place of either.
+    2006); not convex. Algorithm 1.2: rounds of convex solves, in which documents that scored below s have a loss that is linear in their score.
+    Start: with ``zero`` the first round gives up no document, so it is the hinge-loss SVM. With ``subset`` a hinge-loss SVM on a share of the labeled
+    rows, evenly spaced within each class, says which documents to give up first (section 1.3.5); its multipliers are the first ones. ``init``,
+    scores of all rows, takes the place of either.
     Stopping: a round gives up the same documents as the one before, or ``max_iterations``.
     """
     caps = options.C * problem.costs[: problem.n_labeled]
-    loss = RampLoss(problem.y, caps, options.s)
+    loss = RampLoss(problem.y, caps, options.s, kink_margin(options.tolerance))
     state = CccpState(loss, Multipliers.zero(problem.n_labeled))
     result = empty_result(options, problem, Status.CANCELLED)
     try:
         cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.n_labeled, None, options.cache_bytes)
         if not cache.gram.fits_float32:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
-        pieces, whole = loss.pieces(np.full(problem.n_labeled, np.inf) * problem.y), Report("ramp_svm", 0, 0.0, np.nan, 0.0, share=0.95)
+        report = Report("ramp_svm", 0, 0.0, np.nan, 0.0, share=0.95)
+        pieces: Pieces = np.zeros(problem.n_labeled, np.int8)
         if init is not None:
             pieces = loss.pieces(init[: problem.n_labeled])
         elif options.start == "subset":
             pieces = yield from _start_on_subset(cache, problem, caps, loss, state, options)
-        # the first round of a start at zero has the support vectors of the hinge loss, which later rounds lose
+        # the first round of a start at zero has the support vectors of the hinge loss, of which later rounds lose some
         final_from = 0 if pieces.any() else 1
         try:
-            status = yield from run_cccp(cache, state, pieces, options.tolerance, options.max_iterations, whole, final_from=final_from)
+            status = yield from run_cccp(cache, state, pieces, options.tolerance, options.max_iterations, report, final_from=final_from)
         finally:
             if state.best is not None:
                 expansion = expansion_of(state.best, cache.gram.kernel)
@@ -92,7 +97,7 @@ def _start_on_subset(
 ) -> Generator[Request, Any, Pieces]:
     """Solve the hinge-loss SVM on a share of the rows, into ``state.multipliers``; returns the pieces that its scores put all rows on."""
     chosen = stratified(problem.y, options.subset_fraction)
-    # each solver side by side has one of its own
+    # solvers side by side have a cache each
     part: RowCache = yield KernelSubset(cache.gram.kernel, chosen, options.cache_bytes // WIDTH)
     multipliers = Multipliers.zero(len(chosen))
     report = Report("ramp_svm/subset", 0, 0.0, np.nan, 0.0)

@@ -11,7 +11,10 @@ from core.kernels.gram import Positions, Vector
 
 
 class KernelSpec(NamedTuple):
-    """A kernel as options name it: gamma may be the rule ``scale`` or ``median``, taken over all rows of the problem."""
+    """A kernel as options name it; gamma may be a rule.
+
+    ``scale`` is taken over the rows that are trained on, ``median`` over all rows of the problem; see core.kernels.gamma.
+    """
 
     name: Name
     gamma: float | str
@@ -25,7 +28,7 @@ class KernelRange(NamedTuple):
     With ``mean``, weights of shape (stop − start,), their weighted mean in the space of the kernel is one more point behind the rows.
     """
 
-    kernel: KernelSpec | Kernel
+    kernel: KernelSpec
     start: int
     stop: int
     mean: Vector | None
@@ -35,7 +38,7 @@ class KernelRange(NamedTuple):
 class KernelSubset(NamedTuple):
     """Requests a RowCache of the rows at ``positions`` for this solver alone."""
 
-    kernel: KernelSpec | Kernel
+    kernel: Kernel
     positions: Positions
     most_bytes: int
 
@@ -55,10 +58,19 @@ class KernelSums(NamedTuple):
     weights: Vector
 
 
+class KernelScores(NamedTuple):
+    """Requests ``Σ_k weights[k] · k(row rows[k], x)`` of the rows x at ``positions``, shape (len(positions),)."""
+
+    kernel: Kernel
+    rows: Positions
+    weights: Vector
+    positions: Positions
+
+
 class CheckModelSize(NamedTuple):
     """Reports the rows of the problem that a model of the present solution would store; the answer is None. Raises ModelTooLarge."""
 
     rows: Positions
 
 
-KernelRequest = KernelRange | KernelSubset | KernelRows | KernelSums | CheckModelSize
+KernelRequest = KernelRange | KernelSubset | KernelRows | KernelSums | KernelScores | CheckModelSize

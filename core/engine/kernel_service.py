@@ -6,11 +6,13 @@ import numpy as np
 
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
-from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelSpec, KernelSubset, KernelSums
+from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelScores, KernelSpec, KernelSubset, KernelSums
 from core.errors import ModelTooLarge
 from core.kernels.cache import RowCache, Team
 from core.kernels.function import Kernel
-from core.kernels.gram import Gram, Positions, Vector, resolve_kernel
+from core.kernels.gamma import resolve_kernel
+from core.kernels.gram import Gram, Positions, Vector
+from core.kernels.wide import wide_scores
 from core.problem.result import stored_bytes
 from core.progress import Checkpoint
 
@@ -24,7 +26,7 @@ class KernelService:
     def __init__(self, rows: SparseRows, team: Team, checkpoint: Checkpoint, max_model_bytes: int | None) -> None:
         self._rows, self._team, self._checkpoint = rows, team, checkpoint
         self._max_model_bytes = max_model_bytes
-        self._kernels: dict[KernelSpec, Kernel] = {}
+        self._kernels: dict[tuple[KernelSpec, int, int], Kernel] = {}
         self._caches: dict[Hashable, RowCache] = {}
         self._support: dict[str, Positions] = {}
 
@@ -34,30 +36,49 @@ class KernelService:
             case KernelRange():
                 return self._shared_cache(request)
             case KernelSubset(kernel, positions, most_bytes):
-                gram = Gram(gathered(self._rows, positions, self._checkpoint), self._kernel_of(kernel), None, self._checkpoint)
-                return RowCache(gram, most_bytes, self._team, self._checkpoint)
+                return RowCache(self._gram(kernel, positions), most_bytes, self._team, self._checkpoint)
             case KernelRows(cache, positions):
                 cache.fetch(positions)
             case KernelSums(cache, positions, weights):
                 return cache.weighted_sum(positions, weights)
+            case KernelScores():
+                return self._scores(request)
             case CheckModelSize(rows):
                 self._check_model_size(rows, solver)
         return None
 
     def _shared_cache(self, request: KernelRange) -> RowCache:
-        kernel = self._kernel_of(request.kernel)
+        kernel = self._kernel_of(request.kernel, request.start, request.stop)
         key = (kernel, request.start, request.stop, None if request.mean is None else request.mean.tobytes())
         if key not in self._caches:
             gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._checkpoint)
             self._caches[key] = RowCache(gram, request.most_bytes, self._team, self._checkpoint)
         return self._caches[key]
 
-    def _kernel_of(self, spec: KernelSpec | Kernel) -> Kernel:
-        if isinstance(spec, Kernel):
-            return spec
-        if spec not in self._kernels:
-            self._kernels[spec] = resolve_kernel(*spec, self._rows, self._checkpoint)
-        return self._kernels[spec]
+    def _kernel_of(self, spec: KernelSpec, start: int, stop: int) -> Kernel:
+        rows = self._rows.between(start, stop) if spec.gamma == "scale" else self._rows
+        key = (spec, start, stop)
+        if key not in self._kernels:
+            self._kernels[key] = resolve_kernel(*spec, rows, self._checkpoint)
+        return self._kernels[key]
+
+    def _gram(self, kernel: Kernel, positions: Positions) -> Gram:
+        return Gram(gathered(self._rows, positions, self._checkpoint), kernel, None, self._checkpoint)
+
+    def _scores(self, request: KernelScores) -> Vector:
+        """Scores of rows by an expansion; those out of the range of float32 are computed one by one, so that they cost the others nothing."""
+        kernel, rows, weights, positions = request
+        n_support, scores = len(rows), np.zeros(len(positions))
+        gram = self._gram(kernel, np.concatenate([rows, positions]))
+        wide = gram.out_of_range[gram.out_of_range >= n_support] - n_support
+        narrow = np.setdiff1d(np.arange(len(positions)), wide)
+        if len(wide):
+            gram = self._gram(kernel, np.concatenate([rows, positions[narrow]]))
+            support, others = (gathered(self._rows, chosen, self._checkpoint) for chosen in (rows, positions[wide]))
+            scores[wide] = wide_scores(kernel, support, weights, others, self._checkpoint)
+        cache = RowCache(gram, 0, self._team, self._checkpoint)
+        scores[narrow] = cache.weighted_sum(np.arange(n_support), weights)[n_support:]
+        return scores
 
     def _check_model_size(self, rows: Positions, solver: str) -> None:
         self._support[solver] = rows

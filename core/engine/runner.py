@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from core.documents.rows import SparseRows
-from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelSubset, KernelSums
+from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelScores, KernelSubset, KernelSums
 from core.engine.kernel_service import KernelService
 from core.engine.passes import Adjoint, Cut, Passes, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
@@ -231,7 +231,7 @@ class Sweeper:
             case Scores(_, skipped):
                 run.passes += (1 - share(skipped)) / 2
                 self._passes.scores(run.request, alone)
-            case KernelRange() | KernelSubset() | KernelRows() | KernelSums() | CheckModelSize():
+            case KernelRange() | KernelSubset() | KernelRows() | KernelSums() | KernelScores() | CheckModelSize():
                 return self._kernels.answer(run.request, run.prefix)
         return None
 

@@ -1,4 +1,4 @@
-"""Kernel rows in a bounded number of bytes, the least recently used going first."""
+"""Cache of kernel rows, bounded in bytes; the least recently used rows go first."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core.kernels.function import Float32Matrix
 from core.kernels.gram import Gram, Positions, Vector
 from core.kernels.products import add_rows
+from core.numerics.ranking import positions_of_largest
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 
@@ -18,6 +19,8 @@ _FEWEST = 5 * WIDTH
 """rows kept however few bytes there are: what the solvers side by side may need at once"""
 _MOST_UNCACHED = 1 << 23
 """most kernel values that are computed and added up without being kept: 32 MB"""
+_BATCH = 2
+"""20 ms of one thread that a batch of rows takes; it does not grow with the threads, since results would depend on their number"""
 _NOWHERE = -1
 
 
@@ -35,20 +38,20 @@ class Slots(NamedTuple):
     """The cache as compiled loops read it."""
 
     slot_of: NDArray[np.int32]
-    """shape (n_points,): where a point's row is, or -1"""
+    """slot of each point's row, −1 without one, shape (n_points,)"""
     stamps: NDArray[np.int64]
-    """shape (n_slots,): when it was last used"""
+    """time of the last use of each slot, shape (n_slots,)"""
     rows: Float32Matrix
-    """shape (n_slots, n_points)"""
+    """kernel rows, shape (n_slots, n_points)"""
     diagonal: Vector
-    """shape (n_points,)"""
+    """k(x, x) of each point, shape (n_points,)"""
 
 
 class RowCache:
     """The kernel rows of ``gram`` that were used last, shared by all solvers that work on these points.
 
-    Time is counted in calls of ``fetch``, so that what is kept does not depend on how fast threads are. ``checkpoint`` is called between blocks;
-    what it raises ends the work.
+    Time is counted in calls of ``fetch``, and batches do not depend on the number of threads: so neither does what is kept. ``checkpoint`` is called
+    between batches.
     """
 
     def __init__(self, gram: Gram, most_bytes: int, team: Team, checkpoint: Checkpoint) -> None:
@@ -60,35 +63,36 @@ class RowCache:
         self._row_of = np.full(n_slots, _NOWHERE, np.int64)
         self._used = 0
         if gram.weights is not None and gram.fits_float32:
-            kept = np.flatnonzero(gram.weights)
-            gram.set_mean(self.weighted_sum(kept, gram.weights[kept])[:-1])
+            weighted = np.flatnonzero(gram.weights)
+            gram.set_mean(self.weighted_sum(weighted, gram.weights[weighted])[:-1])
             self.slots.rows[: self._used, -1] = gram.mean[self._row_of[: self._used]]
 
     @property
     def batch_rows(self) -> int:
-        """Rows that are computed at once: about 20 ms for each thread, and no more than what the solvers side by side may ask for in turn."""
-        return max(2, min(self.gram.height * self._team.n_threads, len(self._row_of) // (2 * WIDTH)))
+        """Number of rows that a solver requests at once, at most: what is quick, and no more than fits beside those of the other solvers."""
+        return max(2, min(self.gram.height * _BATCH, len(self._row_of) // (2 * WIDTH)))
 
     def missing(self, positions: Positions) -> Positions:
         """Those of the points whose rows are not here."""
         return np.asarray(positions[self.slots.slot_of[positions] == _NOWHERE], np.int64)
 
     def fetch(self, wanted: Positions) -> None:
-        """Have the rows of different points: at most ``batch_rows`` of them, or as many as there is room for."""
+        """Have the rows of different points: at most ``batch_rows`` of them, or as many as there are unused slots for."""
         self.now += 1
         held = self.slots.slot_of[wanted]
         self.slots.stamps[held[held != _NOWHERE]] = self.now
         positions = self.missing(wanted)
         slots = self._claimed_slots(len(positions))
         self.slots.stamps[slots] = self.now
-        self._compute(positions, slots)
         before = self._row_of[slots]
         self.slots.slot_of[before[before != _NOWHERE]] = _NOWHERE
+        self._row_of[slots] = _NOWHERE
+        self._compute(positions, slots)
         self.slots.slot_of[positions] = slots
         self._row_of[slots] = positions
 
     def weighted_sum(self, positions: Positions, weights: Vector) -> Vector:
-        """``Σ_k weights[k] · row of positions[k]``, shape (n_points,). Rows that are not here are kept as long as nothing must go for them."""
+        """``Σ_k weights[k] · row of positions[k]``, shape (n_points,). Rows that are not here are kept while there are unused slots."""
         out = np.zeros(self.gram.n_points)
         here = self.slots.slot_of[positions] != _NOWHERE
         most = max(1, _MOST_UNCACHED // max(1, self.gram.n_points))
@@ -97,35 +101,32 @@ class RowCache:
             part = held[start : start + most]
             self._add(self.slots.rows, self.slots.slot_of[positions[part]].astype(np.int64), weights[part], out)
             self._checkpoint()
-        most = min(self.gram.height * self._team.n_threads, most)
+        most = min(self.gram.height * _BATCH, most)
         while len(left):
-            room = len(self._row_of) - self._used
-            part, left = np.split(left, [min(most, room or most)])
-            block, where = self._fetched(positions[part]) if room else self._computed(positions[part])
+            unused = len(self._row_of) - self._used
+            part, left = np.split(left, [min(most, unused or most)])
+            block, where = self._fetched(positions[part]) if unused else self._computed(positions[part])
             self._add(block, where, weights[part], out)
             self._checkpoint()
         return out
 
     def _fetched(self, positions: Positions) -> tuple[Float32Matrix, Positions]:
-        """Rows of points for which there is room, and where they are in the block."""
+        """The cache, with the rows of these points in it, and their slots."""
         self.fetch(positions)
         return self.slots.rows, self.slots.slot_of[positions].astype(np.int64)
 
     def _computed(self, positions: Positions) -> tuple[Float32Matrix, Positions]:
-        """Rows that are not kept."""
+        """The rows of these points in a block that is not kept, and their places in it."""
         block = np.empty((len(positions), self.gram.n_points), np.float32)
         self._side_by_side([partial(self.gram.fill, positions[own], block[own]) for own in self._shares(len(positions))])
         return block, np.arange(len(positions))
 
     def _claimed_slots(self, count: int) -> Positions:
         """Slots to write to: unused ones, then those used longest ago."""
-        fresh = np.arange(self._used, min(self._used + count, len(self._row_of)))
-        self._used += len(fresh)
-        if len(fresh) == count:
-            return fresh
-        more = count - len(fresh)
-        oldest = np.argpartition(self.slots.stamps[: self._used - len(fresh)], more - 1)
-        return np.concatenate([fresh, oldest[:more]])
+        unused = np.arange(self._used, min(self._used + count, len(self._row_of)))
+        oldest = positions_of_largest(-self.slots.stamps[: self._used], count - len(unused))
+        self._used += len(unused)
+        return np.concatenate([unused, oldest])
 
     def _compute(self, positions: Positions, slots: Positions) -> None:
         self._side_by_side([partial(self._fill, positions[own], slots[own]) for own in self._shares(len(positions))])

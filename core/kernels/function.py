@@ -1,4 +1,4 @@
-"""The kernel functions, each once, for training and prediction alike."""
+"""The kernel functions on inner products, for prediction; core.kernels.function_loops has them compiled, for training."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -10,12 +10,14 @@ Float32Matrix = NDArray[np.float32]
 Values = NDArray[np.floating[Any]]
 """float32, or float64 where that is too narrow"""
 
+_FAR = 2.0**24
+"""share of the median |x|² from which on a row is far: beside its square float32 has no digit left for the others' distances"""
 _TILE = 1 << 15
-"""numbers turned at once: few enough that they stay in the processor's cache between one operation and the next"""
+"""numbers at a time: few enough to stay in the processor's cache between two operations"""
 
 
 class Kernel(NamedTuple):
-    """k(x, z): ``linear`` x·z, ``rbf`` exp(−gamma |x − z|²), ``poly`` (gamma x·z + coef0)^degree; what a kernel does not use is left as it is."""
+    """k(x, z): ``linear`` x·z, ``rbf`` exp(−gamma |x − z|²), ``poly`` (gamma x·z + coef0)^degree; a kernel ignores the parameters of others."""
 
     name: Name
     gamma: float = 1.0
@@ -23,7 +25,7 @@ class Kernel(NamedTuple):
     coef0: float = 0.0
 
     def apply_to_products(self, products: Values, left: Values, right: Values) -> None:
-        """Make kernel values of inner products, in place and in the precision that these have.
+        """Replace inner products by kernel values, in place and in their precision.
 
         ``products`` of shape (n_left, n_right) hold x·z; ``left`` and ``right`` are |x|² and |z|², shape (n_left,) and (n_right,).
         """
@@ -55,3 +57,9 @@ class Kernel(NamedTuple):
         tile *= self.gamma
         tile += self.coef0
         np.power(tile, float(self.degree), out=tile)
+
+
+def near(norms: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Which rows are not far from the others, by their |x|²."""
+    positive = norms[norms > 0]
+    return np.asarray(norms <= _FAR * float(np.median(positive))) if len(positive) else np.ones(len(norms), bool)

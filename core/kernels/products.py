@@ -1,4 +1,4 @@
-"""The compiled loops over kernel rows and inverted rows."""
+"""Compiled loops over kernel rows and over sparse rows by their columns."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
+from core.kernels.function import Float32Matrix
 from core.numerics.compiled import compiled
 from core.progress import Checkpoint
 
-Float32Matrix = NDArray[np.float32]
-
 SLICE = 1 << 19
-"""nonzeros between two moments for the observer: some 20 ms where they are scattered or new memory is touched"""
+"""nonzeros between two checkpoints: some 20 ms where they are scattered or new memory is touched"""
 
 
 class Inverted(NamedTuple):
@@ -24,12 +23,12 @@ class Inverted(NamedTuple):
 
 
 def inverted(rows: SparseRows, counts: NDArray[np.int64], checkpoint: Checkpoint) -> Inverted:
-    """The columns of rows, of which column j has ``counts[j]`` nonzeros. ``checkpoint`` is called between slices; what it raises ends the work."""
+    """The columns of rows, of which column j has ``counts[j]`` nonzeros; ``checkpoint`` is called between slices."""
     starts = np.concatenate([[0], np.cumsum(counts)])
     columns = Inverted(starts, np.empty(rows.n_nonzeros, np.uint32), np.empty(rows.n_nonzeros, np.float32))
-    places = starts[:-1].copy()
+    next_places = starts[:-1].copy()
     for start, stop in rows.slices(SLICE):
-        _scatter(*rows[:3], start, stop, places, columns.owners, columns.values)
+        _scatter(*rows[:3], start, stop, next_places, columns.owners, columns.values)
         checkpoint()
     return columns
 
@@ -41,15 +40,15 @@ def _scatter(
     values: NDArray[np.float32],
     start: int,
     stop: int,
-    places: NDArray[np.int64],
+    next_places: NDArray[np.int64],
     new_owners: NDArray[np.uint32],
     new_values: NDArray[np.float32],
 ) -> None:
     for i in range(start, stop):
         for k in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
-            place = places[np.uintp(indices[k])]
+            place = next_places[np.uintp(indices[k])]
             new_owners[place], new_values[place] = i, values[k]
-            places[np.uintp(indices[k])] = place + 1
+            next_places[np.uintp(indices[k])] = place + 1
 
 
 @compiled
@@ -61,12 +60,13 @@ def multiply_rows(
     owners: NDArray[np.uint32],
     column_values: NDArray[np.float32],
     positions: NDArray[np.int64],
+    n_rows: int,
     out: Float32Matrix,
 ) -> None:
-    """``out[k, i]`` becomes the inner product of rows ``positions[k]`` and i; only the columns that a row has are read."""
+    """``out[k, i]`` becomes the inner product of rows ``positions[k]`` and i, for all ``n_rows`` rows; only columns that the row has are read."""
     for k in range(len(positions)):
         row = out[k]
-        row[:] = np.float32(0.0)
+        row[:n_rows] = np.float32(0.0)
         for at in range(np.uintp(indptr[positions[k]]), np.uintp(indptr[positions[k] + 1])):
             value = values[at]
             column = np.uintp(indices[at])

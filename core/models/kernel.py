@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows, sorted_rows, to_dense
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
-from core.kernels.function import Kernel, Values
+from core.kernels.function import Kernel, Values, near
 from core.models.model import Arrays, Contributions, Model, Weights
 from core.problem.result import stored_bytes
 
@@ -20,6 +20,8 @@ _BLOCK = 1 << 22
 _VALUE_WORK = 16
 """multiplications that a kernel value costs as much as, once the product is known"""
 _LARGEST = 1e37
+_LARGEST_GAMMA = 2.0**40
+"""gamma beyond which squares of values that count leave the range of float32"""
 _DENSE = 8
 """support rows are kept dense if that takes at most so many numbers a nonzero: a dense product is as many times as fast"""
 
@@ -122,16 +124,20 @@ class KernelModel(Model):
 
     @cached_property
     def _centre(self) -> NDArray[np.float32]:
-        """What is taken off all rows before distances are computed, so that they do not drown in the rows' distance from the origin."""
+        """What is taken off all rows before distances are computed, so that these keep their digits far from the origin: the mean of the support
+        rows, but for those that are far from the others."""
         if self.kernel.name != "rbf" or not self._is_dense or not self.support.n_rows:
             return np.zeros(len(self.features), np.float32)
         first, last = self.support.indptr[0], self.support.indptr[-1]
-        sums = np.bincount(self.support.indices[first:last], self.support.values[first:last], len(self.features))
-        return np.asarray(sums / self.support.n_rows, np.float32)
+        owners = np.repeat(np.arange(self.support.n_rows), np.diff(self.support.indptr))
+        values = self.support.values[first:last].astype(np.float64)
+        chosen = near(np.asarray(np.bincount(owners, values**2, self.support.n_rows), np.float64))
+        sums = np.bincount(self.support.indices[first:last], values * chosen[owners], len(self.features))
+        return np.asarray(sums / np.count_nonzero(chosen), np.float32)
 
     @cached_property
     def _dense(self) -> NDArray[np.float32]:
-        """The support rows off their centre, shape (n_support, n_seen)."""
+        """The support rows less their centre, shape (n_support, n_seen)."""
         first, last = self.support.indptr[0], self.support.indptr[-1]
         return to_dense(self.support, self.support.indices[first:last]) - self._centre
 
@@ -145,70 +151,55 @@ class KernelModel(Model):
         return csr_array((arrays["values"], arrays["indices"].astype(np.int64), arrays["indptr"]), shape=shape).T.tocsr()
 
     @cached_property
-    def _norms(self) -> NDArray[np.float32]:
+    def _norms(self) -> NDArray[np.float64]:
+        """|x|² of the support rows less their centre, shape (n_support,)."""
         if self._is_dense:
             return _squares(self._dense)
-        norms: NDArray[np.float64] = np.asarray(self._columns.multiply(self._columns).sum(axis=0)).ravel()
-        return norms.astype(np.float32)
+        first, last = self.support.indptr[0], self.support.indptr[-1]
+        owners = np.repeat(np.arange(self.support.n_rows), np.diff(self.support.indptr))
+        return np.asarray(np.bincount(owners, self.support.values[first:last].astype(np.float64) ** 2, self.support.n_rows), np.float64)
 
     def _values(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> Values:
-        """Kernel values of rows with the support rows, shape (n_rows, n_support).
-
-        Where the numbers on the way to them could leave the range of float32, rows are divided by powers of two, and what comes of them is multiplied
-        in float64.
-        """
-        scales = np.ones(rows.n_rows, np.float32)
-        narrow = self._fit_float32(rows)
-        if not narrow:
-            scales = _scales(rows)
-            values = np.asarray(_values_of(rows) / np.repeat(scales, np.diff(rows.indptr)), np.float32)
-            rows = rows._replace(indptr=rows.indptr - rows.indptr[0], values=values)
-        products, norms = self._dense_products(rows, positions, scales) if self._is_dense else self._sparse_products(rows, positions)
-        if narrow:
-            self.kernel.apply_to_products(products, norms, self._norms)
-            return products
-        wide, factors = products.astype(np.float64), scales.astype(np.float64)
-        wide *= factors[:, None]
-        self.kernel.apply_to_products(wide, norms * factors**2, self._norms)
-        return wide
+        """Kernel values of rows with the support rows, shape (n_rows, n_support); in float64 where float32 could not hold what they are made of."""
+        width = np.float32 if self._fit_float32(rows) else np.float64
+        products, norms = self._dense_products(rows, positions, width) if self._is_dense else self._sparse_products(rows, positions, width)
+        self.kernel.apply_to_products(products, norms.astype(width), self._norms.astype(width))
+        return products
 
     def _fit_float32(self, rows: SparseRows) -> bool:
-        """Whether all products, squares and powers on the way to kernel values of these rows are within float32, by what they are at most."""
+        """Whether float32 holds all products, squares and powers that kernel values of these rows are made of, by what they are at most."""
         length = float(np.abs(_values_of(rows)).max(initial=0.0)) * math.sqrt(float(np.diff(rows.indptr).max(initial=0)))
         far = length + 2.0 * math.sqrt(float(self._norms.max(initial=0.0))) + math.sqrt(float(self._centre @ self._centre))
-        if far > _LARGEST or far * far * max(1.0, self.kernel.gamma) > _LARGEST:
+        if far > _LARGEST or far * far * max(1.0, self.kernel.gamma) > _LARGEST or self.kernel.gamma > _LARGEST_GAMMA:
             return False
         return self.kernel.name != "poly" or math.log(self.kernel.gamma * far * far + self.kernel.coef0 + 1.0) * self.kernel.degree < math.log(
             _LARGEST
         )
 
     def _dense_products(
-        self, rows: SparseRows, positions: NDArray[np.integer[Any]], scales: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        dense = to_dense(rows._replace(n_features=len(self.features)), positions) - self._centre / scales[:, None]
-        return np.asarray(dense @ self._dense.T, np.float32), _squares(dense)
+        self, rows: SparseRows, positions: NDArray[np.integer[Any]], width: type[np.floating[Any]]
+    ) -> tuple[Values, NDArray[np.float64]]:
+        """Inner products with the support rows and |x|², both less the centre."""
+        dense = to_dense(rows._replace(n_features=len(self.features)), positions).astype(width) - self._centre
+        return dense @ self._dense.T.astype(width, copy=False), _squares(dense)
 
-    def _sparse_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _sparse_products(
+        self, rows: SparseRows, positions: NDArray[np.integer[Any]], width: type[np.floating[Any]]
+    ) -> tuple[Values, NDArray[np.float64]]:
+        """Inner products with the support rows and |x|²."""
         from scipy.sparse import csr_array
 
-        values = _values_of(rows) * (positions < len(self.features))
+        values = _values_of(rows).astype(width) * (positions < len(self.features))
         columns = np.minimum(positions, max(0, len(self.features) - 1)).astype(np.int64)
         matrix = csr_array((values, columns, rows.indptr - rows.indptr[0]), shape=(rows.n_rows, len(self.features)))
         owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
         norms = np.bincount(owners, values.astype(np.float64) ** 2, rows.n_rows)
-        return (matrix @ self._columns).toarray(), norms.astype(np.float32)
+        return (matrix @ self._columns).toarray(), np.asarray(norms, np.float64)
 
 
 def _values_of(rows: SparseRows) -> NDArray[np.float32]:
     return rows.values[rows.indptr[0] : rows.indptr[-1]]
 
 
-def _scales(rows: SparseRows) -> NDArray[np.float32]:
-    """The least powers of two, at least 1, that no value of a row exceeds, shape (n_rows,): dividing by them rounds nothing."""
-    largest = np.ones(rows.n_rows, np.float32)
-    np.maximum.at(largest, np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr)), np.abs(_values_of(rows)))
-    return np.asarray(np.exp2(np.minimum(np.ceil(np.log2(largest)), 127)), np.float32)
-
-
-def _squares(dense: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(np.einsum("ij,ij->i", dense, dense), np.float32)
+def _squares(dense: Values) -> NDArray[np.float64]:
+    return np.asarray(np.einsum("ij,ij->i", dense, dense, dtype=np.float64), np.float64)

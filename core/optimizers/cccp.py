@@ -1,4 +1,4 @@
-"""The concave-convex procedure over the dual: convex solves, each with the concave part of the loss replaced by its tangent."""
+"""Concave-convex procedure (CCCP) over the dual: convex solves, each with the concave part of the loss replaced by its tangent."""
 
 import math
 from collections.abc import Generator
@@ -19,13 +19,26 @@ from core.problem.result import Status
 Pieces = NDArray[np.int8]
 
 _ROUNDING = 1e-12
+_LEAST_DECREASE = 1e-7
+"""share of the objective by which a round must lower it; kernel values are float32, so less may be their rounding"""
+
+
+_MOST_MARGIN = 1e-3
+
+
+def kink_margin(tolerance: float) -> float:
+    """By how much scores of convex solves with this ``tolerance`` must pass a kink to be on its other side.
+
+    Scores are known to the tolerance only: of documents that lie on a kink, rounding would decide the piece.
+    """
+    return min(tolerance, _MOST_MARGIN)
 
 
 class CccpLoss(Protocol):
-    """An objective that is a convex function minus another: ``½ |w|² + loss``, over the points of a row cache."""
+    """A loss whose objective ``½ |w|² + loss`` is a convex function less another, over the points of a row cache."""
 
     def pieces(self, scores: Vector) -> Pieces:
-        """Which piece of the concave part each point is on: β of the paper, in a number a point."""
+        """The linear piece of the concave part that each point is on: β of the paper, as a small number."""
         ...
 
     def terms(self, pieces: Pieces) -> DualTerms:
@@ -33,41 +46,42 @@ class CccpLoss(Protocol):
         ...
 
     def objective(self, solution: DualSolution) -> float:
-        """The objective itself."""
+        """The objective, which is not convex."""
         ...
 
     def intercept(self, multipliers: Multipliers, found: float) -> float:
-        """The intercept to go with multipliers for which the solver found another."""
+        """The intercept for these multipliers, where the convex solve ``found`` another."""
         ...
 
     def support(self, multipliers: Multipliers) -> NDArray[np.int64]:
-        """The rows of the problem that a model with these multipliers keeps."""
+        """Rows of the problem that a model with these multipliers stores."""
         ...
 
 
 @dataclass
 class CccpState:
-    """Where the procedure stands: ``best`` is the solution of least objective so far; changed in place by ``run_cccp``."""
+    """State of the procedure; changed in place by ``run_cccp``."""
 
     loss: CccpLoss
     multipliers: Multipliers
     best: DualSolution | None = None
+    """solution of least objective so far"""
     objective: float = math.inf
-    iterations: int = 0
+    """objective of that solution"""
 
 
 def run_cccp(
-    cache: RowCache, state: CccpState, pieces: Pieces, tolerance: float, most: int, report: Report, *, final_from: int = 0
+    cache: RowCache, state: CccpState, pieces: Pieces, tolerance: float, max_rounds: int, report: Report, *, final_from: int = 0
 ) -> Generator[Request, Any, Status]:
-    """Move ``state`` to a point where the pieces stay as they are, from its multipliers and the pieces ``pieces``.
+    """Move ``state`` to a solution whose pieces stay as they are, from its multipliers and these ``pieces``.
 
-    Objective: that of ``state.loss``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round that does not lower it is
-    within the tolerance of the convex solves, and ends the procedure as well; the solution before it is kept.
-    From round ``final_from`` on, or at the end, the rows of a solution are told as those that a model would keep.
-    Stopping: the pieces repeat, or ``most`` rounds.
+    Objective: that of ``state.loss``; each round of Algorithms 1.2 and 1.3 of Collobert et al. 2006 lowers it. A round that does not is within the
+    tolerance of the convex solves and ends the procedure; the solution before it is the best.
+    From round ``final_from`` on, and at the end, the support of a solution is reported as that of a model.
+    Stopping: the pieces repeat, or ``max_rounds``.
     """
-    status, kept = Status.ITERATION_LIMIT, True
-    for number in range(most):
+    status, checked = Status.ITERATION_LIMIT, True
+    for number in range(max_rounds):
         terms = state.loss.terms(pieces)
         yield from move_into_bounds(cache, state.multipliers, terms)
         inner = report._replace(phase=f"{report.phase}/round={number}", objective=_known(state.objective), share=report.share * 0.5 ** (number + 1))
@@ -77,19 +91,19 @@ def run_cccp(
         objective = state.loss.objective(solution)
         if not math.isfinite(objective):
             return Status.NUMERICAL_ERROR
-        if objective >= state.objective * (1.0 - _ROUNDING):
+        if objective >= state.objective * (1.0 - _LEAST_DECREASE):
             status = found.status
             break
-        state.best, state.objective, state.iterations = DualSolution(state.multipliers.copy(), solution.intercept), objective, number + 1
+        state.best, state.objective = DualSolution(state.multipliers.copy(), solution.intercept), objective
         yield report._replace(iteration=number + 1, stage_objective=objective, objective=objective, fraction=inner.fraction + inner.share)
-        kept = number >= final_from
-        if kept:
+        checked = number >= final_from
+        if checked:
             yield from check_model_size(cache.gram.kernel, state.loss.support(state.multipliers))
         pieces, before = state.loss.pieces(solution.scores), pieces
         if np.array_equal(pieces, before) or found.status is not Status.CONVERGED:
             status = found.status
             break
-    if not kept and state.best is not None:
+    if not checked and state.best is not None:
         yield from check_model_size(cache.gram.kernel, state.loss.support(state.best.multipliers))
     return status
 
@@ -99,7 +113,7 @@ def _known(objective: float) -> float:
 
 
 def move_into_bounds(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> Generator[Request, Any, None]:
-    """Make an multipliers obey the bounds of other terms: multipliers are cut to them, and others moved so that all sum to 0 again."""
+    """Make multipliers obey the bounds of other terms: clip them, and move others until all sum to 0 again."""
     alpha = np.clip(multipliers.alpha, terms.lower, terms.upper)
     _restore_zero_sum(alpha, multipliers.kernel_sums, terms)
     moved = np.flatnonzero(alpha != multipliers.alpha)
@@ -109,7 +123,7 @@ def move_into_bounds(cache: RowCache, multipliers: Multipliers, terms: DualTerms
 
 
 def _restore_zero_sum(alpha: Vector, kernel_sums: Vector, terms: DualTerms) -> None:
-    """Move multipliers within their bounds, those first that gain most, until they sum to 0; 0 itself lies within all bounds, so they can."""
+    """Move multipliers within their bounds until they sum to 0, those of the largest gain first. 0 lies within all bounds, so they can."""
     excess = float(alpha.sum())
     if abs(excess) <= _ROUNDING * float(np.abs(alpha).sum()):
         return

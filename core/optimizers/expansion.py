@@ -1,15 +1,15 @@
-"""What the solvers of the kernel family share: the terms of labeled documents, and the way from multipliers to a Result."""
+"""What the solvers of the kernel family share: the dual terms of labeled documents, and the way from multipliers to a Result."""
 
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.engine.kernel_requests import CheckModelSize, KernelSpec, KernelSubset, KernelSums
+from core.engine.kernel_requests import CheckModelSize, KernelScores, KernelSpec
 from core.engine.runner import Request
-from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
+from core.numerics.vectors import dot
 from core.optimizers.smo import DualTerms, Multipliers
 from core.options.kernel import KernelChoice
 from core.problem.problem import Problem
@@ -24,13 +24,13 @@ class DualSolution(NamedTuple):
 
     @property
     def scores(self) -> Vector:
-        """shape (n_points,)."""
+        """Scores of all points, shape (n_points,)."""
         return self.multipliers.kernel_sums + self.intercept
 
     @property
     def norm(self) -> float:
         """|w|², w being the direction in the space of the kernel."""
-        return float(self.multipliers.alpha @ self.multipliers.kernel_sums)
+        return dot(self.multipliers.alpha, self.multipliers.kernel_sums)
 
 
 def kernel_spec(options: KernelChoice) -> KernelSpec:
@@ -39,7 +39,7 @@ def kernel_spec(options: KernelChoice) -> KernelSpec:
 
 
 def hinge_terms(y: Vector, caps: Vector) -> DualTerms:
-    """Of documents with the loss ``caps · max(0, 1 − y f)``: ``0 ≤ y α ≤ caps`` (Eqn. 1.9 of Collobert et al. with β = 0)."""
+    """Terms of documents with the loss ``caps · max(0, 1 − y f)``: ``0 ≤ y α ≤ caps`` (Eqn. 1.9 of Collobert et al. 2006 with β = 0)."""
     upper = np.maximum(0.0, y * caps)
     return DualTerms(np.minimum(0.0, y * caps), upper, upper.copy(), y.copy(), y.copy())
 
@@ -50,33 +50,30 @@ def hinge(margins: Vector) -> Vector:
 
 
 def expansion_of(solution: DualSolution, kernel: Kernel) -> Expansion:
-    """The expansion over points that are rows of the problem."""
+    """The expansion of a solution whose points are rows of the problem."""
     rows = np.flatnonzero(solution.multipliers.alpha)
     return Expansion(rows, solution.multipliers.alpha[rows], solution.intercept, kernel)
 
 
-def check_model_size(kernel: Kernel, rows: Positions) -> Generator[Request, Any, None]:
-    """Tell which rows a model would keep; in the linear kernel it keeps none."""
+def check_model_size(kernel: Kernel, support: Positions) -> Generator[Request, Any, None]:
+    """Report the support rows of a model, which a model in the linear kernel does not store; raises ModelTooLarge."""
     if kernel.name != "linear":
-        yield CheckModelSize(rows)
+        yield CheckModelSize(support)
 
 
 def empty_result(options: KernelChoice, problem: Problem, status: Status) -> Result:
-    """What there is when a solver ends before it has begun: an expansion of no row."""
+    """The result of a solver that ends before it has a solution: an expansion of no row, with scores of NaN."""
     expansion = Expansion(np.zeros(0, np.int64), np.zeros(0), 0.0, Kernel(options.kernel))
     return Result(expansion, np.full(problem.n_unlabeled, np.nan), np.nan, status)
 
 
 def score_unlabeled(problem: Problem, expansion: Expansion, status: Status) -> Generator[Request, Any, tuple[Vector, Status]]:
-    """Scores of the unlabeled rows by an expansion over labeled ones, shape (n_unlabeled,), and the status of a solution with such scores.
+    """Scores of the unlabeled rows by an expansion over labeled ones, shape (n_unlabeled,), and the status of the solution with these scores.
 
-    Where float32 cannot hold the kernel values they are NaN, and that is a numerical error.
+    The status is NUMERICAL_ERROR if a score leaves the range of float64.
     """
     unlabeled: Positions = np.arange(problem.n_labeled, problem.rows.n_rows)
     if not len(unlabeled) or not len(expansion.rows):
         return np.full(len(unlabeled), expansion.intercept), status
-    cache: RowCache = yield KernelSubset(expansion.kernel, np.concatenate([expansion.rows, unlabeled]), 0)
-    if not cache.gram.fits_float32:
-        return np.full(len(unlabeled), np.nan), Status.NUMERICAL_ERROR
-    sums = yield KernelSums(cache, np.arange(len(expansion.rows)), expansion.weights)
-    return np.asarray(sums[len(expansion.rows) :] + expansion.intercept), status
+    scores: Vector = yield KernelScores(expansion.kernel, expansion.rows, expansion.weights, unlabeled)
+    return scores + expansion.intercept, status if np.isfinite(scores).all() else Status.NUMERICAL_ERROR

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from core.kernels.cache import Slots
 from core.kernels.gram import Vector
+from core.numerics.compiled import compiled
 
-_fast = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nnan", "nsz"}, boundscheck=False, error_model="numpy")
 _inlined = njit(nogil=True, cache=True, inline="always")
 
 GOING_ON, CONVERGED, STUCK = 0, 1, 2
@@ -60,20 +60,20 @@ def _value(key: np.int64) -> float:
     return np.int64(key ^ ((key >> np.int64(63)) & _ALL_BUT_SIGN)).view(np.float64)
 
 
-@_fast
+@compiled
 def all_slopes(alpha: Vector, terms: DualTerms, up: Vector, low: Vector) -> None:
     """Write the slope of each point's term above its α to ``up`` (−inf at the upper bound) and below it to ``low`` (inf at the lower bound)."""
     for r in range(len(alpha)):
         _slopes(r, alpha, terms, up, low)
 
 
-@_fast
+@compiled
 def _slopes(r: int, alpha: Vector, terms: DualTerms, up: Vector, low: Vector) -> None:
     up[r] = terms.below[r] if alpha[r] < terms.knot[r] else (terms.above[r] if alpha[r] < terms.upper[r] else -np.inf)
     low[r] = terms.above[r] if alpha[r] > terms.knot[r] else (terms.below[r] if alpha[r] > terms.lower[r] else np.inf)
 
 
-@_fast
+@compiled
 def advance(
     alpha: Vector, kernel_sums: Vector, up: Vector, low: Vector, terms: DualTerms, slots: Slots, now: int, goal: float, steps: int
 ) -> tuple[int, int]:
@@ -110,7 +110,7 @@ def advance(
     return GOING_ON, steps
 
 
-@_fast
+@compiled
 def _extremes(kernel_sums: Vector, up: Vector, low: Vector, ends: NDArray[np.float64]) -> int:
     """Write the largest ``up − kernel_sums`` and the least ``low − kernel_sums`` to ``ends``; returns the point of the first, or −1."""
     most, least, at = _LEAST, _ALL_BUT_SIGN, -1
@@ -123,7 +123,7 @@ def _extremes(kernel_sums: Vector, up: Vector, low: Vector, ends: NDArray[np.flo
     return at
 
 
-@_fast
+@compiled
 def _shift(
     kernel_sums: Vector,
     gained: NDArray[np.float32],
@@ -146,14 +146,14 @@ def _shift(
         if strip_most > most:
             most, at = strip_most, start
     first, most = at, _LEAST
-    for r in range(at, min(at + _STRIP, n)):  # a search for the maximum itself could fail, as sums may be rounded otherwise here
+    for r in range(at, min(at + _STRIP, n)):  # positions in the loop above would keep it from being vectorised
         if _key(up[r] - kernel_sums[r]) > most:
             first, most = r, _key(up[r] - kernel_sums[r])
     ends[0], ends[1] = _value(most), _value(least)
     return first
 
 
-@_fast
+@compiled
 def _partner(row: NDArray[np.float32], diagonal: Vector, own: float, kernel_sums: Vector, low: Vector, most: float) -> int:
     """The point with the largest second-order gain ``(difference of slopes)² / curvature`` beside the point of this row; −1 if none gains."""
     best, at, n = np.int64(0), -1, len(kernel_sums)

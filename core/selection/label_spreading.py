@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Pause, Report, Steps, Stopped
 from core.kernels.function import Float32Matrix, Kernel
-from core.kernels.gram import dense_copy, resolve_kernel, squares_of
+from core.kernels.gamma import resolve_kernel
+from core.kernels.gram import dense_copy, squares_of
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint

@@ -20,7 +20,7 @@ from core import watch
 from core.documents import reorder as columns
 from core.documents.rows import SparseRows
 from core.engine import passes
-from core.kernels import cache, gram, products
+from core.kernels import cache, gamma, gram, products, value_range
 from core.kernels.function import Kernel
 from core.optimizers import smo
 from core.problem.result import Status
@@ -101,6 +101,8 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
         (columns, "_SLICE"),
         (products, "SLICE"),
         (gram, "SLICE"),
+        (gamma, "SLICE"),
+        (value_range, "SLICE"),
         (smo, "_SLICE"),
         (cache, "_MOST_UNCACHED"),
         (feature_scaling, "_SLICE"),
@@ -180,7 +182,7 @@ PREPARATIONS: dict[str, tuple[int, Callable[[SparseRows, Callable[[], None]], ob
     "gathered": (1, lambda rows, ask: columns.gathered(rows, np.arange(rows.n_rows), ask)),
     "feature_scaling": (1, lambda rows, ask: feature_scaling.scale_features(rows, ask)),
     "gram": (3, lambda rows, ask: gram.Gram(rows, Kernel("rbf", 1.0), None, ask)),
-    "scale": (1, lambda rows, ask: gram.resolve_kernel("rbf", "scale", 3, 0.0, rows, ask)),
+    "scale": (1, lambda rows, ask: gamma.resolve_kernel("rbf", "scale", 3, 0.0, rows, ask)),
 }
 """what goes over the nonzeros before any solver begins, in NumPy and thus uncounted, and how often it does at least"""
 

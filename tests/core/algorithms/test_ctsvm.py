@@ -275,9 +275,9 @@ def test_a_bias_that_leaves_nothing_of_the_kernel_is_refused_by_name(C: float) -
 
 
 def test_a_regularisation_within_the_rounding_of_the_kernel_is_refused_by_name() -> None:
-    """Kernel values are kept in single precision: that of many like documents has negative eigenvalues beyond -1e-6."""
-    rows = rows_of(normal(np.random.default_rng(0), 600).reshape(300, 2))
-    class_indices = np.array([0, 1] * 5 + [-1] * 290, np.int32)
+    """Kernel values are kept in single precision: that of many like documents has negative eigenvalues beyond -2e-6."""
+    rows = rows_of(normal(np.random.default_rng(0), 1800).reshape(900, 2))
+    class_indices = np.array([0, 1] * 5 + [-1] * 890, np.int32)
     options = {"kernel": "rbf", "gamma": 0.1, "positive_fraction": 0.5, "max_iterations": 1}
     with pytest.raises(InvalidOption, match=r"1e-06 is too small.*no inverse.*raise it") as caught:
         train(TrainingTask(rows, class_indices, ["a", "b"], "ctsvm", options | {"regularisation": 1e-6}))

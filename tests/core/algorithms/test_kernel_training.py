@@ -14,7 +14,8 @@ from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.engine.solver import solve
 from core.errors import HalfmoonError, InvalidDocuments, ModelTooLarge
-from core.kernels.gram import Gram, resolve_kernel
+from core.kernels.gamma import resolve_kernel
+from core.kernels.gram import Gram
 from core.models.io import read_model
 from core.options.base import Options
 from core.options.kernel import CccpOptions, KernelOptions, RampOptions
@@ -177,11 +178,19 @@ def test_no_way_out_of_training_passes_the_bound_on_models(algorithm: str, optio
 
 
 @pytest.mark.parametrize("gamma", ["scale", "median"])
+@pytest.mark.parametrize("exponent", [-66, -24, 24, 66])
+@pytest.mark.parametrize("density", [0.9, 0.05])
 @every
-def test_a_kernel_beyond_float32_is_no_success(algorithm: str, gamma: str) -> None:
-    rows, class_indices = clusters(5)
-    training = train(TrainingTask(rows._replace(values=rows.values * np.float32(1e-20)), class_indices, list("abcd"), algorithm, {"gamma": gamma}))
-    assert training.status is Status.NUMERICAL_ERROR
+def test_gamma_by_a_rule_makes_up_for_the_scale_of_the_values(algorithm: str, density: float, exponent: int, gamma: str) -> None:
+    """Values from 1e-20 to 1e20: gamma and the squares of values are beyond float32."""
+    rows, class_indices = clusters(5, density=density, width=6 if density > 0.5 else 200)
+    options = {"gamma": gamma} | ({"positive_fraction": "labeled"} if algorithm == "cccp_tsvm" else {})
+    plain = train(TrainingTask(rows, class_indices, list("abcd"), algorithm, options))
+    scaled = rows._replace(values=np.ldexp(rows.values, exponent))
+    training = train(TrainingTask(scaled, class_indices, list("abcd"), algorithm, options))
+    assert training.status is Status.CONVERGED
+    np.testing.assert_allclose(training.scores, plain.scores, atol=1e-5)
+    np.testing.assert_allclose(training.model.scores(scaled), plain.model.scores(rows), atol=1e-4)
 
 
 @pytest.mark.parametrize(("kernel", "density"), [("rbf", 0.9), ("rbf", 0.02), ("poly", 0.9), ("poly", 0.02), ("linear", 0.9)])
@@ -220,14 +229,54 @@ def test_a_document_whose_score_no_number_holds_is_named() -> None:
     assert [(fault.document, fault.field) for fault in caught.value.faults] == [("1", "values")]
 
 
+@pytest.mark.parametrize("kernel", [{}, {"gamma": "median"}, {"gamma": 0.3}, {"kernel": "linear"}, {"kernel": "poly", "gamma": 0.3}], ids=str)
+@pytest.mark.parametrize("density", [0.9, 0.05])
+@pytest.mark.parametrize("value", [4e18, 1e30])
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm"])
-def test_unlabeled_documents_beyond_float32_are_no_success(algorithm: str) -> None:
-    """These two learn from the labeled ones alone, and only score the others."""
+def test_an_unlabeled_document_of_huge_values_changes_nothing_for_the_others(
+    algorithm: str, value: float, density: float, kernel: dict[str, Any]
+) -> None:
+    """These two learn from the labeled ones alone, and only score the others; a 64-bit id as a value squares to more than float32 holds."""
+    rows, class_indices = clusters(1, density=density, width=6 if density > 0.5 else 200)
+    dense = dense_of(rows).astype(np.float32)
+    huge = np.flatnonzero(class_indices < 0)[3]
+    plain = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, kernel))
+    dense[huge, 2] = value
+    training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, kernel))
+    assert training.status is Status.CONVERGED
+    assert np.isfinite(training.scores).all()
+    others = training.unlabeled != huge
+    # the median is taken of the other documents alone
+    atol = 0.02 if kernel.get("gamma") == "median" else 2e-4
+    np.testing.assert_allclose(training.scores[others], plain.scores[others], rtol=2e-4, atol=atol)
+
+
+@pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm"])
+def test_an_unlabeled_document_whose_score_no_number_holds_is_no_success(algorithm: str) -> None:
     rows, class_indices = clusters(1)
     dense = dense_of(rows).astype(np.float32)
-    dense[np.flatnonzero(class_indices < 0)[0]] = 1e30
-    training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, {"kernel": "poly", "gamma": 0.3}))
+    dense[np.flatnonzero(class_indices < 0)[0]] = 3e38
+    training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, {"kernel": "poly", "degree": 10, "gamma": 0.3}))
     assert training.status is Status.NUMERICAL_ERROR
+
+
+@pytest.mark.parametrize("kernel", [{}, {"gamma": "median"}, {"gamma": 0.3}], ids=str)
+@pytest.mark.parametrize("density", [0.9, 0.05])
+@pytest.mark.parametrize("algorithm", ["cccp_tsvm", "ctsvm"])
+def test_a_transductive_algorithm_bears_an_unlabeled_document_of_huge_values(algorithm: str, density: float, kernel: dict[str, Any]) -> None:
+    """It is infinitely far from all others in an RBF kernel, and counts neither for gamma nor for the mean."""
+    rows, class_indices = clusters(1, density=density, width=6 if density > 0.5 else 200)
+    dense = dense_of(rows).astype(np.float32)
+    huge = np.flatnonzero(class_indices < 0)[3]
+    options = kernel | {"positive_fraction": "labeled"} if algorithm == "cccp_tsvm" else kernel | {"positive_fraction": "labeled", "tolerance": 1e-3}
+    plain = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, options))
+    dense[huge, 2] = 4e18
+    training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, options))
+    assert training.status is Status.CONVERGED
+    assert np.isfinite(training.scores).all()
+    others = training.unlabeled != huge
+    same = training.model.labels_of(training.scores)[others] == plain.model.labels_of(plain.scores)[others]
+    assert same.mean() > 0.9
 
 
 @pytest.mark.parametrize("density", [1.0, 0.2])

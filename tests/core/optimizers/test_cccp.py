@@ -1,6 +1,5 @@
 """Between the rounds of the concave-convex procedure: multipliers are brought within new bounds; and parts of the classes."""
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,8 @@ from core.kernels.function import Kernel
 from core.kernels.gram import Gram
 from core.optimizers.cccp import move_into_bounds
 from core.optimizers.smo import DualTerms, Multipliers
+from tests.core.kernels.rows import Alone
 from tests.core.problems import random_rows
-
-
-class Alone:
-    """A team of one."""
-
-    n_threads = 1
-
-    def side_by_side(self, works: Iterable[Callable[[], None]]) -> None:
-        for work in works:
-            work()
 
 
 def run(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> None:

@@ -1,39 +1,22 @@
-"""The convex step and its kernel rows: against Clarabel on random problems, and scikit-learn's kernels."""
+"""The convex step against Clarabel on random problems."""
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from core.documents.rows import SparseRows
 from core.engine.kernel_requests import KernelRows
 from core.engine.runner import Report
-from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
-from core.kernels.gram import Gram
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.problem.result import Status
-from tests.core.problems import Array, dense_of, normal, random_rows, rows_of
-from tests.reference.kernel import solve_dual, with_mean
+from tests.core.kernels.rows import cache_of, whole
+from tests.core.problems import Array, random_rows
+from tests.reference.kernel import solve_dual
 
 RBF = Kernel("rbf", 0.4)
 REPORT = Report("", 0, 0.0, None, 0.0)
-
-
-class Alone:
-    """A team of one."""
-
-    n_threads = 1
-
-    def side_by_side(self, works: Iterable[Callable[[], None]]) -> None:
-        for work in works:
-            work()
-
-
-def cache_of(rows: SparseRows, kernel: Kernel, most_bytes: int = 2**30, weights: Array | None = None) -> RowCache:
-    return RowCache(Gram(rows, kernel, weights), most_bytes, Alone(), lambda: None)
 
 
 def run(steps: Generator[Any, Any, SmoResult]) -> SmoResult:
@@ -47,12 +30,6 @@ def run(steps: Generator[Any, Any, SmoResult]) -> SmoResult:
         if isinstance(request, KernelRows):
             request.cache.fetch(request.positions)
     return results[0]
-
-
-def whole(gram: Gram) -> Array:
-    out = np.empty((gram.n_points, gram.n_points), np.float32)
-    gram.fill(np.arange(gram.n_points), out)
-    return out.astype(np.float64)
 
 
 def random_terms(rng: np.random.Generator, n: int, knots: bool) -> DualTerms:
@@ -140,58 +117,3 @@ def test_a_warm_start_ends_at_the_same_and_sooner(seed: int) -> None:
     assert moved.steps < from_zero.steps
     K = whole(cache.gram)
     assert value(K, hinge(1.2), warm.alpha) == pytest.approx(value(K, hinge(1.2), cold.alpha), rel=1e-6)
-
-
-KERNELS: list[tuple[Kernel, Callable[[Array], Array]]] = [
-    (Kernel("linear"), linear_kernel),
-    (Kernel("rbf", 0.3), lambda X: rbf_kernel(X, gamma=0.3)),
-    (Kernel("poly", 0.5, 3, 1.0), lambda X: polynomial_kernel(X, gamma=0.5, degree=3, coef0=1.0)),
-    (Kernel("poly", 0.5, 2, 0.0), lambda X: polynomial_kernel(X, gamma=0.5, degree=2, coef0=0.0)),
-]
-
-
-@pytest.mark.parametrize(("kernel", "theirs"), KERNELS, ids=["linear", "rbf", "poly 3", "poly 2"])
-@pytest.mark.parametrize(("d", "density"), [(7, 0.9), (400, 0.02), (1, 0.0)], ids=["dense", "sparse", "all empty"])
-def test_rows_are_those_of_scikit_learn(kernel: Kernel, theirs: Callable[[Array], Array], d: int, density: float) -> None:
-    rows = random_rows(np.random.default_rng(2), 60, d, density)
-    np.testing.assert_allclose(whole(Gram(rows, kernel)), theirs(dense_of(rows)), rtol=2e-5, atol=2e-5)
-
-
-@pytest.mark.parametrize(("d", "density"), [(7, 0.9), (400, 0.02)], ids=["dense", "sparse"])
-def test_rows_of_a_part_of_a_matrix_are_its_own(d: int, density: float) -> None:
-    """A view whose offsets do not start at 0."""
-    rows = random_rows(np.random.default_rng(3), 60, d, density)
-    np.testing.assert_allclose(whole(Gram(rows.between(20, 50), RBF)), rbf_kernel(dense_of(rows)[20:50], gamma=0.4), atol=2e-5)
-
-
-def test_distances_far_from_the_origin_keep_their_digits() -> None:
-    dense = np.random.default_rng(4).standard_normal((30, 3)) + 300.0
-    rows = rows_of(dense)
-    np.testing.assert_allclose(whole(Gram(rows, RBF)), rbf_kernel(dense_of(rows), gamma=0.4), atol=1e-3)
-
-
-@pytest.mark.parametrize("most_bytes", [2**30, 0])
-def test_the_mean_has_its_kernel_values(most_bytes: int) -> None:
-    rng = np.random.default_rng(5)
-    rows, weights = random_rows(rng, 70, 5, 0.8), np.concatenate([np.zeros(10), rng.random(60)])
-    weights /= weights.sum()
-    cache = cache_of(rows, RBF, most_bytes, weights)
-    expected = with_mean(rbf_kernel(dense_of(rows), gamma=0.4), 10, weights[10:])  # the mean stands first there
-    np.testing.assert_allclose(whole(cache.gram), np.roll(expected, -1, axis=(0, 1)), atol=2e-6)
-
-
-@pytest.mark.parametrize("most_bytes", [2**30, 0])
-def test_the_cache_holds_what_was_asked_for_and_forgets_the_oldest(most_bytes: int) -> None:
-    rng = np.random.default_rng(6)
-    cache = cache_of(random_rows(rng, 300, 5, 0.8), RBF, most_bytes)
-    K = whole(cache.gram)
-    for _ in range(200):
-        wanted = np.sort(rng.choice(300, int(rng.integers(1, cache.batch_rows + 1)), replace=False))
-        cache.fetch(wanted)
-        assert not len(cache.missing(wanted))
-        held = np.flatnonzero(cache.slots.slot_of >= 0)
-        assert len(held) <= len(cache.slots.rows)
-        assert len(set(cache.slots.slot_of[held])) == len(held)
-        np.testing.assert_allclose(cache.slots.rows[cache.slots.slot_of[held]], K[held], atol=1e-6)
-    weights = normal(rng, 300)
-    np.testing.assert_allclose(cache.weighted_sum(np.arange(300), weights), K @ weights, atol=1e-4)

@@ -1,0 +1,31 @@
+"""Scores of single rows in float64, for rows whose kernel values leave the range of float32."""
+
+import numpy as np
+
+from core.documents.rows import SparseRows
+from core.kernels.function import Kernel
+from core.kernels.gram import Vector, sparse_squares
+from core.numerics.vectors import dot
+from core.progress import Checkpoint
+
+
+def wide_scores(kernel: Kernel, support: SparseRows, weights: Vector, rows: SparseRows, checkpoint: Checkpoint) -> Vector:
+    """``Σ_k weights[k] · k(support row k, x)`` of rows x, shape (n_rows,); not finite where even float64 does not hold it.
+
+    ``checkpoint`` is called after each row.
+    """
+    first, last = support.indptr[0], support.indptr[-1]
+    values, columns = support.values[first:last].astype(np.float64), support.indices[first:last]
+    owners = np.repeat(np.arange(support.n_rows), np.diff(support.indptr))
+    right, left = sparse_squares(support, checkpoint), sparse_squares(rows, checkpoint)
+    scores, column_values = np.empty(rows.n_rows), np.zeros(rows.n_features)
+    for row in range(rows.n_rows):
+        own = slice(rows.indptr[row], rows.indptr[row + 1])
+        column_values[rows.indices[own]] = rows.values[own]
+        products = np.asarray(np.bincount(owners, values * column_values[columns], support.n_rows), np.float64)[None]
+        column_values[rows.indices[own]] = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernel.apply_to_products(products, left[row : row + 1], right)
+            scores[row] = dot(products[0], weights)
+        checkpoint()
+    return scores
