@@ -1,1 +1,1 @@
-"""How good a model is on labeled documents, as JSON and as a page for people."""
+"""Evaluation of a model on labeled documents, as JSON, as an HTML page and as plots."""

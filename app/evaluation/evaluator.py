@@ -1,4 +1,4 @@
-"""From scored documents to figures."""
+"""Figures of an evaluation, from batches of scored documents."""
 
 import math
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.evaluation.schemas import CalibrationFigures, ClassFigures, Evaluation, ReliabilityBin
-from app.evaluation.score_file import KeptScores
+from app.evaluation.score_file import ScoreFile
 from app.http.disconnect import raise_if_disconnected
-from app.predictions.scoring import Scored, Unseen
+from app.predictions.scoring import ScoredBatch, UnseenCounter
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from core.evaluation import Agreement, Confusion, Ranking, Reliability, ranked
 from core.models.model import Model
@@ -19,13 +19,13 @@ from core.one_vs_rest import column_of
 from workers.contract import Label, Version
 
 _CURVES, _CURVE_POINTS = 20, 100
-"""classes whose precision by recall is told, and points of each"""
+"""Number of classes with a precision-recall curve, and of points of each curve."""
 
 
-class Measurer:
-    """Takes scored documents as they come and tells at the end how good their scores are. Memory: a code a document, and the confusion matrix.
+class Evaluator:
+    """Accumulates scored documents and computes the figures of their evaluation.
 
-    The scores themselves go to ``file``, up to ``most`` numbers.
+    Memory holds a class index a document and the confusion matrix. The scores are kept in ``file``, up to ``most`` numbers.
     """
 
     def __init__(self, model: Model, file: IO[bytes], most: int) -> None:
@@ -34,12 +34,12 @@ class Measurer:
         self._confusion = Confusion(len(model.classes))
         self._reliability = None if model.calibration is None else Reliability()
         self._truth: list[NDArray[np.int32]] = []
-        self._scores = KeptScores(file, model.n_columns, most)
-        self._unseen = Unseen()
+        self._scores = ScoreFile(file, model.n_columns, most)
+        self._unseen = UnseenCounter()
         self._documents = 0
 
-    def add(self, scored: Scored) -> None:
-        """Take documents; those without a label are counted and no more. Raises StoreUnavailable."""
+    def add(self, scored: ScoredBatch) -> None:
+        """Add documents; unlabeled ones are only counted. Raises StoreUnavailable."""
         self._documents += len(scored.labels)
         self._unseen.count(scored)
         labels = [label for label in scored.labels if label is not None]
@@ -54,12 +54,10 @@ class Measurer:
         self._scores.add(scores)
 
     def evaluation(self, version: Version, dataset: str | None, n_documents: int | None, warnings: Sequence[str]) -> Evaluation:
-        """The figures; ``n_documents`` where not all were handed in. Raises InvalidDocuments where none is labeled, StoreUnavailable."""
+        """The figures. ``n_documents`` is given if not all documents were added. Raises InvalidDocuments if none is labeled, StoreUnavailable."""
         truth = np.concatenate(self._truth) if self._truth else np.zeros(0, np.int32)
         if not len(truth):
-            raise InvalidDocuments(
-                "no document has a label to compare with; send some whose labels are known", [Fault("", "label", "no document has one")]
-            )
+            raise InvalidDocuments("no document has a label to compare with; send labeled documents", [Fault("", "label", "no document has one")])
         labels, order = self._ordered()
         self._confusion.counts = self._confusion.counts[np.ix_(order, order)]
         agreement = self._confusion.agreement()
@@ -82,14 +80,14 @@ class Measurer:
         )
 
     def _ordered(self) -> tuple[list[Label], list[int]]:
-        """All labels, those that the model does not know sorted behind its own, and the class index of each."""
+        """All labels with their class indices: those of the model, then the unknown ones, sorted."""
         known: list[Any] = list(self._class_indices)
         n_classes = len(self._model.classes)
         labels = [*known[:n_classes], *sorted(known[n_classes:])]
         return labels, [self._class_indices[label] for label in labels]
 
-    def _rankings(self, truth: NDArray[np.int32]) -> dict[int, "_Told"]:
-        """By class, of those that documents have. One class is ranked after the other, so that the memory is that of one."""
+    def _rankings(self, truth: NDArray[np.int32]) -> dict[int, "_RankingFigures"]:
+        """Ranking figures by class index, for classes that documents have. One class is ranked at a time, so that memory is that of one."""
         scores = self._scores.read()
         support = np.bincount(truth, minlength=len(self._class_indices))[: len(self._model.classes)]
         shown = set(np.argsort(-support, kind="stable")[:_CURVES].tolist())
@@ -97,50 +95,50 @@ class Measurer:
         for class_index in np.flatnonzero(support).tolist():
             raise_if_disconnected()
             column = np.array(scores[:, column_of(class_index, scores.shape[1])])
-            # of two classes the scores are for the second
+            # with two classes, scores are for the second
             ranking = ranked(-column if scores.shape[1] == 1 and class_index == 0 else column, truth == class_index)
             if ranking is not None:
-                found[class_index] = _told(ranking, class_index in shown)
+                found[class_index] = _ranking_figures(ranking, class_index in shown)
         return found
 
     def _warnings(self, labels: Sequence[Label], agreement: Agreement) -> list[str]:
         found = []
-        strange = labels[len(self._model.classes) :]
-        if strange:
+        unknown = labels[len(self._model.classes) :]
+        if unknown:
             count = int(agreement.support[len(self._model.classes) :].sum())
-            named = ", ".join(repr(label) for label in strange[:MAX_FAULTS]) + (", …" if len(strange) > MAX_FAULTS else "")
-            found.append(f"{count} documents have labels that the model does not know, and count as errors: {named}")
+            named = ", ".join(repr(label) for label in unknown[:MAX_FAULTS]) + (", …" if len(unknown) > MAX_FAULTS else "")
+            found.append(f"{count} documents have labels that the model does not know; they count as errors: {named}")
         if not self._scores.complete:
-            found.append("there are too many scores to rank the documents by: break_even, average_precision and curve are left out")
+            found.append("there are too many scores to rank documents: break_even, average_precision and curve are left out")
         return found
 
 
-class _Told(NamedTuple):
-    """What is told of a ranking."""
+class _RankingFigures(NamedTuple):
+    """Figures of a ranking."""
 
     break_even: float
     average_precision: float
     curve: list[tuple[float, float]] | None
 
 
-def _told(ranking: Ranking, shown: bool) -> _Told:
+def _ranking_figures(ranking: Ranking, shown: bool) -> _RankingFigures:
     curve = [(recall, precision) for recall, precision in ranking.curve(_CURVE_POINTS).tolist()] if shown else None
-    return _Told(ranking.break_even, ranking.average_precision, curve)
+    return _RankingFigures(ranking.break_even, ranking.average_precision, curve)
 
 
-def _classes(labels: Sequence[Label], n_known: int, agreement: Agreement, rankings: dict[int, _Told]) -> list[ClassFigures]:
-    nothing = _Told(math.nan, math.nan, None)
+def _classes(labels: Sequence[Label], n_known: int, agreement: Agreement, rankings: dict[int, _RankingFigures]) -> list[ClassFigures]:
+    nothing = _RankingFigures(math.nan, math.nan, None)
     return [
         ClassFigures(
             label=label,
             known=class_index < n_known,
             documents=int(agreement.support[class_index]),
             given=int(agreement.given[class_index]),
-            precision=_share(agreement.precision[class_index]),
-            recall=_share(agreement.recall[class_index]),
-            f1=_share(agreement.f1[class_index]),
-            break_even=_share(rankings.get(class_index, nothing).break_even),
-            average_precision=_share(rankings.get(class_index, nothing).average_precision),
+            precision=_fraction(agreement.precision[class_index]),
+            recall=_fraction(agreement.recall[class_index]),
+            f1=_fraction(agreement.f1[class_index]),
+            break_even=_fraction(rankings.get(class_index, nothing).break_even),
+            average_precision=_fraction(rankings.get(class_index, nothing).average_precision),
             curve=rankings.get(class_index, nothing).curve,
         )
         for class_index, label in enumerate(labels)
@@ -149,14 +147,16 @@ def _classes(labels: Sequence[Label], n_known: int, agreement: Agreement, rankin
 
 def _calibration(reliability: Reliability) -> CalibrationFigures:
     bins = [
-        ReliabilityBin(start=each.start, end=each.end, documents=each.documents, confidence=_share(each.confidence), accuracy=_share(each.accuracy))
+        ReliabilityBin(
+            start=each.start, end=each.end, documents=each.documents, confidence=_fraction(each.confidence), accuracy=_fraction(each.accuracy)
+        )
         for each in reliability.bins
     ]
     return CalibrationFigures(expected_error=reliability.expected_error, brier=reliability.brier, log_loss=reliability.log_loss, bins=bins)
 
 
-def _share(value: float) -> float | None:
-    """Null for the share of nothing."""
+def _fraction(value: float) -> float | None:
+    """The fraction; None for 0 / 0, which is NaN."""
     return None if math.isnan(value) else float(value)
 
 

@@ -1,4 +1,4 @@
-"""An evaluation as one page that needs nothing else: to be read, printed or saved."""
+"""An evaluation as one self-contained HTML page, which can be read, printed and saved."""
 
 import hashlib
 from base64 import b64encode
@@ -13,18 +13,20 @@ from app.evaluation.plots import Drawing, curves, reliability
 from app.evaluation.schemas import ClassFigures, Evaluation
 
 _LARGEST_MATRIX = 30
-"""labels up to which the confusion is shown whole"""
+"""Labels up to which the whole confusion matrix is shown."""
 _MOST_CONFUSED = 30
 _SHADES = 10
 _NOTES = (
-    "Precision: of the documents that were given a label, the share that has it. Recall: of those that have it, the share that was given it. "
-    "F1 is their harmonic mean, macro F1 its mean over the labels. Break-even: the precision where it equals the recall, among as many documents as "
-    "have the label, those of the highest scores. A dash is a fraction of nothing."
+    "Precision: of the documents that were given a label, the fraction that has it. "
+    "Recall: of the documents that have a label, the fraction that was given it. "
+    "F1 is their harmonic mean, macro F1 the mean of F1 over the labels. "
+    "Break-even is the precision where it equals the recall: among as many documents as have the label, those of the highest scores. "
+    "A dash is 0 / 0."
 )
 
 
 def page_of(evaluation: Evaluation) -> HTMLResponse:
-    """The page, for a browser that loads nothing and runs nothing for its sake."""
+    """The page, with a Content-Security-Policy that loads nothing and runs no scripts."""
     name = f"{evaluation.model}-{evaluation.version}-evaluation.html"
     headers = {"Content-Security-Policy": _policy(), "Content-Disposition": f'inline; filename="{name}"', "Cache-Control": "no-store"}
     return HTMLResponse(_document(evaluation), headers=headers)
@@ -40,17 +42,17 @@ def _document(evaluation: Evaluation) -> str:
 
 def _header(evaluation: Evaluation) -> Markup:
     of = f" of dataset {evaluation.dataset}" if evaluation.dataset else ""
-    told = f"{evaluation.labeled:,} labeled documents{of}, evaluated {evaluation.evaluated_at:%Y-%m-%d %H:%M} UTC"
-    return joined(element("h1", evaluation.model, " ", element("small", f"version {evaluation.version}")), element("p", told))
+    summary = f"{evaluation.labeled:,} labeled documents{of}, evaluated {evaluation.evaluated_at:%Y-%m-%d %H:%M} UTC"
+    return joined(element("h1", evaluation.model, " ", element("small", f"version {evaluation.version}")), element("p", summary))
 
 
 def _figures(evaluation: Evaluation) -> Markup:
-    told: list[tuple[str, float | None]] = [("accuracy", evaluation.accuracy), ("error", evaluation.error), ("macro F1", evaluation.macro_f1)]
-    told += [("micro F1", evaluation.micro_f1), ("mean break-even", evaluation.macro_break_even)]
+    figures: list[tuple[str, float | None]] = [("accuracy", evaluation.accuracy), ("error", evaluation.error), ("macro F1", evaluation.macro_f1)]
+    figures += [("micro F1", evaluation.micro_f1), ("mean break-even", evaluation.macro_break_even)]
     if evaluation.calibration:
         found = evaluation.calibration
-        told += [("calibration error", found.expected_error), ("Brier score", found.brier), ("log loss", found.log_loss)]
-    return element("dl", *(element("div", element("dt", name), element("dd", _number(value))) for name, value in told))
+        figures += [("calibration error", found.expected_error), ("Brier score", found.brier), ("log loss", found.log_loss)]
+    return element("dl", *(element("div", element("dt", name), element("dd", _number(value))) for name, value in figures))
 
 
 def _warnings(evaluation: Evaluation) -> Markup:
@@ -82,12 +84,12 @@ def _confusion(evaluation: Evaluation) -> Markup:
     for each, counts in zip(evaluation.classes, evaluation.confusion, strict=True):
         cells = (element("td", f"{counts[class_index]:,}", class_=f"heat heat{_shade(counts[class_index], each.documents)}") for class_index in given)
         rows.append(element("tr", element("th", _label(each), scope="row"), *cells))
-    told = "A row a label that documents have, a column one that they were given; the stronger the colour, the larger the share of its row."
-    return _section(title, element("p", told, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))
+    note = "Rows: labels that documents have. Columns: labels that they were given. The stronger the colour, the larger the fraction of the row."
+    return _section(title, element("p", note, class_="note"), element("table", element("thead", top), element("tbody", *rows), class_="matrix"))
 
 
 def _most_confused(evaluation: Evaluation, title: Markup) -> Markup:
-    """The pairs of labels that are confused most often, where there are too many labels for a table of all."""
+    """The pairs of labels that are confused most often, in place of a matrix with too many labels."""
     pairs = [
         (count, has, was)
         for has, counts in zip(evaluation.classes, evaluation.confusion, strict=True)
@@ -100,8 +102,8 @@ def _most_confused(evaluation: Evaluation, title: Markup) -> Markup:
         element("tr", element("th", _label(has), scope="row"), element("th", _label(was)), element("td", f"{count:,}"))
         for count, has, was in pairs[:_MOST_CONFUSED]
     ]
-    told = "The pairs of labels that are confused most often; the JSON form has all."
-    return _section(title, element("p", told, class_="note"), element("table", head, element("tbody", *rows)))
+    note = "The pairs of labels that are confused most often. The JSON form has all."
+    return _section(title, element("p", note, class_="note"), element("table", head, element("tbody", *rows)))
 
 
 def _plots(evaluation: Evaluation) -> Markup:
@@ -109,17 +111,17 @@ def _plots(evaluation: Evaluation) -> Markup:
     parts = []
     if shown:
         of = "each label" if len(shown) == len(evaluation.classes) else f"the {len(shown)} labels with the most documents"
-        told = f"Of {of}, by score; a line crosses the dashed one at its break-even."
-        parts.append(_plot(evaluation, "precision_recall", "Precision and recall", told, curves(shown)))
+        note = f"Curves of {of}, by score. A curve crosses the dashed line at its break-even."
+        parts.append(_plot(evaluation, "precision_recall", "Precision and recall", note, curves(shown)))
     if evaluation.calibration:
-        told = "Documents by the probability of their likeliest label: the bars should end at the dashed line."
-        parts.append(_plot(evaluation, "reliability", "Reliability", told, reliability(evaluation.calibration)))
+        note = "Accuracy by the probability of the likeliest label. The bars should end at the dashed line."
+        parts.append(_plot(evaluation, "reliability", "Reliability", note, reliability(evaluation.calibration)))
     return element("div", *parts, class_="plots")
 
 
-def _plot(evaluation: Evaluation, name: str, title: str, told: str, drawing: Drawing) -> Markup:
+def _plot(evaluation: Evaluation, name: str, title: str, note: str, drawing: Drawing) -> Markup:
     heading = joined(title, save_link(evaluation, name, drawing))
-    return _section(heading, element("p", told, class_="note"), drawing.svg())
+    return _section(heading, element("p", note, class_="note"), drawing.svg())
 
 
 def _section(title: str, *content: Markup) -> Markup:
@@ -127,7 +129,7 @@ def _section(title: str, *content: Markup) -> Markup:
 
 
 def _label(each: ClassFigures) -> Markup:
-    """On its own, whichever way it is written."""
+    """The label, isolated so that its direction of writing does not affect the text around it."""
     return element("bdi", str(each.label), title=str(each.label))
 
 
@@ -136,13 +138,13 @@ def _number(value: float | None) -> str:
 
 
 def _shade(count: int, whole: int) -> int:
-    """From 0 to _SHADES, and 0 for nothing alone."""
+    """A shade from 1 to _SHADES, and 0 for no documents."""
     return 0 if not count else max(1, round(_SHADES * count / whole))
 
 
 def _meta() -> Markup:
-    """A saved page keeps its policy."""
-    return Markup(f'<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" content="{_contents()}">')
+    """Metadata with the Content-Security-Policy, so that a saved page keeps it."""
+    return Markup(f'<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" content="{_content_policy()}">')
 
 
 @cache
@@ -151,11 +153,11 @@ def _style() -> str:
 
 
 @cache
-def _contents() -> str:
+def _content_policy() -> str:
     digest = b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 def _policy() -> str:
-    """What the page may load: the style that is in it."""
-    return f"{_contents()}; frame-ancestors 'none'"
+    """The Content-Security-Policy of the page: it may use only the style in it."""
+    return f"{_content_policy()}; frame-ancestors 'none'"

@@ -1,4 +1,4 @@
-"""The plots of an evaluation as SVG. Colours are given by class alone: see plots.css."""
+"""The plots of an evaluation as SVG. Colours are set by CSS class, in plots.css."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,21 +9,21 @@ from app.evaluation.schemas import CalibrationFigures, ClassFigures, Reliability
 _TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _SIDE, _LEFT, _TOP, _BELOW = 300, 48, 12, 44
 _COUNTS = 70
-"""height of the bars that tell how many documents there are"""
+"""Height of the bars that show numbers of documents."""
 CURVES = 8
-"""lines that can be told apart"""
+"""Number of curves that can be distinguished."""
 _FONT, _LINE = 11, 18
-"""size of letters, and height of a line of a legend"""
-_SHOWN = 24
-"""characters of a label"""
+"""Font size, and height of a line of the legend."""
+_MAX_LABEL = 24
+"""Characters of a label that are shown."""
 _NAMES, _CELLS, _LARGEST_CELL = 150, 560, 44
-"""room for the labels beside a matrix, most for its cells, side of one"""
+"""Width of the labels beside a matrix, largest side of the matrix, largest side of a cell."""
 _SMALLEST_COUNTED = 22
-"""side of a cell that has room for a number"""
+"""Side of a cell from which on it shows a number."""
 
 
 class Drawing(NamedTuple):
-    """A plot."""
+    """A plot: its title, its size and its content."""
 
     title: str
     width: float
@@ -31,14 +31,14 @@ class Drawing(NamedTuple):
     content: Markup
 
     def svg(self, *before: Markup) -> Markup:
-        """As an element; ``before`` comes before its content."""
+        """The SVG element; ``before`` comes before the content."""
         box = f"0 0 {self.width:g} {self.height:g}"
         named: dict[str, str | float] = {"xmlns": "http://www.w3.org/2000/svg", "role": "img", "viewBox": box, "font_size": _FONT}
         return element("svg", element("title", self.title), *before, self.content, width=self.width, height=self.height, **named)
 
 
-class _Square(NamedTuple):
-    """A plane on which both axes go from 0 to 1, its upper left corner at (left, top)."""
+class _UnitSquare(NamedTuple):
+    """Coordinates in which both axes go from 0 to 1, with the upper left corner at (left, top)."""
 
     left: float = _LEFT
     top: float = _TOP
@@ -51,17 +51,17 @@ class _Square(NamedTuple):
         return self.top + (1 - value) * self.side
 
     def path(self, points: Sequence[tuple[float, float]], name: str) -> Markup:
-        """A line through points."""
+        """A polyline through points."""
         return element("polyline", points=" ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points), class_=name)
 
-    def bar(self, start: float, end: float, height: float, told: str) -> Markup:
-        """A bar from the bottom."""
+    def bar(self, start: float, end: float, height: float, title: str) -> Markup:
+        """A bar from the bottom, with a title."""
         width = (end - start) * self.side - 1
         rectangle = {"x": self.x(start) + 0.5, "y": self.y(height), "width": width, "height": height * self.side}
-        return element("rect", element("title", told), class_="bar", **rectangle)
+        return element("rect", element("title", title), class_="bar", **rectangle)
 
     def axes(self, across: str, up: str) -> Markup:
-        """Lines, numbers and names."""
+        """Grid, ticks and names of the axes."""
         parts = []
         for tick in _TICKS:
             x, y = self.x(tick), self.y(tick)
@@ -80,34 +80,34 @@ class _Square(NamedTuple):
 
 
 def reliability(figures: CalibrationFigures) -> Drawing:
-    """Accuracy by confidence, as bars beside the diagonal where they should end, and below how many documents each stands for."""
-    plane = _Square()
+    """Reliability diagram: accuracy by confidence as bars that should end at the diagonal; below, numbers of documents."""
+    plane = _UnitSquare()
     filled = [each for each in figures.bins if each.documents]
-    bars = [plane.bar(each.start, each.end, each.accuracy or 0.0, _told(each)) for each in filled]
+    bars = [plane.bar(each.start, each.end, each.accuracy or 0.0, _bar_title(each)) for each in filled]
     marks = [element("circle", cx=plane.x(each.confidence or 0.0), cy=plane.y(each.accuracy or 0.0), r=3, class_="mark") for each in filled]
     most = max(each.documents for each in filled)
     base = _TOP + _SIDE + _BELOW + _COUNTS
     counts = []
     for each in filled:
         height = max(1.0, each.documents / most * (_COUNTS - 16))
-        told = element("title", f"{each.documents} documents")
+        title = element("title", f"{each.documents} documents")
         shape = {"x": plane.x(each.start) + 0.5, "width": (each.end - each.start) * _SIDE - 1, "y": base - height, "height": height}
-        counts.append(element("rect", told, class_="count", **shape))
+        counts.append(element("rect", title, class_="count", **shape))
     counts.append(element("text", f"documents by confidence; the highest bar is {most}", x=plane.x(0.5), y=base + 16, text_anchor="middle"))
     parts = [plane.axes("confidence", "accuracy"), *bars, plane.path([(0, 0), (1, 1)], "ideal"), *marks, *counts]
     return _under_axes("Reliability: accuracy by confidence", base + 24, *parts)
 
 
 def curves(classes: Sequence[ClassFigures]) -> Drawing:
-    """Precision by recall of at most CURVES classes, and below which line is whose."""
-    plane = _Square()
+    """Precision-recall curves of at most CURVES classes, with a legend."""
+    plane = _UnitSquare()
     lines, base = [], _TOP + _SIDE + _BELOW
-    for place, each in enumerate(classes[:CURVES]):
+    for index, each in enumerate(classes[:CURVES]):
         points = each.curve or []
-        y = base + place * _LINE + 10
+        y = base + index * _LINE + 10
         lines += [
-            plane.path([(0.0, points[0][1]), *points] if points else [], f"curve curve{place}"),
-            element("line", x1=_LEFT, x2=_LEFT + 20, y1=y - 4, y2=y - 4, class_=f"key curve{place}"),
+            plane.path([(0.0, points[0][1]), *points] if points else [], f"curve curve{index}"),
+            element("line", x1=_LEFT, x2=_LEFT + 20, y1=y - 4, y2=y - 4, class_=f"key curve{index}"),
             _label(each, x=_LEFT + 28, y=y),
         ]
     height = base + len(classes[:CURVES]) * _LINE
@@ -115,9 +115,9 @@ def curves(classes: Sequence[ClassFigures]) -> Drawing:
 
 
 def confusion(classes: Sequence[ClassFigures], counts: Sequence[Sequence[int]]) -> Drawing:
-    """Documents by the label that they have, a row each, and the one that they were given, a column each of those that the model knows.
+    """Confusion matrix: rows are labels that documents have, columns labels that they were given, of those that the model knows.
 
-    ``counts`` are of all pairs of these classes. The stronger the colour, the larger the share of the row.
+    ``counts`` has all pairs of these classes. The stronger the colour, the larger the fraction of the row.
     """
     given = [class_index for class_index, each in enumerate(classes) if each.known]
     cell = min(_LARGEST_CELL, _CELLS / len(classes))
@@ -151,17 +151,17 @@ def _cell(x: float, y: float, side: float, count: int, whole: int) -> Markup:
     return joined(heat, box, number)
 
 
-def _told(each: ReliabilityBin) -> str:
+def _bar_title(each: ReliabilityBin) -> str:
     return f"{each.documents} documents: confidence {each.confidence:.3f}, accuracy {each.accuracy:.3f}"
 
 
 def _label(each: ClassFigures, **attributes: str | float) -> Markup:
-    """The name of a class, cut where it is long."""
+    """The name of a class, shortened if it is long."""
     name = str(each.label)
-    shown = name if len(name) <= _SHOWN else f"{name[: _SHOWN - 1]}…"
+    shown = name if len(name) <= _MAX_LABEL else f"{name[: _MAX_LABEL - 1]}…"
     return element("text", element("title", name), shown, **attributes)
 
 
 def _under_axes(title: str, height: float, *parts: Markup) -> Drawing:
-    """A drawing as wide as a plane with its axes."""
+    """A drawing of the width of a square with its axes."""
     return Drawing(title, _LEFT + _SIDE + 16, height, joined(*parts))

@@ -1,4 +1,4 @@
-"""Evaluations: how good a model is on labeled documents."""
+"""Routes of evaluations, by the newest version of a model, an alias, or a version number."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["evaluations"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
-_NUMBER = path_parameter("number", "Of the version.", NUMBER)
+_MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
+_NUMBER = path_parameter("number", "Number of the version.", NUMBER)
 _ACCEPT = {
     "name": "Accept",
     "in": "header",
@@ -43,22 +43,22 @@ _HELD_OUT = {
     "default": False,
     "description": "Leave out the documents of the dataset whose labels the version was trained on.",
 }
-_ASKED = json_body(EvaluateBody, {"dataset": "ds-…"}, documents=DOCUMENTS["properties"]["documents"], held_out=_HELD_OUT)
+_BODY = json_body(EvaluateBody, {"dataset": "ds-…"}, documents=DOCUMENTS["properties"]["documents"], held_out=_HELD_OUT)
 
 
 def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
-    content = DOCUMENT_BODY["requestBody"]["content"] | _ASKED["requestBody"]["content"]
+    content = DOCUMENT_BODY["requestBody"]["content"] | _BODY["requestBody"]["content"]
     body = {"required": True, "content": content, "description": "A dataset (needs the scope train), or labeled documents (needs the scope predict)."}
     return {"requestBody": body, "parameters": [*parameters, _PLOT, _ACCEPT, *DOCUMENT_BODY["parameters"]]}
 
 
 @router.post("/{name}/evaluate", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
 async def evaluate_newest(request: Request) -> Response:
-    """How good the newest version of a model is on labeled documents, or the one that an alias stands for."""
+    """Evaluate the newest version of a model, or that of an alias, on labeled documents."""
     return await evaluate(request, services_of(request), request.path_params["name"])
 
 
-@router.post("/{name}/versions/{number}/evaluate", responses=_ANSWERS, openapi_extra=_extra(path_parameter("name", "Of the model."), _NUMBER))
+@router.post("/{name}/versions/{number}/evaluate", responses=_ANSWERS, openapi_extra=_extra(path_parameter("name", "Name of the model."), _NUMBER))
 async def evaluate_version(request: Request) -> Response:
-    """How good one version of a model is on labeled documents."""
+    """Evaluate one version of a model on labeled documents."""
     return await evaluate(request, services_of(request), version_reference(request))

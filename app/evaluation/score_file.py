@@ -1,4 +1,4 @@
-"""Scores of many documents, kept on disk until all are there to be ranked."""
+"""Scores of many documents, kept on disk until all are known and can be ranked."""
 
 from typing import IO
 
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from workers.store.os_errors import translate_os_errors
 
 
-class KeptScores:
-    """Scores in a file that is gone when it is closed; at most ``most`` numbers, beyond which none are kept."""
+class ScoreFile:
+    """Scores in a temporary file, at most ``most`` numbers; beyond that no more scores are kept."""
 
     def __init__(self, file: IO[bytes], n_columns: int, most: int) -> None:
         self._file = file
@@ -26,12 +26,12 @@ class KeptScores:
     def add(self, scores: NDArray[np.float64]) -> None:
         """Keep scores of shape (n_rows, n_columns). Raises StoreUnavailable."""
         self._n_rows += len(scores)
-        # written, not mapped: a disk without room is then an error, not a signal that ends the process
+        # written, not mapped: a full disk then raises an error instead of a signal that ends the process
         if self.complete:
             self._file.write(np.ascontiguousarray(scores).data)
 
     @translate_os_errors("read", "the scores of an evaluation")
     def read(self) -> NDArray[np.float64]:
-        """All of them, shape (n_rows, n_columns), mapped; at least one row was kept. Raises StoreUnavailable."""
+        """All scores, of shape (n_rows, n_columns), mapped into memory; there is at least one row. Raises StoreUnavailable."""
         self._file.flush()
         return np.memmap(self._file, np.float64, "r", shape=(self._n_rows, self._n_columns))

@@ -1,4 +1,4 @@
-"""From a request to an evaluation: on whose documents, by which version, in which form."""
+"""Evaluation of a request: read the documents, score them, compute the figures, answer as JSON, HTML or SVG."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,17 +11,17 @@ from app.codecs.dispatch import in_blocks, media_type_of
 from app.codecs.documents import invalid_documents
 from app.datasets.upload import temporary_file
 from app.errors import InvalidRequest
-from app.evaluation.evaluator import Measurer
+from app.evaluation.evaluator import Evaluator
 from app.evaluation.page import page_of
 from app.evaluation.plot_files import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.evaluation.training_overlap import chosen, trained_on, warnings
+from app.evaluation.training_overlap import overlap_warnings, positions_to_evaluate, training_overlap
 from app.http.bodies import read_blocks, read_json
 from app.http.disconnect import run_until_disconnect
 from app.http.negotiation import negotiate
 from app.http.route_classes import RESERVATION
-from app.predictions.prediction import documents_in, version_and_model
-from app.predictions.scoring import Scored, apart, score_posted, score_stored
+from app.predictions.prediction import decode_documents, load_model
+from app.predictions.scoring import ScoredBatch, run_scoring, score_posted, score_stored
 from app.services import Services
 from core.errors import Fault
 from core.models.model import Model
@@ -32,8 +32,8 @@ from workers.repositories.datasets.labels import Classes
 JSON, HTML = "application/json", "text/html"
 
 
-class _Asked(NamedTuple):
-    """The documents to evaluate on: of the body, or of a dataset."""
+class _Input(NamedTuple):
+    """Documents to evaluate on: of the body, or of a dataset."""
 
     batches: Iterable[Batch]
     dataset: str | None = None
@@ -41,29 +41,29 @@ class _Asked(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """Of an answer."""
+    """Form of the answer."""
 
     media_type: str
     plot: str | None
-    """of the evaluation, which alone is wanted"""
+    """Name of the plot that is requested alone."""
 
 
 async def evaluate(request: Request, services: Services, reference: str) -> Response:
-    """How good the version is that ``reference`` stands for now, on the labeled documents of the body or of a dataset.
+    """Evaluate the version to which ``reference`` refers now, on the labeled documents of the body or of a dataset.
 
     Raises NotAcceptable, NotFound, Forbidden, InvalidDocuments, InvalidRequest, LimitExceeded, TooManyRequests, StoreUnavailable,
     UnsupportedMediaType.
     """
     form = _form(request)
-    asked = await _read(request, services)
-    version, model = await version_and_model(services, reference)
-    if asked.dataset is None:
-        return await run_until_disconnect(request, services.evaluate_pool, _answer, services, version, model, asked, form)
-    return await apart(request, services, _answer, services, version, model, asked, form)
+    input = await _read(request, services)
+    version, model = await load_model(services, reference)
+    if input.dataset is None:
+        return await run_until_disconnect(request, services.evaluate_pool, _answer, services, version, model, input, form)
+    return await run_scoring(request, services, _answer, services, version, model, input, form)
 
 
 def _form(request: Request) -> _Form:
-    """In which form the answer is wanted: a plot has one; raises NotAcceptable, InvalidRequest."""
+    """The form of the answer; raises NotAcceptable and InvalidRequest. A plot is always SVG."""
     plot = request.query_params.get("plot")
     media_type = negotiate(request, (JSON, HTML, SVG) if plot is None else (SVG,))
     if media_type == SVG:
@@ -71,32 +71,32 @@ def _form(request: Request) -> _Form:
     return _Form(media_type, plot)
 
 
-async def _read(request: Request, services: Services) -> _Asked:
-    """What is asked for, by a caller who may: a dataset is for those who may read it, documents are for those who may predict."""
+async def _read(request: Request, services: Services) -> _Input:
+    """The documents of the request. A dataset needs a key that may read datasets, documents in the body one that may predict."""
     bounds = services.settings.prediction_bounds
     if media_type_of(request.headers) != JSON:
         services.access.authorize(request.scope, "predictions")
-        return _Asked(documents_in(await read_blocks(request, bounds), request.headers, bounds, request.scope[RESERVATION].grow))
+        return _Input(decode_documents(await read_blocks(request, bounds), request.headers, bounds, request.scope[RESERVATION].grow))
     body = await read_json(request, services, EvaluateBody)
     documents = bytes(body.documents)
     posted = documents not in (b"", b"null")
     if posted == (body.dataset is not None):
         raise InvalidRequest("dataset", "give either dataset or documents")
     if posted and body.held_out:
-        raise InvalidRequest("held_out", "is for a dataset; of documents in the body nobody knows whether they were trained on")
+        raise InvalidRequest("held_out", "needs a dataset: whether documents in the body were trained on is unknown")
     services.access.authorize(request.scope, "predictions" if posted else "datasets")
     text = b'{"documents":' + documents + b"}"
-    return _Asked(documents_in(in_blocks(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
+    return _Input(decode_documents(in_blocks(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
 
 
-def _answer(services: Services, version: Version, model: Model, asked: _Asked, form: _Form) -> Response:
+def _answer(services: Services, version: Version, model: Model, input: _Input, form: _Form) -> Response:
     with temporary_file(services.store) as file:
-        measurer = Measurer(model, file, services.settings.max_ranked_scores)
-        if asked.dataset is None:
-            batches = _checked(asked.batches, services.settings.max_classes)
-            evaluation = _measured(measurer, score_posted(model, batches)).evaluation(version, None, None, [])
+        evaluator = Evaluator(model, file, services.settings.max_ranked_scores)
+        if input.dataset is None:
+            batches = _checked(input.batches, services.settings.max_classes)
+            evaluation = _evaluate_batches(evaluator, score_posted(model, batches)).evaluation(version, None, None, [])
         else:
-            evaluation = _on_dataset(services, version, model, asked, measurer)
+            evaluation = _on_dataset(services, version, model, input, evaluator)
     if form.plot is not None:
         return plot_of(evaluation, form.plot)
     if form.media_type == HTML:
@@ -104,25 +104,25 @@ def _answer(services: Services, version: Version, model: Model, asked: _Asked, f
     return Response(evaluation.model_dump_json(), media_type=JSON)
 
 
-def _on_dataset(services: Services, version: Version, model: Model, asked: _Asked, measurer: Measurer) -> Evaluation:
-    assert asked.dataset is not None
-    dataset = services.datasets.get(asked.dataset)
-    documents, trained = services.datasets.open(dataset.id), trained_on(services, version, dataset)
-    if asked.held_out and not trained.known:
-        raise InvalidRequest("held_out", f"nobody can tell any more: dataset {version.dataset!r}, which the model was trained on, is gone")
-    positions = chosen(documents, trained, asked.held_out)
-    _measured(measurer, score_stored(model, documents, positions))
-    return measurer.evaluation(version, dataset.id, dataset.n_documents, warnings(trained, version, positions))
+def _on_dataset(services: Services, version: Version, model: Model, input: _Input, evaluator: Evaluator) -> Evaluation:
+    assert input.dataset is not None
+    dataset = services.datasets.get(input.dataset)
+    documents, overlap = services.datasets.open(dataset.id), training_overlap(services, version, dataset)
+    if input.held_out and not overlap.known:
+        raise InvalidRequest("held_out", f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted")
+    positions = positions_to_evaluate(documents, overlap, input.held_out)
+    _evaluate_batches(evaluator, score_stored(model, documents, positions))
+    return evaluator.evaluation(version, dataset.id, dataset.n_documents, overlap_warnings(overlap, version, positions))
 
 
-def _measured(measurer: Measurer, batches: Iterable[Scored]) -> Measurer:
+def _evaluate_batches(evaluator: Evaluator, batches: Iterable[ScoredBatch]) -> Evaluator:
     for scored in batches:
-        measurer.add(scored)
-    return measurer
+        evaluator.add(scored)
+    return evaluator
 
 
 def _checked(batches: Iterable[Batch], most: int) -> Iterator[Batch]:
-    """The batches, their labels checked as those of a dataset are; raises InvalidDocuments, LimitExceeded."""
+    """The batches, after the checks of labels that a dataset has; raises InvalidDocuments and LimitExceeded."""
     classes, position = Classes(most), 0
     for batch in batches:
         faults = classes.faults(batch.labels, MAX_FAULTS)

@@ -1,4 +1,4 @@
-"""Which labels of a dataset a version was trained on: on these it looks better than it is."""
+"""Overlap of a dataset with the training data of a version: on labels that it was trained on, figures are too optimistic."""
 
 from typing import NamedTuple
 
@@ -11,51 +11,51 @@ from workers.errors import NotFound
 from workers.repositories.datasets import Documents
 
 
-class Trained(NamedTuple):
-    """What is known of the documents of a dataset and the training of a version."""
+class TrainingOverlap(NamedTuple):
+    """The documents of a dataset that a version was trained on."""
 
     labeled: NDArray[np.bool_] | None
-    """shape (n_documents,): which the training knew with a label; None where it had other documents"""
+    """Whether a document was trained on with its label, of shape (n_documents,); None if the training had other documents."""
     known: bool = True
-    """false where the dataset of the training is gone, so that nobody can tell"""
+    """False if the training dataset was deleted, so that the overlap is unknown."""
 
 
-def trained_on(services: Services, version: Version, dataset: Dataset) -> Trained:
-    """Compare a dataset with that of a version's training, by what they are stored as. Raises StoreUnavailable."""
+def training_overlap(services: Services, version: Version, dataset: Dataset) -> TrainingOverlap:
+    """Compare a dataset with the training dataset of a version, by digests of their files. Raises StoreUnavailable."""
     try:
         training = services.datasets.get(version.dataset)
         if not _same_documents(training, dataset):
-            return Trained(None)
-        return Trained(services.datasets.open(training.id).class_indices >= 0)
+            return TrainingOverlap(None)
+        return TrainingOverlap(services.datasets.open(training.id).class_indices >= 0)
     except NotFound:
-        return Trained(None, known=False)
+        return TrainingOverlap(None, known=False)
 
 
-def chosen(documents: Documents, trained: Trained, held_out: bool) -> NDArray[np.int64]:
-    """Positions of the documents to evaluate on: of the labeled ones all, or those whose labels were not trained on."""
+def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_out: bool) -> NDArray[np.int64]:
+    """Positions of the labeled documents; with ``held_out``, of those whose labels were not trained on."""
     labeled = documents.class_indices >= 0
-    if held_out and trained.labeled is not None:
-        labeled &= ~trained.labeled
+    if held_out and overlap.labeled is not None:
+        labeled &= ~overlap.labeled
     return np.flatnonzero(labeled)
 
 
-def warnings(trained: Trained, version: Version, positions: NDArray[np.int64]) -> list[str]:
-    """What is to be said of figures on the documents at these positions."""
-    if not trained.known:
-        return [f"whether the model was trained on these labels cannot be told: dataset {version.dataset!r} is gone"]
-    if trained.labeled is None:
+def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDArray[np.int64]) -> list[str]:
+    """Warnings about figures on the documents at these positions."""
+    if not overlap.known:
+        return [f"whether the model was trained on these labels is unknown: dataset {version.dataset!r} was deleted"]
+    if overlap.labeled is None:
         return []
     found = []
-    n_labeled = int(np.count_nonzero(trained.labeled[positions]))
+    n_labeled = int(np.count_nonzero(overlap.labeled[positions]))
     n_others = len(positions) - n_labeled
     if n_labeled:
-        found.append(f"{n_labeled} of the {len(positions)} labeled documents were trained on with their labels: the figures flatter the model")
+        found.append(f"{n_labeled} of the {len(positions)} labeled documents were trained on with their labels: the figures are too optimistic")
     if n_others:
-        found.append(f"{n_others} of the {len(positions)} labeled documents were among those of the training, without their labels")
+        found.append(f"{n_others} of the {len(positions)} labeled documents were trained on without their labels")
     return found
 
 
 def _same_documents(one: Dataset, other: Dataset) -> bool:
-    """Whether two datasets differ at most in labels and ids; one that was posted twice is the same, one that is a part of another is not."""
+    """Whether two datasets have the same documents in the same order; their labels and ids may differ."""
     contents = [{kind: file.sha256 for kind, file in each.files.items() if kind not in ("labels", "ids")} for each in (one, other)]
     return contents[0] == contents[1]

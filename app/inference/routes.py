@@ -1,4 +1,4 @@
-"""The Open Inference Protocol (KServe V2), for gateways and clients that speak it. A model may be named by its alias: ``news@live``."""
+"""Routes of the Open Inference Protocol (KServe V2). A model may be named by an alias: ``news@live``."""
 
 from importlib.metadata import version as version_of
 from typing import Any
@@ -14,15 +14,15 @@ from app.http.version_numbers import NUMBER, checked_number
 from app.inference.service import infer, metadata
 from app.operations.routes import ready as ready_now
 from app.operations.schemas import Ready
-from app.predictions.prediction import version_and_model
+from app.predictions.prediction import load_model
 from app.services import services_of
 from workers.errors import Unavailable
 
 health_router = APIRouter(prefix="/v2", tags=["health"], route_class=RawRoute)
 router = APIRouter(prefix="/v2/models", tags=["inference"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
-_VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
+_MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
+_VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
 _EXAMPLE = {
     "id": "42",
     "inputs": [
@@ -34,7 +34,7 @@ _EXAMPLE = {
 
 
 def _schema(name: str) -> dict[str, Any]:
-    """Of ``app.inference.schemas``, which is loaded when the contract is asked for: making its schemas would delay every start."""
+    """A reference to a schema of ``app.inference.schemas``. That module is loaded with the contract: making its schemas would delay every start."""
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
 
 
@@ -55,13 +55,13 @@ _READY = _answers("ModelReady", 400, 404, 503)
 
 @health_router.get("/health/live", responses=_answers("ServerLive", 400))
 async def oip_live(request: Request) -> Response:
-    """The process answers."""
+    """Report liveness: the process answers."""
     return _json({"live": True})
 
 
 @health_router.get("/health/ready", responses=_answers("ServerReady", 400, 503))
 async def oip_ready(request: Request) -> Response:
-    """The store and Redis can be written."""
+    """Report readiness: the store and Redis can be written."""
     services = services_of(request)
     if not isinstance(await in_thread(services.parse_pool, ready_now, services), Ready):
         raise Unavailable("Redis or the store cannot be written; /v1/health/ready says which")
@@ -71,16 +71,16 @@ async def oip_ready(request: Request) -> Response:
 @health_router.get("", responses=_answers("ServerMetadata", 400))
 @health_router.get("/", include_in_schema=False)
 async def oip_server(request: Request) -> Response:
-    """Who answers."""
+    """Show the name and the version of the server."""
     return _json({"name": "halfmoon", "version": version_of("halfmoon"), "extensions": []})
 
 
 @router.get("/{name}", responses=_DESCRIBED, openapi_extra={"parameters": [_MODEL]})
 @router.get("/{name}/versions/{number}", responses=_DESCRIBED, openapi_extra={"parameters": [*_VERSION]}, name="oip_version")
 async def oip_model(request: Request) -> Response:
-    """The tensors that go into a model, and those that come out."""
+    """Show the input and output tensors of a model."""
     services = services_of(request)
-    version, model = await version_and_model(services, _reference(request))
+    version, model = await load_model(services, _reference(request))
     versions = await in_thread(services.predict_pool, services.models.versions, version.name)
     return _json(metadata(version, model, [each.number for each in versions]))
 
@@ -88,20 +88,20 @@ async def oip_model(request: Request) -> Response:
 @router.get("/{name}/ready", responses=_READY, openapi_extra={"parameters": [_MODEL]})
 @router.get("/{name}/versions/{number}/ready", responses=_READY, openapi_extra={"parameters": [*_VERSION]}, name="oip_version_ready")
 async def oip_model_ready(request: Request) -> Response:
-    """The model is loaded, now if not before."""
-    version, _ = await version_and_model(services_of(request), _reference(request))
+    """Report that a model is ready; it is loaded if it was not."""
+    version, _ = await load_model(services_of(request), _reference(request))
     return _json({"name": version.name, "ready": True})
 
 
 @router.post("/{name}/infer", responses=_INFERRED, openapi_extra=_infer_extra(_MODEL))
 @router.post("/{name}/versions/{number}/infer", responses=_INFERRED, openapi_extra=_infer_extra(*_VERSION), name="oip_infer_version")
 async def oip_infer(request: Request) -> Response:
-    """Labels and scores of documents that come as tensors."""
+    """Predict labels and scores of documents that come as tensors."""
     return await infer(request, services_of(request), _reference(request))
 
 
 def _reference(request: Request) -> str:
-    """The version that the path names, the newest or an alias's if it names none; raises NotFound for a number that is none."""
+    """Reference to the version that the path names; without a number, to the newest or that of an alias. Raises NotFound."""
     name, number = request.path_params["name"], request.path_params.get("number")
     return str(name) if number is None else f"{name}/{checked_number(name, number)}"
 

@@ -10,19 +10,19 @@ Parameters = dict[str, Any]
 
 
 class ServerLive(Schema):
-    """The process answers."""
+    """Liveness of the process."""
 
     live: bool
 
 
 class ServerReady(Schema):
-    """The service can take work."""
+    """Readiness of the service."""
 
     ready: bool
 
 
 class ServerMetadata(Schema):
-    """Who answers."""
+    """Name and version of the server."""
 
     name: str
     version: str
@@ -30,14 +30,14 @@ class ServerMetadata(Schema):
 
 
 class ModelReady(Schema):
-    """A model can predict."""
+    """Readiness of a model."""
 
     name: str
     ready: bool
 
 
 class TensorMetadata(Schema):
-    """What a tensor is called, and what is in it; a dimension of -1 is of any length."""
+    """Name, type and shape of a tensor; a dimension of -1 has any length."""
 
     name: str
     datatype: str
@@ -45,29 +45,29 @@ class TensorMetadata(Schema):
 
 
 class ModelMetadata(Schema):
-    """What goes into a model and what comes out."""
+    """Input and output tensors of a model."""
 
     name: str
     versions: list[str]
     platform: str
     inputs: list[TensorMetadata]
-    """a CSR matrix; a dense matrix X of type FP32 or FP64 may stand in for the three"""
+    """Inputs: the three arrays of a CSR matrix. A dense matrix X of type FP32 or FP64 may replace them."""
     outputs: list[TensorMetadata]
 
 
 class RequestInput(Schema):
-    """A tensor that is sent."""
+    """An input tensor."""
 
     name: str = Field(examples=["indptr"])
     shape: list[int]
     datatype: str
     data: list[Any]
-    """flat, or in rows as the shape is"""
+    """Elements, flat or nested in the shape."""
     parameters: Parameters | None = None
 
 
 class RequestOutput(Schema):
-    """A tensor that is wanted."""
+    """An output tensor that is requested."""
 
     name: str = Field(examples=["labels"])
     parameters: Parameters | None = None
@@ -80,11 +80,11 @@ class InferenceRequest(Schema):
     parameters: Parameters | None = None
     inputs: list[RequestInput]
     outputs: list[RequestOutput] | None = None
-    """by default labels, scores and, if the model knows them, probabilities; classes on request"""
+    """Outputs; by default labels, scores and, if the model is calibrated, probabilities. Classes are given on request."""
 
 
 class ResponseOutput(Schema):
-    """A tensor that is answered."""
+    """An output tensor."""
 
     name: str
     shape: list[int]
@@ -98,15 +98,15 @@ class InferenceResponse(Schema):
     model_name: str
     model_version: str
     id: str | None = None
-    """that of the request, if it had one"""
+    """Id of the request, if it has one."""
     outputs: list[ResponseOutput]
 
 
 class InferenceError(Schema):
-    """What went wrong."""
+    """An error."""
 
     error: str
 
 
 MODELS = (ServerLive, ServerReady, ServerMetadata, ModelMetadata, ModelReady, InferenceRequest, InferenceResponse, InferenceError)
-"""All that the contract names."""
+"""Schemas that only the contract uses."""

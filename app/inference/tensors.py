@@ -1,4 +1,4 @@
-"""Documents as tensors of the Open Inference Protocol, which has no sparse ones: the three arrays of a CSR matrix, or a dense matrix X; and text."""
+"""Documents from tensors of the Open Inference Protocol: the three arrays of a CSR matrix, a dense matrix X, or strings."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -21,11 +21,11 @@ SPARSE: Mapping[str, Sequence[str]] = {"indptr": _WHOLE, "indices": _WHOLE, "dat
 DENSE: Mapping[str, Sequence[str]] = {"X": _REAL}
 TEXT = "text"
 _MOST_DIMENSIONS = 2
-_BINARY = "the extension for binary data is not spoken here; send the data as JSON"
+_BINARY = "the extension for binary data is not supported; send the data as JSON"
 
 
 class Tensor(msgspec.Struct):
-    """An input as it was sent; its data are parsed when its name and type are known to be good."""
+    """An input tensor. Its data are parsed after its name and its type were checked."""
 
     name: str
     shape: list[int]
@@ -35,7 +35,7 @@ class Tensor(msgspec.Struct):
 
 
 def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | TextRows:
-    """The documents that the inputs are; raises InvalidRequest naming the tensor, InvalidDocuments, LimitExceeded."""
+    """The documents of the inputs; raises InvalidRequest with the tensor, InvalidDocuments, LimitExceeded."""
     named = {tensor.name: tensor for tensor in tensors}
     if list(named) == [TEXT] and len(tensors) == 1:
         return _texts(named[TEXT], bounds)
@@ -59,7 +59,7 @@ def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | Text
 
 
 def _texts(tensor: Tensor, bounds: Bounds) -> TextRows:
-    """The elements of a tensor of strings, each a document."""
+    """The documents of a tensor of strings, one an element."""
     if tensor.datatype != "BYTES":
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
     if "binary_data_size" in (tensor.parameters or {}):
@@ -96,7 +96,7 @@ def _of_dense(matrix: NDArray[Any]) -> SparseRows:
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
-    """One too large for float32 becomes infinite, which the check of all rows refuses."""
+    """The values as float32. A larger value becomes infinite, which the check of all rows refuses."""
     with np.errstate(over="ignore"):
         return values.astype(np.float32)
 
@@ -123,7 +123,7 @@ def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[
 
 
 def _checked_whole(tensor: Tensor, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Whole numbers, which some clients write with a point; all that are of use here are far below the 2**53 up to which floats are exact."""
+    """The numbers, if they are integers; raises InvalidRequest. Some clients write them as floats, which are exact below 2**53."""
     odd = numbers[(numbers % 1 != 0) | (np.abs(numbers) >= 2**53)]
     if odd.size:
         raise InvalidRequest(tensor.name, f"data must be {tensor.datatype} numbers, but {odd.flat[0]:g} is not whole, or too large")
@@ -131,7 +131,7 @@ def _checked_whole(tensor: Tensor, numbers: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _numbers(tensor: Tensor) -> NDArray[Any]:
-    """The data, flat or nested as the shape is."""
+    """The data as an array, flat or nested as sent."""
     kind: Any = float
     for _ in range(_MOST_DIMENSIONS):
         kind = list[kind]

@@ -1,1 +1,1 @@
-"""Predictions, explanations, and suggestions of what to label next."""
+"""Predictions, their explanations, and suggestions of documents to label next."""

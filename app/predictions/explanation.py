@@ -1,4 +1,4 @@
-"""Why a model says what it says: the weights of its classes, and the contributions of which the scores of documents are sums."""
+"""Explanations: the largest weights of a model, and the contributions whose sum is the score of a document."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -16,8 +16,8 @@ from app.codecs.dispatch import in_blocks
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.http.schemas import Schema
-from app.predictions.prediction import documents_in, version_and_model
-from app.predictions.scoring import Unseen, score_posted
+from app.predictions.prediction import decode_documents, load_model
+from app.predictions.scoring import UnseenCounter, score_posted
 from app.services import Services
 from core.models.explanation import Explanation, explain_score, top_weights
 from core.models.kernel import KernelModel
@@ -28,70 +28,70 @@ from workers.errors import NotFound
 from workers.repositories.datasets import Batch
 
 MAX_DOCUMENTS = 100
-"""explained at once: an explanation is for a person to read"""
-_NAMED_CLASSES = 20
+"""Documents that one request may have explained: explanations are for people to read."""
+_LISTED_CLASSES = 20
 _ENCODER = msgspec.json.Encoder()
 
 Item = dict[str, Any]
-Named = Callable[[int], Item]
-"""How an item of a model is shown to people: a feature, or a training document."""
+Describe = Callable[[int], Item]
+"""Describes an item of a model for people: a feature, or a training document."""
 
 
 class ExplainBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be explained; without documents, the model alone."""
+    """Documents to explain; without any, the model alone is explained."""
 
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     n: Annotated[int, Meta(ge=1, le=100)] = 10
-    """How many items are shown of each list."""
+    """Number of items in each list."""
     class_: Label | None = msgspec.field(default=None, name="class")
-    """Explain the score of this class; by default that of each document's label."""
+    """Class whose score is explained; by default the label of each document."""
 
 
 class Feature(Schema):
     """A feature of a linear model."""
 
     feature: int
-    """its number, as vectors have it"""
+    """Index of the feature, as in vectors."""
     name: str | None = None
-    """of named features and of text, where it is the term; else left out"""
+    """Name of the feature, or the term of text; left out for vectors."""
     weight: float
 
 
-class Kept(Schema):
+class SupportDocument(Schema):
     """A training document that a kernel model keeps."""
 
     position: int | None
-    """in the dataset of the training; null of models from when that was not stored"""
+    """Position in the training dataset; null for models from before that was stored."""
     id: str | None
-    """null when the dataset of the training is no more"""
+    """Id of the document; null if the training dataset was deleted."""
     weight: float
 
 
-class FeatureTerm(Feature):
-    """What a feature adds to a score."""
+class FeatureContribution(Feature):
+    """The contribution of a feature to a score."""
 
     value: float
-    """of the document"""
+    """Value of the feature in the document."""
     contribution: float
-    """value times weight"""
+    """Product of value and weight."""
 
 
-class KeptTerm(Kept):
-    """What a training document adds to a score."""
+class SupportContribution(SupportDocument):
+    """The contribution of a training document to a score."""
 
     value: float
-    """of the kernel function of the two documents: how near they are"""
+    """Value of the kernel function of the two documents, their similarity."""
     contribution: float
-    """value times weight"""
+    """Product of value and weight."""
 
 
 class ClassWeights(Schema):
-    """What speaks for a class and what against it, the heaviest first."""
+    """The largest weights for a class and against it, the largest first."""
 
     class_: Label = Field(alias="class")
     bias: float
-    for_: list[Feature] | list[Kept] = Field(alias="for")
-    against: list[Feature] | list[Kept]
+    for_: list[Feature] | list[SupportDocument] = Field(alias="for")
+    against: list[Feature] | list[SupportDocument]
 
 
 class ExplainedDocument(Schema):
@@ -100,60 +100,60 @@ class ExplainedDocument(Schema):
     id: str
     label: Label
     class_: Label = Field(alias="class")
-    """whose score this is; of two classes always the second"""
+    """Class whose score is explained; of two classes always the second."""
     score: float
     bias: float
-    contributions: list[FeatureTerm] | list[KeptTerm]
-    """of features by size, of training documents the nearest first"""
+    contributions: list[FeatureContribution] | list[SupportContribution]
+    """Contributions: of features the largest first, of training documents the most similar first."""
     rest: float
-    """what all that are not shown add up to"""
+    """Sum of the contributions that are not listed."""
 
 
 class ExplanationOut(Schema):
-    """Why a model says what it says."""
+    """An explanation of a model, and of scores."""
 
     model: str
     version: int
     family: str = Field(examples=["linear", "kernel"])
-    """of the model: linear has weights of features, kernel of training documents that it keeps"""
+    """Family of the model: a linear model has weights of features, a kernel model weights of training documents."""
     classes: list[Label]
     weights: list[ClassWeights]
-    """of each column of scores: of two classes the second's, of more every class's"""
+    """Weights of each column of scores: of two classes those of the second, of more those of each class."""
     documents: list[ExplainedDocument]
     warnings: list[str]
 
 
 async def explain(request: Request, services: Services, reference: str) -> Response:
-    """The weights of a version, and the contributions to the scores of the documents in the body if there are any.
+    """The largest weights of a version, and the contributions to the scores of the documents in the body.
 
     Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound, TooManyRequests, UnsupportedMediaType.
     """
     body = await read_json(request, services, ExplainBody, ExplainBody())
-    version, model = await version_and_model(services, reference)
+    version, model = await load_model(services, reference)
     return await in_thread(services.predict_pool, _answer, services, version, model, body)
 
 
 def _answer(services: Services, version: Version, model: Model, body: ExplainBody) -> Response:
-    """Nothing is shown of an item before all are known, so that the ids of training documents are looked for once."""
+    """All explanations are computed before any item is described, so that ids of training documents are read once."""
     if body.class_ is not None and body.class_ not in version.classes:
-        raise InvalidRequest("class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_NAMED_CLASSES]))}")
+        raise InvalidRequest("class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_LISTED_CLASSES]))}")
     columns = [version.classes[class_index] for class_index in positives_of(len(version.classes))]
     weights = [top_weights(model.weights_of(column), body.n) for column in range(len(columns))]
-    unseen = Unseen()
+    unseen = UnseenCounter()
     documents = list(_documents(services, version, model, body, unseen))
     used = [part.items for pair in weights for part in pair] + [found.contributions.items for _, _, _, found in documents]
-    named = _named(services, version, model, np.unique(np.concatenate(used)))
+    describe = _describer(services, version, model, np.unique(np.concatenate(used)))
     content = {
         "model": version.name,
         "version": version.number,
         "family": model.weight_facts()["family"],
         "classes": version.classes,
         "weights": [
-            {"class": label, "bias": raising.intercept, "for": _shown(raising, named), "against": _shown(lowering, named)}
+            {"class": label, "bias": raising.intercept, "for": _weights(raising, describe), "against": _weights(lowering, describe)}
             for label, (raising, lowering) in zip(columns, weights, strict=True)
         ],
         "documents": [
-            {"id": id, "label": label, "class": columns[column], **_shown_document(found, named)} for id, label, column, found in documents
+            {"id": id, "label": label, "class": columns[column], **_explained_document(found, describe)} for id, label, column, found in documents
         ],
         "warnings": unseen.warnings(),
     }
@@ -161,52 +161,52 @@ def _answer(services: Services, version: Version, model: Model, body: ExplainBod
 
 
 def _documents(
-    services: Services, version: Version, model: Model, body: ExplainBody, unseen: Unseen
+    services: Services, version: Version, model: Model, body: ExplainBody, unseen: UnseenCounter
 ) -> Iterator[tuple[str, Label, int, Explanation]]:
-    """The id of each document, its label, the column of its scores that is explained, and why that is what it is."""
+    """Of each document: its id, its label, the column of the score that is explained, and the explanation."""
     batches = list(_batches(services, body))
     for batch, scored in zip(batches, score_posted(model, batches), strict=True):
         unseen.count(scored)
-        for place, class_index in enumerate(model.labels_of(scored.scores).tolist()):
+        for index, class_index in enumerate(model.labels_of(scored.scores).tolist()):
             wanted = class_index if body.class_ is None else version.classes.index(body.class_)
             column = column_of(wanted, model.n_columns)
-            id = batch.ids[place] if batch.ids else None
-            row = scored.rows.between(place, place + 1)
-            yield id or str(scored.positions[place]), version.classes[class_index], column, explain_score(model, row, column, body.n)
+            id = batch.ids[index] if batch.ids else None
+            row = scored.rows.between(index, index + 1)
+            yield id or str(scored.positions[index]), version.classes[class_index], column, explain_score(model, row, column, body.n)
 
 
 def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:
-    """The documents of a body, if there are any."""
+    """The documents of a body; none if it has no documents."""
     if bytes(body.documents) in (b"", b"null"):
         return []
     text = b'{"documents":' + bytes(body.documents) + b"}"
     bounds = services.settings.prediction_bounds
     bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))
-    return documents_in(list(in_blocks(text)), {"content-type": "application/json"}, bounds)
+    return decode_documents(list(in_blocks(text)), {"content-type": "application/json"}, bounds)
 
 
-def _shown(found: Weights, named: Named) -> list[Item]:
-    return [{**named(item), "weight": weight} for item, weight in zip(found.items.tolist(), found.weights.tolist(), strict=True)]
+def _weights(found: Weights, describe: Describe) -> list[Item]:
+    return [{**describe(item), "weight": weight} for item, weight in zip(found.items.tolist(), found.weights.tolist(), strict=True)]
 
 
-def _shown_document(found: Explanation, named: Named) -> Item:
+def _explained_document(found: Explanation, describe: Describe) -> Item:
     contributions = found.contributions
     columns = (contributions.items, contributions.weights, contributions.values, contributions.amounts)
-    shown = [
-        {**named(item), "weight": weight, "value": value, "contribution": contribution}
+    listed = [
+        {**describe(item), "weight": weight, "value": value, "contribution": contribution}
         for item, weight, value, contribution in zip(*(column.tolist() for column in columns), strict=True)
     ]
-    return {"score": found.score, "bias": contributions.intercept, "contributions": shown, "rest": found.rest}
+    return {"score": found.score, "bias": contributions.intercept, "contributions": listed, "rest": found.rest}
 
 
-def _named(services: Services, version: Version, model: Model, items: NDArray[np.int64]) -> Named:
-    """How these items of a model are shown: the one place that knows names of features and ids of training documents. ``items`` ascend."""
+def _describer(services: Services, version: Version, model: Model, items: NDArray[np.int64]) -> Describe:
+    """A function that describes these items of a model, by names of features or ids of training documents. ``items`` ascend."""
     if not isinstance(model, KernelModel):
         names = model.vocabulary.named(items)
         if names is None:
             return lambda item: {"feature": item}
-        called = dict(zip(items.tolist(), names, strict=True))
-        return lambda item: {"feature": item, "name": called[item]}
+        name_of = dict(zip(items.tolist(), names, strict=True))
+        return lambda item: {"feature": item, "name": name_of[item]}
     if model.positions is None:
         return lambda item: {"position": None, "id": None}
     positions = dict(zip(items.tolist(), model.positions[items].tolist(), strict=True))

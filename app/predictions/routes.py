@@ -1,4 +1,4 @@
-"""Predictions and why they are what they are: by the newest version of a model, an alias, or a version by number."""
+"""Routes of predictions and explanations, by the newest version of a model, an alias, or a version number."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
-_VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
+_MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
+_VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
 _ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
 
 
@@ -36,27 +36,27 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 
 @router.post("/{name}/predict", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
 async def predict_newest(request: Request) -> Response:
-    """Labels and scores by the newest version of a model, or by the one that an alias stands for."""
+    """Predict labels and scores by the newest version of a model, or by that of an alias."""
     return await predict(request, services_of(request), request.path_params["name"])
 
 
 @router.post("/{name}/versions/{number}/predict", responses=_ANSWERS, openapi_extra=_extra(*_VERSION))
 async def predict_version(request: Request) -> Response:
-    """Labels and scores by one version of a model."""
+    """Predict labels and scores by one version of a model."""
     return await predict(request, services_of(request), version_reference(request))
 
 
 @router.post("/{name}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(_MODEL))
 async def explain_newest(request: Request) -> Response:
-    """What the newest version of a model, or the one that an alias stands for, goes by; and of documents, what adds how much to their scores.
+    """Explain the newest version of a model, or that of an alias, and scores of documents.
 
-    A linear model shows features. A kernel model shows training documents, by their position in the dataset it was trained on and, while that exists,
-    by their id.
+    A linear model lists features. A kernel model lists training documents, by their position in the training dataset and, while that exists, by
+    their id.
     """
     return await explain(request, services_of(request), request.path_params["name"])
 
 
 @router.post("/{name}/versions/{number}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(*_VERSION))
 async def explain_version(request: Request) -> Response:
-    """What one version of a model goes by, and of documents, what adds how much to their scores."""
+    """Explain one version of a model, and scores of documents."""
     return await explain(request, services_of(request), version_reference(request))

@@ -1,29 +1,30 @@
-"""Predictions by the names of the contract."""
+"""Schemas of predictions."""
 
 from app.http.schemas import Schema
 from workers.contract import Label
 
 
 class Prediction(Schema):
-    """Labels and scores of documents, in their order."""
+    """Labels and scores of documents, in the order of the documents."""
 
     model: str
     version: int
     classes: list[Label]
     labels: list[Label]
     scores: list[list[float]]
-    """a row a document; for two classes one column, for the second of ``classes``"""
+    """Scores, a row a document. Two classes have one column, for the second of ``classes``."""
     probabilities: list[list[float]] | None
-    """a row a document, a column a class; null where the model was not calibrated (auto does that, the others by the option probabilities)"""
+    """Probabilities, a row a document, a column a class. Null if the model is not calibrated: auto calibrates, other algorithms by the option
+    probabilities."""
     warnings: list[str]
 
 
 class LabeledDocument(Schema):
-    """A line of a job's labels: a document that was unlabeled."""
+    """A document that was unlabeled, with the label that a job has given to it."""
 
     id: str
     label: Label
     score: float
-    """of the second of two classes, or of the given label among more"""
+    """Score of the second of two classes; of more classes, score of the label."""
     probability: float | None
-    """of the given label; null where the model was not calibrated (auto does that, the others by the option probabilities)"""
+    """Probability of the label. Null if the model is not calibrated: auto calibrates, other algorithms by the option probabilities."""

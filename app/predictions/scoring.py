@@ -1,6 +1,6 @@
-"""Documents, posted or stored, scored by a model batch after batch: the one place where documents become rows of a model.
+"""Scoring of posted and of stored documents by a model, batch after batch.
 
-Memory is that of a batch, however many documents there are; whoever calls does so off the event loop unless it is known to be little work.
+Memory is that of a batch, however many documents there are. Callers score in a thread, unless the work is known to be little.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,38 +25,38 @@ from workers.repositories.datasets import Batch, Documents
 T = TypeVar("T")
 _BATCH_ROWS = 1 << 13
 _BATCH_NONZEROS = 1 << 19
-"""or bytes of text"""
+"""Nonzeros of a batch, or bytes of text."""
 _BATCH_SCORES = 1 << 20
-"""numbers, held once or twice each"""
+"""Scores of a batch; memory holds them once or twice."""
 
 
-class Scored(NamedTuple):
-    """Documents that came one after another, with their scores."""
+class ScoredBatch(NamedTuple):
+    """Consecutive documents with their scores."""
 
     positions: NDArray[np.int64]
-    """shape (n_rows,), ascending: where they stand in their dataset or body"""
+    """Positions in the dataset or body, ascending, of shape (n_rows,)."""
     labels: Sequence[Label | None]
-    """shape (n_rows,): as they were given, None where unlabeled"""
+    """Labels that the documents have, None where unlabeled, of length n_rows."""
     rows: SparseRows
-    """as the model takes them"""
+    """Rows in the features of the model."""
     scores: NDArray[np.float64]
-    """shape (n_rows, n_columns), as the model has them"""
+    """Scores of shape (n_rows, n_columns)."""
     kind: Kind
     unseen: int
-    """how many values are of features that the model never saw; of text, words"""
+    """Number of values of features that the model has not seen; of text, number of such words."""
     n_values: int
-    """how many there are"""
+    """Number of values, or of words."""
 
 
-class Unseen:
-    """Counts what a model never saw of the documents it scores."""
+class UnseenCounter:
+    """Counts features and words of scored documents that the model has not seen."""
 
     def __init__(self) -> None:
         self._unseen = self._all = self._empty = self._documents = 0
         self._what = _WHAT["vectors"]
 
-    def count(self, scored: Scored) -> None:
-        """Take note of a batch."""
+    def count(self, scored: ScoredBatch) -> None:
+        """Count a batch."""
         self._unseen += scored.unseen
         self._all += scored.n_values
         self._empty += int(np.count_nonzero(np.diff(scored.rows.indptr) == 0))
@@ -64,32 +64,32 @@ class Unseen:
         self._what = _WHAT[scored.kind]
 
     def warnings(self) -> list[str]:
-        """What is to be said of it."""
+        """Warnings about unseen values and about documents without any known one."""
         unseen = [f"{self._unseen} of {self._all} {self._what}; they count as zero"] if self._unseen else []
         return [*unseen, f"{self._empty} of {self._documents} {_EMPTY}"] if self._empty else unseen
 
 
-_EMPTY = "documents have nothing that the model knows, so their answers tell nothing of them"
+_EMPTY = "documents have nothing that the model knows, so their answers do not depend on them"
 _WHAT: dict[Kind, str] = {
-    "vectors": "values are of features that the model never saw",
-    "features": "values are of features that the model never saw",
+    "vectors": "values are of features that the model has not seen",
+    "features": "values are of features that the model has not seen",
     "text": "words are in none of the terms of the model",
 }
 
 
-async def apart(request: Request, services: Services, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function that scores a dataset, where no prediction has to wait for its end, and as long as the caller waits for it.
+async def run_scoring(request: Request, services: Services, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that scores a dataset, in threads that predictions do not need; it ends soon after the client disconnects.
 
-    Raises TooManyRequests, and ClientDisconnect when the caller has gone.
+    Raises TooManyRequests and ClientDisconnect.
     """
     with services.scoring_limit.reserve(1):
         return await run_until_disconnect(request, services.score_pool, function, *arguments)
 
 
-def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
-    """All documents of a body, given as batches of checked rows: each is scored as it comes, so that no copy is made of the whole.
+def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[ScoredBatch]:
+    """Score the documents of a body, given as batches of checked rows.
 
-    Raises InvalidDocuments if the model cannot score one, or takes documents of another kind.
+    Raises InvalidDocuments if the model cannot score a document or the documents are of another kind.
     """
     start = 0
     for batch in batches:
@@ -97,21 +97,21 @@ def score_posted(model: Model, batches: Iterable[Batch]) -> Iterator[Scored]:
         try:
             scored = _scored(model, batch.rows, positions, batch.labels)
         except InvalidDocuments as error:
-            raise invalid_documents([named(fault, batch, start) for fault in error.faults]) from None
+            raise invalid_documents([identify_fault(fault, batch, start) for fault in error.faults]) from None
         yield scored
         start += batch.rows.n_rows
 
 
 def batches_of(model: Model, rows: Rows) -> Iterator[Batch]:
-    """Documents without labels or ids that came as one, in parts that are little memory to score."""
+    """The rows as batches that take little memory to score; they have neither labels nor ids."""
     for chosen in _spans(rows, None, model):
         yield Batch(_taken(rows, chosen), [None] * len(chosen))
 
 
-def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64] | None = None) -> Iterator[Scored]:
-    """Documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,).
+def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64] | None = None) -> Iterator[ScoredBatch]:
+    """Score documents of a dataset: all, or those at ascending ``positions`` of shape (n_chosen,).
 
-    Raises InvalidRequest for those of another kind, InvalidDocuments if the model cannot score one.
+    Raises InvalidRequest if they are of another kind, InvalidDocuments if the model cannot score one.
     """
     check_kind(model, documents)
     labels = np.array([*documents.classes, None], object)
@@ -125,14 +125,14 @@ def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64
 
 
 def check_kind(model: Model, documents: Documents) -> None:
-    """Raises InvalidRequest if a dataset is of another kind than a model takes."""
+    """Raises InvalidRequest if the documents of a dataset are not of the kind that the model predicts."""
     kind = kind_of(documents.rows)
     if kind != model.vocabulary.kind:
         raise InvalidRequest("dataset", kind_detail(model.vocabulary.kind, kind))
 
 
 def rows_at(model: Model, documents: Documents, positions: NDArray[np.int64]) -> SparseRows:
-    """The rows of few documents of a dataset, those at ascending ``positions``, as the model takes them."""
+    """The rows of the documents at ascending ``positions`` of a dataset, in the features of the model."""
     return model.vocabulary.read(_taken(documents.rows, positions)).rows
 
 
@@ -142,15 +142,15 @@ def _taken(rows: Rows, positions: NDArray[np.int64]) -> Rows:
     return rows.taken(positions)
 
 
-def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequence[Label | None]) -> Scored:
+def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequence[Label | None]) -> ScoredBatch:
     raise_if_disconnected()
     read = model.vocabulary.read(rows)
     scores, unseen = model.scores_and_unseen(read.rows)
-    return Scored(positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values)
+    return ScoredBatch(positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values)
 
 
 def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:
-    """Consecutive parts of ``positions`` whose rows and scores are little memory; a single row may be as long as it likes."""
+    """Consecutive parts of ``positions`` whose rows and scores take little memory. A single row may be of any length."""
     most = max(1, min(_BATCH_ROWS, _BATCH_SCORES // model.n_columns))
     n_chosen = rows.n_rows if positions is None else len(positions)
     for block in range(0, n_chosen, most):
@@ -161,10 +161,10 @@ def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Ite
             yield chosen[start:stop]
 
 
-def named(fault: Fault, batch: Batch, position: int) -> Fault:
-    """The fault with the document's id, if it was given one, else with its position in the body."""
+def identify_fault(fault: Fault, batch: Batch, position: int) -> Fault:
+    """The fault with the id of its document, or with the position in the body if the document has none."""
     if not fault.document:
         return fault
-    place = int(fault.document)
-    id = batch.ids[place] if batch.ids else None
-    return fault._replace(document=id or str(position + place))
+    index = int(fault.document)
+    id = batch.ids[index] if batch.ids else None
+    return fault._replace(document=id or str(position + index))

@@ -1,4 +1,4 @@
-"""Which documents of a dataset to label next: from a model and a strategy to an ordered list."""
+"""Active learning: which documents of a dataset to label next, by a model and a strategy."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from app.http.bodies import read_json
 from app.http.schemas import Schema
-from app.predictions.prediction import version_and_model
+from app.predictions.prediction import load_model
 from app.predictions.schemas import LabeledDocument
-from app.predictions.scoring import Unseen, apart, rows_at, score_stored
+from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored
 from app.services import Services
 from core.evaluation.active_learning import POOL, SmallestMargins, TopTwo, comparable, representatives, top_two
 from core.models.model import Model
@@ -26,64 +26,64 @@ _ENCODER = msgspec.json.Encoder()
 
 Positions = NDArray[np.int64]
 Strategy = Literal["diverse", "uncertain", "random"]
-"""how documents are chosen"""
+"""Query strategy of active learning."""
 
 
 class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What is asked for: documents of a dataset that have no label in it."""
+    """A query for unlabeled documents of a dataset."""
 
     dataset: str
     n: Annotated[int, Meta(ge=1, le=1000)] = 10
     strategy: Strategy = "diverse"
-    """uncertain: those that the model is least sure of; diverse: of three times as many of these, those that stand for all; random: any"""
+    """Strategy. uncertain: the documents of least margin. diverse: representatives of three times as many of these. random: any."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
-    """of the random strategy: the same seed gives the same documents"""
+    """Seed of the random strategy; equal seeds give equal documents."""
 
 
 class Suggestion(LabeledDocument):
-    """A document to label, and what the model makes of it so far."""
+    """A document to label, with the label that the model gives to it."""
 
     rival: Label
-    """the likeliest class beside ``label``"""
+    """Likeliest class beside ``label``."""
     margin: float
-    """what the likeliest class is ahead of the next one"""
+    """Difference between the likeliest class and the next one."""
 
 
 class Suggestions(Schema):
-    """Documents to label next, the one of most use first."""
+    """Documents to label next, the most useful first."""
 
     model: str
     version: int
     dataset: str
     strategy: Strategy
     n_unlabeled: int
-    """documents of the dataset that have no label"""
+    """Number of documents of the dataset that have no label."""
     margin_of: str = Field(examples=["probabilities", "scores"])
-    """what margins are differences of: scores where the model was not calibrated"""
+    """Quantity whose differences the margins are: scores if the model is not calibrated."""
     suggestions: list[Suggestion]
     warnings: list[str]
 
 
 async def suggest(request: Request, services: Services, reference: str) -> Response:
-    """Documents to label next, by the version that ``reference`` stands for now.
+    """Documents to label next, by the version to which ``reference`` refers now.
 
     Raises InvalidRequest, NotFound, TooManyRequests, UnsupportedMediaType.
     """
     body = await read_json(request, services, SuggestBody)
-    version, model = await version_and_model(services, reference)
-    return await apart(request, services, _answer, services, version, model, body)
+    version, model = await load_model(services, reference)
+    return await run_scoring(request, services, _answer, services, version, model, body)
 
 
 def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
     documents = services.datasets.open(body.dataset)
     unlabeled = np.flatnonzero(documents.class_indices < 0)
-    unseen, warnings = Unseen(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
+    unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     if body.strategy == "random":
         chosen = np.random.default_rng(body.seed).choice(unlabeled, min(body.n, len(unlabeled)), replace=False)
     else:
         diverse = body.strategy == "diverse"
-        pool = _least_sure(model, documents, unlabeled, body.n * POOL if diverse else body.n)
-        chosen = _standing_for_all(model, documents, pool, body.n, warnings) if diverse else pool
+        pool = _least_certain(model, documents, unlabeled, body.n * POOL if diverse else body.n)
+        chosen = _representative(model, documents, pool, body.n, warnings) if diverse else pool
     suggestions = _suggestions(version, model, documents, chosen, unseen)
     content = {
         "model": version.name,
@@ -103,29 +103,29 @@ def _top_two(model: Model, scores: NDArray[np.float64]) -> TopTwo:
     return top_two(scores if probabilities is None else probabilities)
 
 
-def _least_sure(model: Model, documents: Documents, unlabeled: Positions, most: int) -> Positions:
-    """The positions of the documents of least margin, the least sure first."""
+def _least_certain(model: Model, documents: Documents, unlabeled: Positions, most: int) -> Positions:
+    """Positions of the documents of least margin, the least certain first."""
     pool = SmallestMargins(most)
     for scored in score_stored(model, documents, unlabeled):
         pool.add(scored.positions, _top_two(model, scored.scores).margins)
     return pool.positions
 
 
-def _standing_for_all(model: Model, documents: Documents, pool: Positions, n: int, warnings: list[str]) -> Positions:
-    """Those of the pool that stand for all of it; the least sure ones where so many are too long to be compared."""
+def _representative(model: Model, documents: Documents, pool: Positions, n: int, warnings: list[str]) -> Positions:
+    """Representatives of the pool; the least certain documents where the documents are too long to be compared."""
     if len(pool) <= n:
         return pool
     compared = pool[: comparable(documents.rows.indptr, pool)]
     if len(compared) <= n:
-        warnings.append("the documents are too long to be compared with each other: these are the least sure ones")
+        warnings.append("the documents are too long to be compared with each other: these are the least certain ones")
         return pool[:n]
     ascending = np.argsort(compared)
     rows = rows_at(model, documents, compared[ascending]).taken(np.argsort(ascending))
     return compared[representatives(rows, n)]
 
 
-def _suggestions(version: Version, model: Model, documents: Documents, chosen: Positions, unseen: Unseen) -> list[dict[str, Any]]:
-    """What is to be said of the documents at these positions, in their order."""
+def _suggestions(version: Version, model: Model, documents: Documents, chosen: Positions, unseen: UnseenCounter) -> list[dict[str, Any]]:
+    """The suggestions for the documents at these positions, in this order."""
     ascending = np.sort(chosen)
     ids = documents.ids.at(ascending.tolist())
     found: dict[int, dict[str, Any]] = {}
@@ -135,13 +135,13 @@ def _suggestions(version: Version, model: Model, documents: Documents, chosen: P
         first, second, margins = _top_two(model, scored.scores)
         labels = model.labels_of(scored.scores)
         rivals = np.where(first == labels, second, first)
-        for place, (position, label, rival) in enumerate(zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)):
+        for index, (position, label, rival) in enumerate(zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)):
             found[position] = {
                 "id": ids[len(found)],
                 "label": version.classes[label],
-                "score": float(scored.scores[place, column_of(label, model.n_columns)]),
-                "probability": None if probabilities is None else float(probabilities[place, label]),
+                "score": float(scored.scores[index, column_of(label, model.n_columns)]),
+                "probability": None if probabilities is None else float(probabilities[index, label]),
                 "rival": version.classes[rival],
-                "margin": float(margins[place]),
+                "margin": float(margins[index]),
             }
     return [found[position] for position in chosen.tolist()]

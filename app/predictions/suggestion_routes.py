@@ -1,4 +1,4 @@
-"""Which documents to label next, by the newest version of a model, an alias, or a version by number."""
+"""Routes of suggestions, by the newest version of a model, an alias, or a version number."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "A model (its newest version) or model@alias.")
-_VERSION = (path_parameter("name", "Of the model."), path_parameter("number", "Of the version.", NUMBER))
+_MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
+_VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
 _ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Suggestions}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
 
 
@@ -25,14 +25,14 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 
 @router.post("/{name}/suggest", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
 async def suggest_newest(request: Request) -> Response:
-    """Which documents of a dataset to label next, judged by the newest version of a model or the one that an alias stands for.
+    """Suggest documents of a dataset to label next, by the newest version of a model or by that of an alias.
 
-    Only documents without a label in that dataset are suggested; if fewer are left than asked for, all of them.
+    Only documents without a label in that dataset are suggested: all of them, if they are fewer than requested.
     """
     return await suggest(request, services_of(request), request.path_params["name"])
 
 
 @router.post("/{name}/versions/{number}/suggest", responses=_ANSWERS, openapi_extra=_extra(*_VERSION))
 async def suggest_by_version(request: Request) -> Response:
-    """Which documents of a dataset to label next, judged by one version of a model."""
+    """Suggest documents of a dataset to label next, by one version of a model."""
     return await suggest(request, services_of(request), version_reference(request))

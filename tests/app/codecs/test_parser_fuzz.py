@@ -24,7 +24,7 @@ from app.inference.service import InferBody
 from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody
 from app.models.schemas import AliasBody
-from app.predictions.prediction import documents_in
+from app.predictions.prediction import decode_documents
 from core.documents.kinds import FIELDS, NamedRows, Rows, TextRows
 from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded
@@ -59,7 +59,7 @@ GOOD: dict[str, list[bytes]] = {
 
 
 def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity") -> list[Rows]:
-    return [batch.rows for batch in documents_in(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS)]
+    return [batch.rows for batch in decode_documents(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS)]
 
 
 def told(rows: Rows) -> list[Any]:

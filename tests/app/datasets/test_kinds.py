@@ -126,7 +126,7 @@ def test_text_is_predicted_and_unknown_words_are_told(gateway: Gateway, repeats:
     assert answer["scores"] == [[1.0], [-1.0], [0.0], [0.0]] * repeats
     assert answer["warnings"] == [
         f"{2 * repeats} of {5 * repeats} words are in none of the terms of the model; they count as zero",
-        f"{2 * repeats} of {4 * repeats} documents have nothing that the model knows, so their answers tell nothing of them",
+        f"{2 * repeats} of {4 * repeats} documents have nothing that the model knows, so their answers do not depend on them",
     ]
     version = gateway.client.get("/v1/models/news/versions/1").json()
     assert (version["kind"], version["n_features"]) == ("text", 5)
@@ -138,8 +138,8 @@ def test_named_features_are_predicted_and_unknown_ones_are_told(gateway: Gateway
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()
     assert answer["scores"] == [[1.0], [-2.0], [0.0]]
     assert answer["warnings"] == [
-        "1 of 4 values are of features that the model never saw; they count as zero",
-        "1 of 3 documents have nothing that the model knows, so their answers tell nothing of them",
+        "1 of 4 values are of features that the model has not seen; they count as zero",
+        "1 of 3 documents have nothing that the model knows, so their answers do not depend on them",
     ]
     assert gateway.client.get("/v1/models/news/versions/1").json()["kind"] == "features"
 

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from app.predictions.prediction import documents_in
+from app.predictions.prediction import decode_documents
 from app.settings import GatewaySettings
 from core.errors import InvalidDocuments
 from tests.app.codecs.encodings import arrays_of, as_json, as_ndjson, npz
@@ -256,7 +256,7 @@ def test_a_damaged_npz_is_read_or_refused_by_name(arrays: dict[str, Any], compre
         for bits in (1, 0xFF):
             body = whole[:place] + bytes([whole[place] ^ bits]) + whole[place + 1 :]
             try:
-                list(documents_in([body], {"content-type": "application/x-npz"}, bounds))
+                list(decode_documents([body], {"content-type": "application/x-npz"}, bounds))
             except (InvalidDocuments, LimitExceeded):
                 refusals += 1
     assert len(whole) < refusals < 2 * len(whole)

@@ -118,7 +118,7 @@ def test_labels_that_the_model_does_not_know_count_as_errors(gateway: Gateway) -
     found = evaluate(gateway, {"documents": documents})
     check(found, gateway, documents, [*NAMES, "z", "Ärger"])
     assert [each["known"] for each in found["classes"]] == [True, True, True, False, False]
-    assert found["warnings"] == ["3 documents have labels that the model does not know, and count as errors: 'z', 'Ärger'"]
+    assert found["warnings"] == ["3 documents have labels that the model does not know; they count as errors: 'z', 'Ärger'"]
     stored = evaluate(gateway, {"dataset": gateway.upload(documents)["id"]})
     assert (stored["confusion"], stored["classes"]) == (found["confusion"], found["classes"])
 
@@ -148,7 +148,7 @@ def test_a_class_without_documents_has_no_figures(gateway: Gateway) -> None:
 def test_features_never_seen_are_told(gateway: Gateway) -> None:
     publish(gateway.store)
     found = evaluate(gateway, {"documents": [{"indices": [0, 9], "label": "no"}]})
-    assert found["warnings"] == ["1 of 2 values are of features that the model never saw; they count as zero"]
+    assert found["warnings"] == ["1 of 2 values are of features that the model has not seen; they count as zero"]
 
 
 def test_a_model_without_probabilities_has_no_calibration(gateway: Gateway) -> None:
@@ -220,23 +220,23 @@ def trained(gateway: Gateway) -> tuple[Version, Documents]:
     return publish(gateway.store, dataset=gateway.upload(known)["id"]), documents
 
 
-def flattered(labeled: int, n: int) -> str:
-    return f"{labeled} of the {n} labeled documents were trained on with their labels: the figures flatter the model"
+def optimistic(labeled: int, n: int) -> str:
+    return f"{labeled} of the {n} labeled documents were trained on with their labels: the figures are too optimistic"
 
 
 def unlabeled(others: int, n: int) -> str:
-    return f"{others} of the {n} labeled documents were among those of the training, without their labels"
+    return f"{others} of the {n} labeled documents were trained on without their labels"
 
 
 def test_labels_that_were_trained_on_are_told(gateway: Gateway) -> None:
     version, documents = trained(gateway)
-    assert evaluate(gateway, {"dataset": version.dataset})["warnings"] == [flattered(10, 10)]
+    assert evaluate(gateway, {"dataset": version.dataset})["warnings"] == [optimistic(10, 10)]
     answer = gateway.client.put(f"/v1/datasets/{version.dataset}/labels", json={"labels": {"20": "no", "21": "no"}})
     relabeled = evaluate(gateway, {"dataset": answer.json()["id"]})
-    assert relabeled["warnings"] == [flattered(10, 12), unlabeled(2, 12)]
+    assert relabeled["warnings"] == [optimistic(10, 12), unlabeled(2, 12)]
     assert (relabeled["documents"], relabeled["labeled"]) == (30, 12)
     again = [{"id": f"x{place}", **document} for place, document in enumerate(documents)]
-    assert evaluate(gateway, {"dataset": gateway.upload(again)["id"]})["warnings"] == [flattered(10, 30), unlabeled(20, 30)]
+    assert evaluate(gateway, {"dataset": gateway.upload(again)["id"]})["warnings"] == [optimistic(10, 30), unlabeled(20, 30)]
     assert evaluate(gateway, {"dataset": gateway.upload(documents[:-1])["id"]})["warnings"] == []
 
 
@@ -257,7 +257,7 @@ def test_where_the_training_is_gone_nobody_can_tell(gateway: Gateway) -> None:
     dataset = gateway.upload(documents[:7])["id"]
     assert gateway.client.delete(f"/v1/datasets/{version.dataset}").status_code == 204
     warnings = evaluate(gateway, {"dataset": dataset})["warnings"]
-    assert warnings == [f"whether the model was trained on these labels cannot be told: dataset '{version.dataset}' is gone"]
+    assert warnings == [f"whether the model was trained on these labels is unknown: dataset '{version.dataset}' was deleted"]
     problem = problem_of(gateway.client.post("/v1/models/news/evaluate", json={"dataset": dataset, "held_out": True}), 422)
     assert problem["errors"][0]["field"] == "held_out"
 
@@ -304,7 +304,7 @@ def test_documents_of_other_kinds(gateway: Gateway, makes: Callable[[], LinearMo
     again = gateway.client.put(f"/v1/datasets/{dataset['id']}/labels", json={"labels": {"0": "sport"}}).json()["id"]
     stored = evaluate(gateway, {"dataset": again})
     assert stored["classes"] == posted["classes"]
-    assert stored["warnings"] == [flattered(2, 3), unlabeled(1, 3), *posted["warnings"]]
+    assert stored["warnings"] == [optimistic(2, 3), unlabeled(1, 3), *posted["warnings"]]
     held_out = evaluate(gateway, {"dataset": again, "held_out": True})
     assert (held_out["labeled"], held_out["accuracy"]) == (1, 1)
     other = gateway.upload(TWO_CLASSES)["id"]

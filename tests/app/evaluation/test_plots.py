@@ -118,7 +118,7 @@ def test_a_plot_loads_and_runs_nothing(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("plot", "accept", "status", "told"),
     [
-        ("reliability", SVG, 422, "the model gives none"),
+        ("reliability", SVG, 422, "the model is not calibrated"),
         ("roc", SVG, 422, "must be one of confusion, precision_recall, reliability"),
         ("", SVG, 422, "must be one of confusion, precision_recall, reliability"),
         (None, SVG, 422, "must be one of confusion, precision_recall, reliability"),

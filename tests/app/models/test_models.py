@@ -69,7 +69,7 @@ def test_dense_documents_are_predicted_alike(gateway: Gateway, order: Literal["C
     answer = gateway.client.post("/v1/models/news/predict", content=npz({"X": matrix}), headers={"content-type": "application/x-npz"})
     assert answer.json()["scores"] == [[-2.0], [0.5]] * repeats
     values = np.count_nonzero(matrix)
-    assert answer.json()["warnings"] == [f"1 of {values} values are of features that the model never saw; they count as zero"]
+    assert answer.json()["warnings"] == [f"1 of {values} values are of features that the model has not seen; they count as zero"]
 
 
 def test_documents_out_of_order_and_empty(gateway: Gateway) -> None:
@@ -81,7 +81,7 @@ def test_features_never_seen_are_told(gateway: Gateway) -> None:
     publish(gateway.store)
     found = predict(gateway, documents=[{"indices": [0, 5, 2**31 - 1]}])
     assert found["scores"] == [[-1.0]]
-    assert found["warnings"] == ["2 of 3 values are of features that the model never saw; they count as zero"]
+    assert found["warnings"] == ["2 of 3 values are of features that the model has not seen; they count as zero"]
 
 
 def test_faults_of_a_prediction_name_the_document(gateway: Gateway) -> None:

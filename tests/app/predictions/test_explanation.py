@@ -74,7 +74,7 @@ def test_scores_are_those_of_a_prediction(gateway: Gateway) -> None:
         assert document["score"] == pytest.approx(total, abs=1e-12)
         assert document["score"] == pytest.approx(max(scores), abs=1e-12)
     assert found["warnings"] == predicted["warnings"]
-    assert found["warnings"][0] == "1 of 4 values are of features that the model never saw; they count as zero"
+    assert found["warnings"][0] == "1 of 4 values are of features that the model has not seen; they count as zero"
 
 
 def kernel_version(gateway: Gateway) -> tuple[str, list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.predictions.prediction import is_little
+from app.predictions.prediction import fits_event_loop
 from core.documents.rows import SparseRows
 from core.kernels.function import Kernel
 from core.models.kernel import KernelModel
@@ -74,9 +74,9 @@ def test_nor_are_many_documents_in_tensors(gateway: Gateway, scored: list[str]) 
 
 
 def test_what_a_kernel_model_keeps_counts() -> None:
-    assert is_little(kernel_model(10), 500)
-    assert is_little(kernel_model(10_000), 10)
-    assert not is_little(kernel_model(10_000), 500)
+    assert fits_event_loop(kernel_model(10), 500)
+    assert fits_event_loop(kernel_model(10_000), 10)
+    assert not fits_event_loop(kernel_model(10_000), 500)
 
 
 def test_documents_without_a_single_feature_are_refused(gateway: Gateway) -> None:
@@ -94,7 +94,7 @@ def test_an_output_is_given_once(gateway: Gateway) -> None:
     publish(gateway.store)
     inputs = [{"name": "X", "datatype": "FP32", "shape": [1, 1], "data": [1]}]
     answer = gateway.client.post(INFER, json={"inputs": inputs, "outputs": [{"name": "scores"}, {"name": "labels"}, {"name": "scores"}]})
-    assert (answer.status_code, answer.json()) == (400, {"error": "outputs: each may be named once"})
+    assert (answer.status_code, answer.json()) == (400, {"error": "outputs: each output may be requested once"})
 
 
 def test_so_many_documents_in_one_prediction(start: Start) -> None:

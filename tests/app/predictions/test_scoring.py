@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.predictions import scoring
-from app.predictions.scoring import Scored, Unseen, rows_at, score_posted, score_stored
+from app.predictions.scoring import ScoredBatch, UnseenCounter, rows_at, score_posted, score_stored
 from core.documents.rows import SparseRows
 from core.errors import InvalidDocuments
 from core.kernels.function import Kernel
@@ -62,7 +62,7 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(scoring, "_BATCH_NONZEROS", request.param[1])
 
 
-def check(batches: list[Scored], model: LinearModel, chosen: np.ndarray) -> None:
+def check(batches: list[ScoredBatch], model: LinearModel, chosen: np.ndarray) -> None:
     expected, unseen = model.scores_and_unseen(rows_of().taken(chosen))
     np.testing.assert_array_equal(np.concatenate([batch.positions for batch in batches]), chosen)
     np.testing.assert_allclose(np.concatenate([batch.scores for batch in batches]), expected, rtol=1e-12, atol=1e-12)
@@ -114,11 +114,11 @@ def test_rows_of_a_few(documents: Documents) -> None:
 
 
 def test_features_never_seen_are_told_once() -> None:
-    unseen = Unseen()
+    unseen = UnseenCounter()
     assert unseen.warnings() == []
     for strange in (0, 2, 3):
-        unseen.count(Scored(np.zeros(1, np.int64), [None], rows_of(1), np.zeros((1, 1)), "vectors", strange, 4))
-    assert unseen.warnings() == ["5 of 12 values are of features that the model never saw; they count as zero"]
+        unseen.count(ScoredBatch(np.zeros(1, np.int64), [None], rows_of(1), np.zeros((1, 1)), "vectors", strange, 4))
+    assert unseen.warnings() == ["5 of 12 values are of features that the model has not seen; they count as zero"]
 
 
 def power() -> KernelModel:

@@ -152,14 +152,14 @@ def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest
     publish(gateway.store)
     found = suggest(gateway, dataset=upload(gateway), n=3)
     assert ids(found) == ["even", "near", "twin"]
-    assert found["warnings"] == ["the documents are too long to be compared with each other: these are the least sure ones"]
+    assert found["warnings"] == ["the documents are too long to be compared with each other: these are the least certain ones"]
     assert suggest(gateway, dataset=upload(gateway), n=1)["warnings"] == []
 
 
 def test_features_never_seen_are_told(gateway: Gateway) -> None:
     publish(gateway.store)
     found = suggest(gateway, dataset=upload(gateway, {"a": [1.0, 2.0, 3.0, 4.0, 5.0]}))
-    assert found["warnings"] == ["2 of 5 values are of features that the model never saw; they count as zero"]
+    assert found["warnings"] == ["2 of 5 values are of features that the model has not seen; they count as zero"]
 
 
 @pytest.mark.parametrize("path", ["news@live/suggest", "news/versions/1/suggest"])
