@@ -167,11 +167,11 @@ def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candid
     if len(np.unique(class_indices)) < 2:
         why = f"too few labels to compare methods: {len(class_indices)} can be left out, and not of two classes; the transductive SVM is the default"
         return candidates[best], why, figures
-    right = ", ".join(f"{count} by {_NAMES[candidate.algorithm]}" for candidate, count in zip(candidates, n_hits, strict=True))
+    right = ", ".join(f"{_NAMES[candidate.algorithm]} is right on {count}" for candidate, count in zip(candidates, n_hits, strict=True))
     name = _NAMES[candidates[best].algorithm]
     verdict = f"none does better than {name}" if best else f"{name} does best, and the unlabeled documents seem to do harm"
     doubt = "; naive Bayes does only if small classes count as much as large ones" if doubted else ""
-    why = f"{len(class_indices)} labels were left out and predicted, right {right}; counting how sure each prediction is, {verdict}{doubt}"
+    why = f"{len(class_indices)} labels were left out and predicted: {right}; counting how sure each prediction is, {verdict}{doubt}"
     return candidates[best], why, figures
 
 
