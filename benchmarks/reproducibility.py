@@ -28,7 +28,8 @@ PLAIN = {
 _HEAD = """# The same answers on every machine
 
 **The same documents, options and seed give the same model, bit by bit, on every x86-64 processor and with any number of threads.**
-This holds for the linear family (`svm`, `tsvm`, `da`, `cuts3vm`) and for `auto` on sparse documents, such as text.
+This holds for the linear family (`svm`, `tsvm`, `da`, `cuts3vm`) on all documents. It holds for `auto` and for the kernel family (`kernel_svm`,
+`ramp_svm`, `cccp_tsvm`) on sparse documents, such as text.
 The bits are those of weights, scores, labels, probabilities, the report and the trace; only its seconds differ.
 
 ## How
@@ -40,7 +41,9 @@ The bits are those of weights, scores, labels, probabilities, the report and the
 - **Rounding.** The compiler neither reorders sums nor fuses a product with a sum (`core/numerics/compiled.py`).
 - **Elementary functions.** Exponential and logarithm are the project's own, made of sums and products (`core/numerics/elementary.py`).
   NumPy's and the C library's choose their code by the processor.
-- **Linear algebra.** The linear family uses neither BLAS nor LAPACK. A test finds what would break the promise
+- **Kernels.** Products of sparse rows, kernel functions and the steps of SMO are compiled in the same way (`core/kernels`).
+  Which kernel rows are computed when does not depend on the number of threads.
+- **Linear algebra.** What keeps this promise uses neither BLAS nor LAPACK. A test finds what would break the promise
   (`tests/architecture/test_arithmetic.py`).
 
 ## Where it does not hold

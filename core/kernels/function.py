@@ -56,7 +56,9 @@ class Kernel(NamedTuple):
     def _poly(self, tile: Values) -> None:
         tile *= self.gamma
         tile += self.coef0
-        np.power(tile, float(self.degree), out=tile)
+        base = tile.copy()
+        for _ in range(self.degree - 1):
+            tile *= base
 
 
 def near(norms: NDArray[np.floating]) -> NDArray[np.bool_]:

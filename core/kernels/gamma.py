@@ -54,7 +54,7 @@ def _median(rows: SparseRows, checkpoint: Checkpoint) -> float:
     if largest == 0.0:
         return 1.0
     # scaled by a power of two to a length of about 1, so that float32 holds the squares
-    exponent = -round(math.log2(largest) / 2)
+    exponent = -(math.frexp(largest)[1] // 2)
     distances = _distances(scaled_by(sample.taken(chosen), exponent, checkpoint), checkpoint)
     positive = distances[distances > 0]
     if not len(positive):

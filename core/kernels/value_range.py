@@ -33,7 +33,7 @@ def scaled_to_range(rows: SparseRows, kernel: Kernel, checkpoint: Checkpoint) ->
     """The rows, or a scaled copy where gamma or their values would leave the range of float32. The linear kernel has no gamma to scale by."""
     if kernel.name == "linear":
         return ScaledRows(rows, kernel, np.zeros(0, np.int64))
-    exponent = 0 if _LEAST_GAMMA <= kernel.gamma <= _LARGEST_GAMMA else round(math.log2(kernel.gamma) / 2)
+    exponent = 0 if _LEAST_GAMMA <= kernel.gamma <= _LARGEST_GAMMA else math.frexp(kernel.gamma)[1] // 2
     isolated = _rows_beyond(rows, math.ldexp(_FARTHEST, -exponent), checkpoint) if kernel.name == "rbf" else np.zeros(0, np.int64)
     if exponent == 0 and not len(isolated):
         return ScaledRows(rows, kernel, isolated)

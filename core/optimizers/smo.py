@@ -11,6 +11,7 @@ from core.engine.kernel_requests import KernelRows
 from core.engine.runner import Pause, Report, Request
 from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
+from core.numerics.elementary import log_of
 from core.numerics.ranking import positions_of_largest
 from core.numerics.vectors import dot
 from core.optimizers.smo_steps import CONVERGED, STUCK, advance, all_slopes
@@ -86,7 +87,7 @@ def maximise(cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolera
             yield Pause()
         else:
             reported = slices
-            progress = math.log(first / max(state.gap, tolerance)) / math.log(first / tolerance)
+            progress = log_of(first / max(state.gap, tolerance)) / log_of(first / tolerance)
             value = report.stage_objective - dual_value(terms, multipliers)
             fraction = report.fraction + report.share * min(1.0, max(0.0, progress))
             yield report._replace(iteration=slices, stage_objective=value, fraction=fraction)

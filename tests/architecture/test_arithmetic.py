@@ -6,19 +6,13 @@ from pathlib import Path
 import pytest
 
 LIBRARIES_DECIDE = {
-    "core/kernels",
     "core/evaluation",
+    "core/kernels/function.py",
+    "core/kernels/gram.py",
     "core/losses/relaxation.py",
     "core/models/kernel.py",
     "core/numerics/blocked_lapack.py",
-    "core/optimizers/cccp.py",
-    "core/optimizers/expansion.py",
     "core/optimizers/interior_point.py",
-    "core/optimizers/smo.py",
-    "core/optimizers/smo_steps.py",
-    "core/algorithms/kernel_svm.py",
-    "core/algorithms/ramp_svm.py",
-    "core/algorithms/cccp_tsvm.py",
     "core/algorithms/ctsvm.py",
     "core/selection/label_spreading.py",
 }

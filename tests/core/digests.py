@@ -18,6 +18,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "tsvm": {"probabilities": True},
     "da": {},
     "cuts3vm": {"max_iterations": 30},
+    "kernel_svm": {"kernel": "poly", "coef0": 1.0},
+    "ramp_svm": {"s": 0.5},
+    "cccp_tsvm": {"gamma": "median"},
     "auto": {},
 }
 _WORDS, _OWN, _LENGTH = 3_000, 40, 60
