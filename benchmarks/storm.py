@@ -1,4 +1,4 @@
-"""Harms a whole service while clients use it, and counts what was lost: ``python -m benchmarks.storm`` writes ``docs/storm.md``."""
+"""Injects faults into a whole service while clients use it, and counts losses: ``python -m benchmarks.storm`` writes ``docs/storm.md``."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ _LEFT = ("nothing_is_left_behind", "it_ends_when_told")
 
 
 def page(storm: Storm, evidence: Evidence, seconds: float, loads: Sequence[float]) -> str:
-    """``loads``: how many processes wanted a processor, now and then, as the system counts them in the mean of a minute."""
+    """The page. ``loads`` are load averages of a minute, as the system reports them, during the storm."""
     wrong = violations(evidence)
     answers = Counter(answer.status for answer in evidence.ledger.answers)
     longest = max(answer.ended - answer.began for answer in evidence.ledger.answers)
@@ -37,13 +37,14 @@ def page(storm: Storm, evidence: Evidence, seconds: float, loads: Sequence[float
 
     return (
         "# A storm\n\n"
-        f"Three clients upload, relabel, train, cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers, a lease of "
-        f"{storm.lease_seconds:g} s and {storm.drain_seconds:g} s to drain, while faults fall one after the other at seeded moments. Then it is held "
-        "against everything that the clients were told. A full disk is a limit on the size of files that the system is told to hold gateway and "
-        "workers to, so that no privileges are needed; Valkey's own disk is not full. Redis is cut off by a TCP proxy. A job that was hit three "
-        "times by what kills its process fails, and says so: that is what a service promises that must not run a deadly job for ever.\n"
+        f"Three clients upload, relabel, train, cancel, delete, predict and read on `halfmoon up` with {storm.workers} workers. A lease lasts "
+        f"{storm.lease_seconds:g} s, a worker drains for {storm.drain_seconds:g} s. Faults are injected one after the other, at seeded moments. "
+        "Afterwards the service is checked against everything that the clients were answered.\n\n"
+        "- A full disk is a limit of the system on the size of files of gateway and workers, which needs no privileges. Valkey's disk is not full.\n"
+        "- Redis is cut off by a TCP proxy.\n"
+        "- A job whose process was killed three times fails, and says so: no job may kill workers for ever.\n\n"
         f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults {len(storm.faults)}` in {seconds:.0f} s "
-        f"on: {machine()}. The load of the machine, with whatever else ran on it, was {min(loads):.1f} to {max(loads):.1f}.\n\n"
+        f"on: {machine()}. The load of the machine, other programs included, was {min(loads):.1f} to {max(loads):.1f}.\n\n"
         + table(
             ["jobs accepted", "ended as", "lost", "doubled", "torn", "leftovers", "longest from a death to running again"],
             [[len(evidence.ledger.jobs), ended, *(count(names) for names in (_LOST, _DOUBLED, _TORN, _LEFT)), f"{slowest:.1f} s"]],
@@ -52,8 +53,8 @@ def page(storm: Storm, evidence: Evidence, seconds: float, loads: Sequence[float
         + table(["fault", "times", "attempts hit"], _faults(evidence))
         + "\n"
         + table(["a killed job ran again after", "times", "median s", "worst s"], _again(again))
-        + f"\nTo be reached: {evidence.soon_seconds:g} s, from the end of the last fault that fell before it ran again. "
-        f"Attempts handed back or overtaken: {overtaken(evidence)}. Answers by status: {answered}; the slowest after {longest:.1f} s.\n\n"
+        + f"\nThe bound is {evidence.soon_seconds:g} s, from the end of the last fault before the job ran again. "
+        f"Attempts handed back or overtaken: {overtaken(evidence)}. Answers by status: {answered}; the slowest took {longest:.1f} s.\n\n"
         + table(["invariant", "violations"], [[check.__name__.replace("_", " "), len(wrong.get(check.__name__, ()))] for check in INVARIANTS])
         + "".join(f"\n- {name.replace('_', ' ')}: {sentence}" for name, sentences in wrong.items() for sentence in sentences[:10])
         + ("\n" if wrong else "")
@@ -71,9 +72,9 @@ def _again(found: list[RunAgain]) -> list[list[object]]:
     rows: list[list[object]] = []
     told = [(each.seconds, each.disturbed) for each in found if each.seconds is not None]
     for name, seconds in (
-        ("its death, where no other fault fell meanwhile", [taken for taken, disturbed in told if not disturbed]),
-        ("its death, where others did", [taken for taken, disturbed in told if disturbed]),
-        ("the end of the last of these", [taken - disturbed for taken, disturbed in told if disturbed]),
+        ("its death, with no other fault meanwhile", [taken for taken, disturbed in told if not disturbed]),
+        ("its death, with others meanwhile", [taken for taken, disturbed in told if disturbed]),
+        ("the end of the last of these faults", [taken - disturbed for taken, disturbed in told if disturbed]),
     ):
         rows.append([name, len(seconds), *((number(median(seconds)), number(max(seconds))) if seconds else ("", ""))])
     return [*rows, ["never", sum(1 for each in found if each.seconds is None), "", ""]]

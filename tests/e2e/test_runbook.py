@@ -62,7 +62,7 @@ def train(service: Service) -> int:
 
 
 def test_the_sections(runbook: dict[str, str]) -> None:
-    assert list(runbook) == ["Is it well?", "Back up", "Restore", "Scale out", "Roll a model back", "Rotate a key"]
+    assert list(runbook) == ["Check the health", "Back up", "Restore", "Scale out", "Roll a model back", "Rotate a key"]
 
 
 def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[str, str], tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[st
     old, _ = ApiKeys(store).create("portal", {Scope.PREDICT})
     ending, _ = ApiKeys(store).create("portal", {Scope.PREDICT}, datetime.now(UTC) + timedelta(days=1))
     with Service(data, tmp_path / "log") as service:
-        assert "FIX" not in run(runbook["Is it well?"], tmp_path)
+        assert "FIX" not in run(runbook["Check the health"], tmp_path)
         assert [train(service), train(service)] == [1, 2]
         service.client.put("/v1/models/news/aliases/live", json={"version": 2}).raise_for_status()
         run(runbook["Back up"], tmp_path)

@@ -19,11 +19,11 @@ from workers.store import KeyMissing, Store, records
 _FILE_BYTES = (0, 1 << 10, 1 << 16)
 """Largest file that can be written while the disk is full: nothing, records only, or records and the smallest arrays."""
 _CHILD_SECONDS = 4.0
-"""in which a worker has a child, if there is anything to train"""
+"""Seconds within which a worker has a child, if there is a job."""
 
 
 class Injector:
-    """Does harm to a service and notes it. ``lease`` is its lease: processes are stopped for longer. ``cut`` bounds how long Redis is away."""
+    """Injects faults and records them. ``lease`` is that of the service: processes are stopped for longer. ``cut`` bounds how long Redis is away."""
 
     def __init__(self, service: Service, proxy: Proxy, store: Store, ledger: Ledger, chance: Random, lease: float, cut: tuple[float, float]) -> None:
         self._service = service
@@ -35,7 +35,7 @@ class Injector:
         self._cut_seconds = cut
 
     def inject(self, kind: Kind) -> bool:
-        """Do it and, where it is one that ends, take it back. False if there was nothing to do it to."""
+        """Inject the fault and, if it is one that ends, end it. False if there was no process to harm."""
         match kind:
             case Kind.REDIS_REFUSED | Kind.REDIS_SILENT:
                 self._cut(kind)
@@ -82,7 +82,7 @@ class Injector:
         return self._chance.choice(found) if found else None
 
     def _run_by(self, victim: psutil.Process) -> tuple[Running, ...]:
-        """What a worker, or the worker of this child, has under way: the newest of its attempts, since it runs one at a time."""
+        """The attempt that a worker, or the worker of this child, runs: the newest of its attempts, since it runs one at a time."""
         pids = {str(victim.pid), str(victim.ppid())}
         jobs = Jobs(self._store)
         found = sorted(begun for id in jobs.unfinished_ids() for begun in _attempts(self._store, jobs, id, pids))
@@ -96,7 +96,7 @@ class Injector:
             self._probed(began)
 
     def _probed(self, since: float) -> None:
-        """Wait until who predicts and who reads has had an answer to something asked since; not for ever."""
+        """Wait, but not for ever, until the clients that predict and read have an answer to a request since now."""
         deadline = time.monotonic() + HANG
         while not {"predict", "read"} <= {answer.what for answer in list(self._ledger.answers) if answer.began > since}:
             if time.monotonic() > deadline:
@@ -104,7 +104,7 @@ class Injector:
             time.sleep(0.05)
 
     def _fill(self) -> None:
-        """The system refuses to let any file of gateway and workers grow beyond a size: what a full disk is to a process, without one."""
+        """A limit of the system on the size of files of gateway and workers, which is to them what a full disk is."""
         with self._ledger.injected(Kind.DISK_FULL), self._no_file_beyond(self._chance.choice(_FILE_BYTES)):
             time.sleep(self._chance.uniform(1.0, 3.0))
 
@@ -116,7 +116,7 @@ class Injector:
             yield
 
     def _writers(self) -> Sequence[psutil.Process]:
-        """Parents before their children, so that none is born with a limit that was just lifted."""
+        """Parents before their children, so that no child is forked with a limit that was just lifted."""
         parents = [*self._service.parts("api"), *self._service.parts("worker")]
         return [*parents, *(child for parent in parents for child in _children(parent))]
 

@@ -1,4 +1,4 @@
-"""What must hold after a storm, whatever was done to the service: each check yields a sentence for everything that is wrong."""
+"""Invariants that must hold after a storm. Each yields a sentence for every violation."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,23 +16,23 @@ from workers.store import Store, records
 from workers.store.digest import sha256_of
 
 SOON_SECONDS = 10.0
-"""within which, on a machine with nothing else to do, a job whose worker has died runs again, and every request is answered or its connection ends"""
+"""Seconds within which, on an idle machine, a job whose worker has died runs again, and every request is answered or its connection ends."""
 _EXPECTED = {200, 201, 202, 204, 404, 409}
 
 
 class Evidence(NamedTuple):
-    """What is known when all is over and the collector had its time."""
+    """Evidence after a storm, when garbage collection and retention have run."""
 
     ledger: Ledger
     store: Store
     root: Path
-    """the store's folder"""
+    """folder of the store"""
     drain_seconds: float
     known: Mapping[int, str]
-    """digest of the documents of each size that were uploaded, by how many there are"""
+    """digest of the uploaded documents, by their number"""
     max_attempts: int = 3
     soon_seconds: float = SOON_SECONDS
-    """what counts as soon; for a third of that after a fault, and before it is noted, requests may be refused"""
+    """seconds that count as soon; for a third of that after a fault, and before it is recorded, requests may be refused"""
 
     @property
     def jobs(self) -> Iterator[Job]:
@@ -40,7 +40,7 @@ class Evidence(NamedTuple):
 
     @property
     def versions(self) -> list[Version]:
-        """All ever made, also those that were deleted."""
+        """All versions ever made, deleted ones included."""
         return [
             records.read(self.store, f"models/{name}/versions/{entry}", Version)
             for name in self.store.children("models")
@@ -49,14 +49,14 @@ class Evidence(NamedTuple):
 
 
 class RunAgain(NamedTuple):
-    """A job whose worker or worker's child was killed."""
+    """A job whose worker, or child of a worker, was killed."""
 
     kind: Kind
     job: str
     seconds: float | None
-    """until its next attempt began; None if it never did"""
+    """seconds until its next attempt began; None if it never did"""
     disturbed: float
-    """seconds until the end of the last other fault that fell meanwhile; 0 if none did"""
+    """seconds until the end of the last other fault meanwhile; 0 if there was none"""
 
 
 def accepted_jobs_have_ended(evidence: Evidence) -> Iterator[str]:
@@ -73,7 +73,7 @@ def accepted_jobs_have_ended(evidence: Evidence) -> Iterator[str]:
 
 
 def no_job_was_doubled(evidence: Evidence) -> Iterator[str]:
-    """One job for each key, and none that nobody was told of."""
+    """One job for each idempotency key, and none that no client knows."""
     for key, jobs in evidence.ledger.keys.items():
         if len(jobs) > 1:
             yield f"key {key} made {len(jobs)} jobs"
@@ -107,7 +107,7 @@ def versions_have_no_gaps(evidence: Evidence) -> Iterator[str]:
 
 
 def promised_datasets_are_whole(evidence: Evidence) -> Iterator[str]:
-    """And whatever else is visible is whole too."""
+    """All other visible datasets are whole, too."""
     visible = {dataset.id: dataset for dataset in Datasets(evidence.store).every()}
     for id, promise in list(evidence.ledger.datasets.items()):
         found = visible.get(id)
@@ -120,7 +120,7 @@ def promised_datasets_are_whole(evidence: Evidence) -> Iterator[str]:
 
 
 def nothing_else_is_visible(evidence: Evidence) -> Iterator[str]:
-    """A dataset whose request was not answered may be there; one that was refused or deleted may not."""
+    """A dataset whose request was not answered may exist; one that was refused or deleted may not."""
     for dataset in Datasets(evidence.store).every():
         if dataset.name in evidence.ledger.refused:
             yield f"dataset {dataset.id} was refused and is there"
@@ -129,7 +129,7 @@ def nothing_else_is_visible(evidence: Evidence) -> Iterator[str]:
 
 
 def nothing_is_left_behind(evidence: Evidence) -> Iterator[str]:
-    """No temporary file, no half dataset, no mark, no file of an attempt that came to nothing."""
+    """No temporary file, no half dataset, no mark, no file of an attempt without an outcome."""
     store = evidence.store
     yield from (f"{path} is left" for path in evidence.root.glob(".staging/*/*"))
     for id in store.children("datasets"):
@@ -148,7 +148,7 @@ def nothing_is_left_behind(evidence: Evidence) -> Iterator[str]:
 
 
 def failures_are_explained(evidence: Evidence) -> Iterator[str]:
-    """Nothing but three deaths may fail a job here, and it says so."""
+    """A job fails after three deaths only, and says so."""
     for job in evidence.jobs:
         error = job.outcome.error if job.outcome else None
         if job.state.value == "failed" and (
@@ -158,7 +158,7 @@ def failures_are_explained(evidence: Evidence) -> Iterator[str]:
 
 
 def killed_jobs_run_again_soon(evidence: Evidence) -> Iterator[str]:
-    """Counted from the death, or from the end of the last fault that fell before."""
+    """Counted from the death, or from the end of the last fault before."""
     for again in run_again(evidence):
         if again.seconds is None:
             yield f"{again.kind.value}: job {again.job} never ran again"
@@ -168,7 +168,7 @@ def killed_jobs_run_again_soon(evidence: Evidence) -> Iterator[str]:
 
 
 def told_to_end_workers_do(evidence: Evidence) -> Iterator[str]:
-    """In the configured time, and what they ran is ended or handed back."""
+    """Within the drain time; their jobs have ended or were handed back."""
     killed = {running for fault in evidence.ledger.faults if fault.kind is not Kind.WORKER_TOLD for running in fault.hit}
     for fault in (fault for fault in evidence.ledger.faults if fault.kind is Kind.WORKER_TOLD):
         took = fault.ended - fault.began
@@ -182,7 +182,7 @@ def told_to_end_workers_do(evidence: Evidence) -> Iterator[str]:
 
 
 def answers_are_expected(evidence: Evidence) -> Iterator[str]:
-    """503 and 507 only while something is wrong, nothing worse ever."""
+    """503 and 507 during faults only, nothing worse ever."""
     for answer in evidence.ledger.answers:
         trouble = answer.status in (503, 507) and _during(evidence, answer, evidence.soon_seconds / 3)
         if answer.status is not None and answer.status not in _EXPECTED and not trouble:
@@ -192,7 +192,7 @@ def answers_are_expected(evidence: Evidence) -> Iterator[str]:
 
 
 def nothing_hangs(evidence: Evidence) -> Iterator[str]:
-    """Every request ends soon, beside the time for which the gateway was stopped."""
+    """Every request ends soon, not counting the time for which the gateway was stopped."""
     for answer in evidence.ledger.answers:
         stopped = sum(_overlap(fault, answer.began, answer.ended) for fault in evidence.ledger.faults if fault.kind is Kind.GATEWAY_STOPPED)
         if answer.ended - answer.began - stopped > evidence.soon_seconds:
@@ -200,7 +200,7 @@ def nothing_hangs(evidence: Evidence) -> Iterator[str]:
 
 
 def without_redis_it_predicts_and_reads(evidence: Evidence) -> Iterator[str]:
-    """And takes no new jobs, but says when to come back."""
+    """It also refuses new jobs, and says when to retry."""
     for fault in (fault for fault in evidence.ledger.faults if fault.kind in REDIS_AWAY):
         inside = [each for each in evidence.ledger.answers if fault.began < each.began and each.ended < fault.ended]
         if not {"predict", "read"} <= {answer.what for answer in inside}:
@@ -217,7 +217,7 @@ def clients_got_final_answers(evidence: Evidence) -> Iterator[str]:
 
 
 def it_ends_when_told(evidence: Evidence) -> Iterator[str]:
-    """The whole service, in the time that it may take, and nothing of it lives on."""
+    """The whole service ends in time, and none of its processes stays."""
     code, seconds, left = evidence.ledger.stopped
     if code != 0 or left:
         yield f"the service ended with code {code} and left {', '.join(left) or 'nothing'}"
@@ -245,13 +245,13 @@ INVARIANTS: tuple[Callable[[Evidence], Iterator[str]], ...] = (
 
 
 def violations(evidence: Evidence) -> dict[str, list[str]]:
-    """What is wrong, by invariant."""
+    """Violations, by invariant."""
     found = {check.__name__: list(check(evidence)) for check in INVARIANTS}
     return {name: wrong for name, wrong in found.items() if wrong}
 
 
 def run_again(evidence: Evidence) -> list[RunAgain]:
-    """The jobs that ran in what was killed, unless they had ended or nobody wanted them any more."""
+    """The jobs that ran in processes that were killed, unless they had ended or were cancelled."""
     found = []
     for fault in evidence.ledger.faults:
         for job, attempt in fault.hit if fault.kind in (Kind.WORKER_KILLED, Kind.CHILD_KILLED) else ():
@@ -267,7 +267,7 @@ def run_again(evidence: Evidence) -> list[RunAgain]:
 
 
 def _settled(job: Job, attempt: int, evidence: Evidence) -> bool:
-    """Whether nobody had to run a job again after this attempt: it had ended, was cancelled, or had died too often."""
+    """Whether the job did not have to run again after this attempt: it had ended, was cancelled, or had died too often."""
     if Jobs(evidence.store).cancel_requested(job.request.id) or Jobs(evidence.store).deaths(job.request.id) >= evidence.max_attempts:
         return True
     return job.outcome is not None and job.outcome.attempt == attempt and job.outcome.status is not None
@@ -308,12 +308,12 @@ def _overlap(fault: Fault, began: float, ended: float) -> float:
 
 
 def counts(evidence: Evidence) -> Counter[str]:
-    """How many jobs ended how."""
+    """Number of jobs by final state."""
     return Counter(job.state.value for job in evidence.jobs if job.request.id in evidence.ledger.jobs)
 
 
 def overtaken(evidence: Evidence) -> int:
-    """How many attempts ended in vain though nobody died."""
+    """Number of attempts that ended without an outcome and without a death."""
     return sum(1 for job in evidence.jobs for name in evidence.store.children(f"jobs/{job.request.id}/attempts") if name.endswith(".returned.json"))
 
 

@@ -1,4 +1,4 @@
-"""What the service has told its clients, and what was done to it: all that the invariants are held against."""
+"""Ledger of a storm: the answers of the service and the faults, against which the invariants are checked."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """A sort of fault."""
+    """Kind of a fault."""
 
     WORKER_KILLED = "worker killed (SIGKILL)"
     CHILD_KILLED = "worker's child killed (SIGKILL)"
@@ -29,25 +29,25 @@ REDIS_AWAY = (Kind.REDIS_REFUSED, Kind.REDIS_SILENT)
 
 
 class Running(NamedTuple):
-    """An attempt that was under way."""
+    """An attempt that was running."""
 
     job: str
     attempt: int
 
 
 class Fault(NamedTuple):
-    """One that was injected; times are those of ``time.time``."""
+    """A fault that was injected; times are those of ``time.time``."""
 
     kind: Kind
     began: float
     ended: float
-    """when it was taken back; of a process told to end: when it had ended"""
+    """time at which it ended; for a process that was told to end, the time at which it had"""
     hit: tuple[Running, ...] = ()
-    """what the process ran that was hit"""
+    """attempts that ran in the process that was hit"""
 
 
 class Answer(NamedTuple):
-    """A request and what came of it; ``status`` is None where nothing came."""
+    """A request and its answer; ``status`` is None where none came."""
 
     what: str
     began: float
@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """A dataset that was answered with 201."""
+    """A dataset whose creation was answered with 201."""
 
     n_documents: int
     sha256: str
@@ -70,27 +70,27 @@ class Stopped(NamedTuple):
     code: int = 0
     seconds: float = 0.0
     left: tuple[str, ...] = ()
-    """its processes that still lived: what they ran and how they were"""
+    """processes that still ran: command and state"""
 
 
 @dataclass
 class Ledger:
-    """Written by many threads."""
+    """The ledger; many threads write it."""
 
     answers: list[Answer] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     datasets: dict[str, Promise] = field(default_factory=dict)
-    """promised by id, and not yet asked to be deleted"""
+    """datasets by id that were promised and whose deletion was not requested"""
     deleted: set[str] = field(default_factory=set)
-    """of which the service has said so"""
+    """datasets whose deletion was answered"""
     refused: set[str] = field(default_factory=set)
-    """names under which a dataset was sent and refused"""
+    """names of datasets that were refused"""
     jobs: dict[str, set[str]] = field(default_factory=dict)
-    """accepted by id, with the final states that were seen"""
+    """accepted jobs by id, with the final states that were seen"""
     keys: dict[str, set[str]] = field(default_factory=dict)
-    """jobs that were answered to an idempotency key"""
+    """jobs that were answered, by idempotency key"""
     broken: list[str] = field(default_factory=list)
-    """what made a client give up"""
+    """reasons for which a client gave up"""
     stopped: Stopped = field(default_factory=Stopped)
     guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -100,14 +100,14 @@ class Ledger:
             self.keys.setdefault(key, set()).add(job)
 
     def saw(self, job: str, state: str) -> None:
-        """A job was shown in a state."""
+        """Record that a job was shown in a state."""
         if state in ("succeeded", "failed", "cancelled"):
             with self.guard:
                 self.jobs[job].add(state)
 
     @contextmanager
     def injected(self, kind: Kind, hit: tuple[Running, ...] = ()) -> Iterator[None]:
-        """The block is the fault."""
+        """Record a fault that lasts as long as the block."""
         began = time.time()
         try:
             yield

@@ -1,4 +1,4 @@
-"""A storm: clients work, faults fall, and when it is calm again everything is held against what was promised."""
+"""A storm: clients work while faults are injected; afterwards everything is checked against what was promised."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,34 +21,34 @@ from workers.store import Store, open_store
 
 _CLIENTS = 3
 _WAITING = 12
-"""unfinished jobs at which no more are posted before the next fault: a fault is to find jobs, not a heap of them"""
+"""Number of unfinished jobs from which on no more are posted before the next fault."""
 _CLEANUP_INTERVAL_SECONDS = 2.0
 _PAUSE = 0.1
 
 
 class Storm(NamedTuple):
-    """What to do; the same seed does the same things, as far as moments can be the same."""
+    """Plan of a storm; the same seed gives the same plan, but not the same moments."""
 
     seed: int
     jobs: int
     faults: Sequence[Kind]
-    """in no particular order; begun anew while there are jobs to be posted"""
+    """kinds of faults, in an order of chance; repeated while there are jobs to be posted"""
     workers: int = 2
     lease_seconds: float = 3.0
     drain_seconds: float = 2.0
     abandoned_seconds: float = 15.0
-    """after which the collector takes what has not ended for abandoned"""
+    """seconds after which an unfinished operation counts as abandoned"""
     gap_seconds: tuple[float, float] = (0.3, 1.5)
-    """between two faults, at least and at most"""
+    """least and most seconds between two faults"""
     cut_seconds: tuple[float, float] = (3.0, 6.0)
-    """for which Redis is away, at least and, where somebody was answered meanwhile, at most"""
+    """least seconds for which Redis is away, and most if clients were answered meanwhile"""
     soon_seconds: float = SOON_SECONDS
     """see Evidence"""
     rage_seconds: float = 600.0
-    """after which neither jobs nor faults come any more, however few there were"""
+    """seconds after which neither jobs nor faults begin any more"""
 
     def run(self, folder: Path, say: Callable[[str], None] = lambda line: None) -> Evidence:
-        """Run it on a service in a folder, whose path must be short, and ``say`` after each fault how it stands."""
+        """Run it on a service in a folder, whose path must be short; ``say`` gets a line after each fault."""
         ledger, data = Ledger(), folder / "data"
         with ExitStack() as stack:
             proxy = stack.enter_context(Proxy(data / "valkey" / "valkey.sock"))
@@ -87,7 +87,7 @@ class Storm(NamedTuple):
         }
 
     def _rage(self, url: str, injector: Injector, evidence: Evidence, sent: Sequence[Body], chance: Random, say: Callable[[str], None]) -> None:
-        """Clients and faults at the same time; before each fault some more jobs are posted, so that there is something to harm."""
+        """Run clients and faults at the same time; before each fault more jobs are posted, so that it finds some."""
         ledger, deadline = evidence.ledger, time.monotonic() + self.rage_seconds
         turns: SimpleQueue[str | None] = SimpleQueue()
         callers = [Caller(url, ledger) for _ in range(_CLIENTS)]
@@ -111,14 +111,14 @@ class Storm(NamedTuple):
             caller.close()
 
     def _course(self, chance: Random) -> Iterator[Kind]:
-        """The faults in an order of chance, and again in another."""
+        """The faults in an order of chance, then again in another."""
         while True:
             yield from chance.sample(self.faults, len(self.faults))
 
 
 @contextmanager
 def _ending(turns: SimpleQueue[str | None]) -> Iterator[None]:
-    """After the block there are no more turns than were posted."""
+    """Clients of the block; after it no more turns are taken than were posted."""
     try:
         yield
     finally:
@@ -127,21 +127,21 @@ def _ending(turns: SimpleQueue[str | None]) -> Iterator[None]:
 
 
 def so_far(evidence: Evidence) -> str:
-    """How it stands, for whoever waits."""
+    """State of the storm in a line."""
     accepted, open = len(evidence.ledger.jobs), len(Jobs(evidence.store).unfinished_ids())
     again = [each.seconds for each in run_again(evidence) if each.seconds is not None]
     return f"{accepted} jobs accepted, {open} not over, {len(again)} ran again after a death, the slowest after {max(again, default=0):.1f} s"
 
 
 def uploaded(caller: Caller, ledger: Ledger, body: Body) -> Body:
-    """The body with the digest that the service gives it while all is well."""
+    """The body with its digest by the service, before any fault."""
     made = caller.upload(body, f"known-{body.size}")
     assert made is not None
     return body._replace(sha256=ledger.datasets[made].sha256)
 
 
 def steady(caller: Caller, ledger: Ledger, store: Store, body: Body) -> str:
-    """Train the model that predictions are made with; its dataset."""
+    """Train the model of the predictions; returns its dataset."""
     dataset = next(id for id, promise in ledger.datasets.items() if promise.sha256 == body.sha256)
     job = caller.train({"dataset": dataset, "model": STEADY, "algorithm": "svm"}, STEADY)
     assert job is not None
@@ -152,7 +152,7 @@ def steady(caller: Caller, ledger: Ledger, store: Store, body: Body) -> str:
 
 
 def calm(caller: Caller, ledger: Ledger, store: Store) -> None:
-    """All jobs have ended, or none has for so long that there is no hope; the states in which they did are seen by clients."""
+    """Wait until all jobs have ended, or none has for too long; clients see their final states."""
     jobs, deadline, waiting = Jobs(store), time.monotonic() + HANG, len(ledger.jobs)
     while (left := len(jobs.unfinished_ids())) and time.monotonic() < deadline:
         if left < waiting:
@@ -163,7 +163,7 @@ def calm(caller: Caller, ledger: Ledger, store: Store) -> None:
 
 
 def _collected(evidence: Evidence) -> None:
-    """The collector had its time: until nothing is left, or until there is no hope."""
+    """Wait until garbage collection has left nothing behind, or for too long."""
     deadline = time.monotonic() + HANG
     while any(nothing_is_left_behind(evidence)) and time.monotonic() < deadline:
         time.sleep(0.5)
