@@ -32,7 +32,7 @@ def test_a_killed_worker_is_replaced_and_its_job_done_again(tmp_path: Path, larg
         until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2)
         done = service.wait_for(job)
         assert (done["state"], done["attempt"]) == ("succeeded", 2)
-        assert "was ended by SIGKILL; starting it again" in service.said()
+        assert "was killed by SIGKILL; restart in" in service.said()
         is_published_once(service, job)
 
 
