@@ -1,1 +1,1 @@
-"""The commands of halfmoon. Each imports what it runs only when it runs."""
+"""Commands of ``halfmoon``. Each imports what it needs when it runs."""

@@ -1,4 +1,4 @@
-"""The commands of ``halfmoon``, from ``up`` to ``demo``. Each imports what it runs only when it runs."""
+"""The command line of ``halfmoon``. Each command imports what it needs when it runs."""
 
 import argparse
 import gc
@@ -17,18 +17,18 @@ from app.cli.keys import add_command as add_keys
 from core.errors import HalfmoonError
 
 _USAGE_ERROR = 2
-"""exit code of argparse for wrong arguments"""
+"""Exit code of argparse for wrong arguments."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, and return its exit code. Errors that the user can fix are reported in a line, without a traceback."""
     parser = _parser()
-    given = parser.parse_args(arguments)
-    if given.run is None:
+    options = parser.parse_args(arguments)
+    if options.run is None:
         parser.print_help(sys.stderr)
         return _USAGE_ERROR
     try:
-        return int(given.run(given))
+        return int(options.run(options))
     except HalfmoonError as error:
         print(f"halfmoon: {error}", file=sys.stderr)
     except KeyboardInterrupt:  # before the command handles it
@@ -90,57 +90,57 @@ def _port(text: str) -> int:
 def _count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("at least 1 is needed")
+        raise argparse.ArgumentTypeError("must be at least 1")
     return number
 
 
-def _up(given: argparse.Namespace) -> int:
+def _up(options: argparse.Namespace) -> int:
     from app.http.listener import check_exposure
     from app.local.up import Plan, up
     from app.settings import GatewaySettings
 
     settings = GatewaySettings()
-    check_exposure(settings.access, given.host)
-    elsewhere = settings.store_url if "store_url" in settings.model_fields_set else None
-    return up(Plan(given.data.absolute(), given.host, given.port, given.workers, os.environ, settings.drain_seconds, elsewhere))
+    check_exposure(settings.access, options.host)
+    store_url = settings.store_url if "store_url" in settings.model_fields_set else None
+    return up(Plan(options.data.absolute(), options.host, options.port, options.workers, os.environ, settings.drain_seconds, store_url))
 
 
-def _api(given: argparse.Namespace) -> int:
-    # what is loaded here lives as long as the process: looking through it for garbage would delay the start and, ever after, single requests
+def _api(options: argparse.Namespace) -> int:
+    # imported modules live as long as the process: collecting garbage among them would delay the start, and later single requests
     gc.disable()
     from app.serve import serve
     from app.settings import GatewaySettings
 
     gc.freeze()
     gc.enable()
-    overrides = {name: value for name in ("host", "port") if (value := getattr(given, name)) is not None}
-    return serve(GatewaySettings(**overrides), given.descriptor)
+    overrides = {name: value for name in ("host", "port") if (value := getattr(options, name)) is not None}
+    return serve(GatewaySettings(**overrides), options.descriptor)
 
 
-def _worker(given: argparse.Namespace) -> int:
+def _worker(options: argparse.Namespace) -> int:
     from workers.settings import Settings
     from workers.worker.run import run_worker
 
     return run_worker(Settings())
 
 
-def _doctor(given: argparse.Namespace) -> int:
+def _doctor(options: argparse.Namespace) -> int:
     from app.cli.doctor import doctor
 
     return doctor()
 
 
-def _warm(given: argparse.Namespace) -> int:
+def _warm(options: argparse.Namespace) -> int:
     from workers.worker.warm_up import warm_up
 
-    begun = time.monotonic()
+    started = time.monotonic()
     warm_up()
-    print(f"the kernels are compiled and cached ({time.monotonic() - begun:.1f} s)")
+    print(f"the kernels are compiled and cached ({time.monotonic() - started:.1f} s)")
     return 0
 
 
-def _demo(given: argparse.Namespace) -> int:
+def _demo(options: argparse.Namespace) -> int:
     from app.cli.demo import demo, demo_here
 
-    key = given.key_file.read_text().strip() if given.key_file else None
-    return demo(given.url, key=key) if given.url else demo_here()
+    key = options.key_file.read_text().strip() if options.key_file else None
+    return demo(options.url, key=key) if options.url else demo_here()

@@ -1,4 +1,4 @@
-"""``python -m app.cli.contract [file]`` writes the contract; a test compares the file with the live application."""
+"""``python -m app.cli.contract [file]`` writes the OpenAPI document. A test compares the file with the application."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ FILE = Path(__file__).parents[2] / "openapi" / "openapi.yaml"
 
 
 def main(arguments: list[str]) -> None:
-    """Write the description of the application as it is."""
+    """Write the OpenAPI document of the application."""
     (Path(arguments[0]) if arguments else FILE).write_text(text_of(create_app(GatewaySettings())), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""``halfmoon keys``: make, list and revoke API keys."""
+"""``halfmoon keys``: create, list and revoke API keys."""
 
 import argparse
 import math
@@ -13,47 +13,47 @@ if TYPE_CHECKING:
     from workers.repositories.api_keys import ApiKeys
 
 SCOPES = ("predict", "train", "admin")
-"""What keys are for, named here so that the commands can be listed without loading what makes keys; see ``workers.repositories.api_keys.Scope``."""
+"""Scopes of keys, repeated here so that the command line loads no repositories; see ``workers.repositories.api_keys.Scope``."""
 
 
-_MOST_DAYS = 36_500
+_MAX_DAYS = 36_500
 
 
 def add_command(parser: argparse.ArgumentParser) -> None:
-    """What follows ``halfmoon keys``."""
+    """Add the arguments of ``halfmoon keys``."""
     commands = parser.add_subparsers(required=True, metavar="action")
-    create = _action(commands.add_parser("create", help="make a key and print it, this once"), _create, existing=False)
-    create.add_argument("--name", required=True, help="whom it is for; letters, digits, '.', '_' or '-'")
-    create.add_argument("--scope", choices=SCOPES, action="append", required=True, help="what it is for; may be given again")
-    create.add_argument("--days", type=_days, help="for how long it is valid (default: until it is revoked)")
+    create = _action(commands.add_parser("create", help="create a key and print it; it is not shown again"), _create, existing=False)
+    create.add_argument("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'")
+    create.add_argument("--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated")
+    create.add_argument("--days", type=_days, help="days for which it is valid (default: until it is revoked)")
     _action(commands.add_parser("list", help="list all keys, without their secrets"), _list)
-    revoke = _action(commands.add_parser("revoke", help="make a key invalid, for good, within seconds and everywhere"), _revoke)
-    revoke.add_argument("id", help="of the key, as `list` shows it")
+    revoke = _action(commands.add_parser("revoke", help="make a key invalid for ever, within seconds in every gateway"), _revoke)
+    revoke.add_argument("id", help="id of the key, as `list` prints it")
 
 
 def _days(text: str) -> float:
-    """Raises ArgumentTypeError for what is no time to come, or beyond all calendars."""
+    """A number of days; raises ArgumentTypeError if it is not positive or beyond all calendars."""
     try:
         days = float(text)
     except ValueError:
         days = math.nan
-    if not 0 < days <= _MOST_DAYS:
-        raise argparse.ArgumentTypeError(f"must be a number of days above 0 and at most {_MOST_DAYS}")
+    if not 0 < days <= _MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"must be a number of days above 0 and at most {_MAX_DAYS}")
     return days
 
 
 def _action(
-    parser: argparse.ArgumentParser, act: Callable[["ApiKeys", argparse.Namespace], None], *, existing: bool = True
+    parser: argparse.ArgumentParser, action: Callable[["ApiKeys", argparse.Namespace], None], *, existing: bool = True
 ) -> argparse.ArgumentParser:
-    """``existing``: where there is no store yet, none is made."""
+    """Let a parser run an action on the keys. With ``existing`` no store is created where there is none."""
 
-    def run(given: argparse.Namespace) -> int:
+    def run(options: argparse.Namespace) -> int:
         from workers.repositories.api_keys import ApiKeys
         from workers.settings import Settings
         from workers.store import open_store
 
         settings = Settings()
-        act(ApiKeys(open_store(store_address(given, settings, existing=existing), settings.cache_dir)), given)
+        action(ApiKeys(open_store(store_address(options, settings, existing=existing), settings.cache_dir)), options)
         return 0
 
     add_data(parser)
@@ -61,26 +61,26 @@ def _action(
     return parser
 
 
-def _create(keys: "ApiKeys", given: argparse.Namespace) -> None:
+def _create(keys: "ApiKeys", options: argparse.Namespace) -> None:
     from workers.repositories.api_keys import Scope
 
-    expires_at = None if given.days is None else datetime.now(UTC) + timedelta(days=given.days)
-    key, text = keys.create(given.name, {Scope(scope) for scope in given.scope}, expires_at)
-    print(f"{key.id} for {', '.join(key.scopes)}; it works within seconds and is shown only now:", file=sys.stderr)
+    expires_at = None if options.days is None else datetime.now(UTC) + timedelta(days=options.days)
+    key, text = keys.create(options.name, {Scope(scope) for scope in options.scope}, expires_at)
+    print(f"{key.id} for {', '.join(key.scopes)}; it works within seconds and is not shown again:", file=sys.stderr)
     print(text)
 
 
-def _list(keys: "ApiKeys", given: argparse.Namespace) -> None:
+def _list(keys: "ApiKeys", options: argparse.Namespace) -> None:
     now = datetime.now(UTC)
-    every = list(keys.every())
-    if not every:
+    all_keys = list(keys.every())
+    if not all_keys:
         print("there are no keys here; `halfmoon keys create` makes one", file=sys.stderr)
-    for listed in every:
+    for listed in all_keys:
         key = listed.key
         until = "" if key.expires_at is None else f"  until {key.expires_at:%Y-%m-%d}"
         print(f"{key.id}  {listed.state(now):7}  {key.created_at:%Y-%m-%d}  {','.join(key.scopes):19}  {key.name}{until}")
 
 
-def _revoke(keys: "ApiKeys", given: argparse.Namespace) -> None:
-    keys.revoke(given.id)
-    print(f"{given.id} is revoked", file=sys.stderr)
+def _revoke(keys: "ApiKeys", options: argparse.Namespace) -> None:
+    keys.revoke(options.id)
+    print(f"{options.id} is revoked", file=sys.stderr)
