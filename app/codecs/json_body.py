@@ -207,32 +207,32 @@ class DocumentScanner:
             if not text.startswith(b"{", at):
                 return None
             self._seen, self._depth, self._objects = 1, 1, 0
-        place = at + self._seen
+        offset = at + self._seen
         while self._depth and self._objects <= 1:
-            place = self._next_brace(text, place)
-            if place == len(text) or self._in_string:
-                self._seen = place - at
+            offset = self._next_brace(text, offset)
+            if offset == len(text) or self._in_string:
+                self._seen = offset - at
                 return 0
-            opens = text.startswith(b"{", place)
+            opens = text.startswith(b"{", offset)
             self._depth += 1 if opens else -1
             self._objects += opens
-            place += 1
+            offset += 1
         self._seen = 0
-        return None if self._depth else place
+        return None if self._depth else offset
 
-    def _next_brace(self, text: JsonText, place: int) -> int:
+    def _next_brace(self, text: JsonText, offset: int) -> int:
         """Position of the next brace outside strings, or of the end of the text; an escape that is cut waits for its other half."""
         if self._in_string:
-            place = _end(_STRING, text, place)
-            if not text.startswith(b'"', place):
-                return place
+            offset = _end(_STRING, text, offset)
+            if not text.startswith(b'"', offset):
+                return offset
             self._in_string = False
-            place += 1
-        place = _end(_PLAIN, text, place)
-        if text.startswith(b'"', place):
+            offset += 1
+        offset = _end(_PLAIN, text, offset)
+        if text.startswith(b'"', offset):
             self._in_string = True
-            place = _end(_STRING, text, place + 1)
-        return place
+            offset = _end(_STRING, text, offset + 1)
+        return offset
 
 
 def _end(pattern: re.Pattern[bytes], text: JsonText, at: int) -> int:

@@ -50,8 +50,8 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
     detail, _, path = str(error).partition(" - at `$")
     if text.startswith(BYTE_ORDER_MARK):
         return InvalidJson("JSON is malformed: a byte order mark is allowed only at the beginning of a body")
-    if isinstance(error, UnicodeDecodeError) and (place := _first_not_utf8(text)) is not None:
-        return InvalidJson(f"the byte 0x{text[place]:02x} is not UTF-8; send the text in UTF-8", _string_at(text, place))
+    if isinstance(error, UnicodeDecodeError) and (position := _first_not_utf8(text)) is not None:
+        return InvalidJson(f"the byte 0x{text[position]:02x} is not UTF-8; send the text in UTF-8", _string_at(text, position))
     half = _HALF.search(text) if detail == _CUT or "surrogate" in detail else None
     if half:
         detail = f"JSON is malformed: {half[1].decode()} is half of a character, and the other half does not follow; send the text in UTF-8"
@@ -69,7 +69,7 @@ def _first_not_utf8(text: JsonText) -> int | None:
     return None
 
 
-def _string_at(text: JsonText, place: int) -> str:
+def _string_at(text: JsonText, position: int) -> str:
     """Name of the field whose string contains this position; empty if unknown."""
-    found = _STRING_OF.search(text, 0, place)
+    found = _STRING_OF.search(text, 0, position)
     return found[1].decode(errors="replace") if found else ""

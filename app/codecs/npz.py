@@ -227,8 +227,8 @@ FORMAT = Format(
             "type": "string",
             "format": "binary",
             "description": "Arrays as numpy.savez writes them: a CSR matrix as of scipy.sparse.save_npz (indptr, indices, data, shape), or "
-            "in its place a dense one, X of shape (documents, features), of which the zeros are dropped; optionally labels (strings, '' for "
-            "unlabeled, or integers beside a boolean array labeled) and ids (strings). Never unpickled.",
+            "a dense matrix X of shape (documents, features), whose zeros are dropped; optionally labels (strings, '' for unlabeled, or "
+            "integers with a boolean array labeled) and ids (strings). Nothing is unpickled.",
         }
     },
     compressed=True,

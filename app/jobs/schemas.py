@@ -82,7 +82,7 @@ class JobPage(Schema):
     next_cursor: str | None
 
 
-class TracePoint(Schema):
+class TracePointOut(Schema):
     """The state of a solver after an iteration."""
 
     phase: str
@@ -98,7 +98,7 @@ class Trace(Schema):
     """The objective by iteration; of a running job, so far."""
 
     job: str
-    points: list[TracePoint]
+    points: list[TracePointOut]
 
 
 class JobBody(msgspec.Struct, forbid_unknown_fields=True):
