@@ -7,14 +7,14 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=/src/const
 RUN python3 -m venv /opt/halfmoon
 WORKDIR /src
 COPY pyproject.toml constraints.txt requirements.lock README.md LICENSE ./
-# the dependencies alone first: a change of the code does not fetch them again; a file that is not the locked one is refused
+# dependencies come first: a change of the code does not fetch them again; a file other than the locked one is refused
 RUN /opt/halfmoon/bin/pip install --require-hashes --no-deps --requirement requirements.lock
 COPY app app
 COPY workers workers
 COPY core core
 RUN /opt/halfmoon/bin/pip install --no-deps .
-# kernels compiled for a class of processors, not for the one that builds: the same class must be set where they run
-# (elsewhere than on x86-64: --build-arg CPU=generic)
+# The kernels that training runs are compiled here, so that no worker compiles when it starts. They are compiled for a class of processors,
+# not for the one that builds; the same class must be set at run time. Elsewhere than on x86-64: --build-arg CPU=generic
 ARG CPU=x86-64-v3
 ENV NUMBA_CPU_NAME=${CPU} NUMBA_CPU_FEATURES="" NUMBA_CACHE_DIR=/opt/halfmoon/kernels
 RUN /opt/halfmoon/bin/halfmoon warm
@@ -34,7 +34,7 @@ ENV PATH=/opt/halfmoon/bin:$PATH \
     HALFMOON_STORE_URL=file:///var/lib/halfmoon/store HALFMOON_CACHE_DIR=/tmp/halfmoon
 USER 10001:10001
 WORKDIR /var/lib/halfmoon
-# with a read-only root file system, Docker fills a new volume from the image: the kernels stay writable
+# with a read-only root file system, Docker fills a new volume from the image, so the cache of the kernels is writable
 VOLUME ["/var/lib/halfmoon", "/var/cache/halfmoon"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM

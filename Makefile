@@ -1,27 +1,29 @@
-# make demo    sets everything up in .venv, runs the service on real documents, exits 0
-# make serve   sets everything up and keeps the service running on http://127.0.0.1:8000, data in ./data
-# make test    sets everything up and runs lint, types, import order and all tests, and audits what is installed
-# make format  rewrites the code in the house's format
-# make clean   removes .venv and the tools' caches, never ./data
+# make demo    sets up .venv, runs the service on real documents, and exits with 0
+# make serve   sets up .venv and runs the service on http://127.0.0.1:8000, its data in ./data
+# make test    sets up .venv, runs lint, types, import order and all tests, and audits the dependencies
+# make format  formats the code
+# make clean   removes .venv and the caches of the tools, never ./data
 
 SHELL := /bin/sh
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-# what pip does for what it installs: where bytecode must not be written at run time, every start would compile all of it
-COMPILE := $(BIN)/python -m compileall -q app workers core
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+# Bytecode is compiled here, on all processors and without the tests of the dependencies, which pip would do on one and with them.
+# Where Python writes no bytecode at run time, every start would compile it again. What cannot be compiled is not imported either.
+COMPILE := -@$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/.*/tests?/' .venv/lib app workers core
 
+.NOTPARALLEL:
 .PHONY: demo serve test lint types imports audit unit format clean
 .DELETE_ON_ERROR:
 
-demo: .venv/run.stamp
+demo: .venv/kernels.stamp
 	$(BIN)/halfmoon demo
 
-serve: .venv/run.stamp
+serve: .venv/kernels.stamp
 	exec $(BIN)/halfmoon up --port $(PORT) --data data
 
-# what became known of a dependency is told here and fails nothing: the same commit passes today and tomorrow
+# a vulnerability that becomes known is reported here and fails nothing: the same commit passes today and tomorrow
 test: lint types imports unit
 	-@$(BIN)/python -m tests.setup.audit
 
@@ -35,12 +37,12 @@ types: .venv/dev.stamp
 imports: .venv/dev.stamp
 	$(BIN)/lint-imports
 
-# fails on known vulnerabilities of what the image installs; without a way to the public database it says so and goes on
+# fails on known vulnerabilities of what the image installs; passes with a message when the public database cannot be reached
 audit: .venv/dev.stamp
 	$(BIN)/python -m tests.setup.audit
 
-# what compiles kernels shares one cache, and what counts processes is grouped: two processes, a file at a time
-unit: .venv/dev.stamp
+# two processes, a file at a time: tests that count processes stay together
+unit: .venv/dev.stamp .venv/kernels.stamp
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 format: .venv/dev.stamp
@@ -63,3 +65,8 @@ clean:
 	$(PIP) --editable '.[embedded,demo,dev,bench]'
 	$(COMPILE)
 	@touch $@ .venv/run.stamp
+
+# the kernels that training runs, compiled into Numba's cache beside their modules: the first job does not wait for the compiler
+.venv/kernels.stamp: .venv/run.stamp $(shell find core -name '*.py')
+	$(BIN)/halfmoon warm
+	@touch $@

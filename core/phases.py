@@ -5,14 +5,14 @@ from re import Match
 
 from core.progress import TracePoint
 from core.registry import ALGORITHMS
-from core.validation.folds import N_FOLDS
 
-_SOLVERS = (*ALGORITHMS, "graph", "mixture")
+_NAMES = {"graph": "label spreading", "mixture": "naive Bayes"}
+"""candidates of auto that are no algorithms by themselves"""
 _PATH = re.compile(
     rf"""(fold=(?P<calibration>\d+)/)?
     (class=(?P<label>.*?)/)?
     (supervised/|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/fold=(?P<mixture>\d+)/)?
-    (?P<solver>{"|".join(_SOLVERS)})
+    (?P<solver>{"|".join([*ALGORITHMS, *_NAMES])})
     (?P<details>(/(svm|subset|feasible|\w+=\d+))*)""",
     re.DOTALL | re.VERBOSE,
 )
@@ -29,22 +29,18 @@ def phase_in_words(point: TracePoint) -> str:
         return point.phase
     label = "" if path["label"] is None else f"class {path['label']}: "
     details = [_detail(detail, point.stages) for detail in path["details"].split("/")[1:]]
-    return label + _purpose(path) + ", ".join([path["solver"], *details])
+    return label + _purpose(path) + ", ".join([_NAMES.get(path["solver"], path["solver"]), *details])
 
 
 def _purpose(path: Match[str]) -> str:
     """What the solver is run for, if not for the model itself."""
     if path["calibration"] is not None:
-        return f"calibration, {_fold(path['calibration'])}: "
+        return f"calibration, fold {int(path['calibration']) + 1}: "
     if path["fractions"] is not None:
-        return f"estimate of the class fractions, {_fold(path['fractions'])}: "
+        return f"class fractions, fit {int(path['fractions']) + 1}: "
     if path["choice"] is not None:
-        return f"choice of lambda, {path['ridge']}, {_fold(path['choice'])}: "
-    return f"labels left out, {_fold(path['mixture'])}: " if path["mixture"] is not None else ""
-
-
-def _fold(number: str) -> str:
-    return f"fold {int(number) + 1} of {N_FOLDS}"
+        return f"lambda {path['ridge']}, fold {int(path['choice']) + 1}: "
+    return f"fit {int(path['mixture']) + 1}: " if path["mixture"] is not None else ""
 
 
 def _detail(detail: str, stages: int) -> str:

@@ -1,37 +1,68 @@
-"""``halfmoon demo``: real documents through the service and back, by HTTP alone: vectors, then texts."""
+"""``halfmoon demo``: trains on real vectors and texts over HTTP, as any client would, and shows the results."""
 
 import signal
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 from rich.console import Console
 
-from app.cli.demo.service import running
-from app.cli.demo.texts import show_texts
-from app.cli.demo.vectors import show_vectors
+from app.cli.demo.service import started
+from app.cli.demo.texts import Texts, load_texts, show_texts
+from app.cli.demo.vectors import Documents, load_vectors, show_vectors
 from workers.errors import CannotStart
 
 
+class _Data(NamedTuple):
+    """The documents of the demo."""
+
+    vectors: Documents
+    texts: Texts
+
+    @classmethod
+    def load(cls) -> "_Data":
+        """Read both sets; raises CannotStart when one is not installed."""
+        return cls(load_vectors(0), load_texts())
+
+
 def demo_here() -> int:
-    """Start a service in a temporary folder on a free port, run the demo against it, and stop it."""
+    """Run the demo against a service of its own, in a temporary folder on a free port. Returns the exit code, raises CannotStart."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         temporary = tempfile.TemporaryDirectory(prefix="halfmoon-demo-")
     except OSError as error:
-        raise CannotStart(f"there is no room for the demo's service: {error}") from None
-    with temporary as folder, running(Path(folder)) as url:
-        return demo(url)
+        raise CannotStart(f"the demo's service needs a temporary folder: {error}") from None
+    console = Console(highlight=False)
+    with temporary as folder, started(Path(folder)) as address_when_ready:
+        with console.status("Starting a service (the first start compiles, which may take a minute) …"):
+            data = _Data.load()  # while the service starts
+            url = address_when_ready()
+        code = _demo(url, None, data, console)
+    console.print("To keep a service running: [bold]make serve[/], or [bold]halfmoon up[/]. It describes every call at http://127.0.0.1:8000/docs.")
+    return code
 
 
 def demo(url: str, key: str | None = None) -> int:
-    """Returns 0 when all of it worked. Raises CannotStart with what went wrong."""
-    console = Console(highlight=False)
+    """Run the demo against a running service. Returns 0 when all of it worked; raises CannotStart with what went wrong."""
+    return _demo(url, key, _Data.load(), Console(highlight=False))
+
+
+def _demo(url: str, key: str | None, data: _Data, console: Console) -> int:
+    shows: tuple[Callable[[httpx.Client], None], ...] = (
+        lambda client: show_vectors(client, console, data.vectors),
+        lambda client: show_texts(client, console, data.texts),
+    )
+    begun = time.monotonic()
     try:
         with httpx.Client(base_url=url, timeout=60.0, trust_env=False, headers={"X-API-Key": key} if key else None) as client:
-            for show in (show_vectors, show_texts):
-                show(client, console)
+            for show in shows:
+                show(client)
     except httpx.HTTPError as error:
         raise CannotStart(f"the demo failed: {type(error).__name__}: {error}") from None
+    console.rule()
+    console.print(f"All of it worked, in {time.monotonic() - begun:.0f} s.")
     return 0

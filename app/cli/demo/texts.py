@@ -1,7 +1,6 @@
-"""Texts: the loop of a person who labels, by the default method.
+"""The part of the demo on texts: the default method, and active learning with it.
 
-The texts are what the functions of four modules of SciPy say of themselves, and the question is of which module a function is: real texts
-that everybody has who can run the demo.
+The texts are the docstrings of the functions in four modules of SciPy, and the classes are the modules: real texts that are installed with the demo.
 """
 
 import inspect
@@ -16,15 +15,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.demo.calls import bars, call, found_labels, train
+from app.cli.demo.calls import bars, call, found_labels, results, train
 
 MODULES = ("linalg", "signal", "special", "stats")
 KNOWN = 5
-"""texts of each module whose labels the service is told"""
+"""number of texts of each module that are uploaded with their labels"""
 ASKED = 20
-"""labels that the service then asks for"""
+"""number of texts that are suggested for labeling, and labeled"""
 SHORTEST = 60
-"""characters; what says less says nothing"""
+"""characters of the shortest text that is used"""
 SENTENCES = (
     "Remove the frequencies above a limit from a recording that was sampled evenly.",
     "The probability that as many of the tosses of a coin are heads.",
@@ -34,7 +33,7 @@ _SECTION = re.compile(r"^[^\n]+\n-{3,}$", re.MULTILINE)
 
 
 class Text(NamedTuple):
-    """A function, what it says of itself, and its module: the truth."""
+    """A function, the beginning of its docstring, and its module, which is the true label."""
 
     id: str
     text: str
@@ -42,37 +41,40 @@ class Text(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What is uploaded, of which a few have labels, and what is kept back to evaluate on."""
+    """The texts of the demo."""
 
     pool: list[Text]
+    """texts that are uploaded"""
     known: set[str]
-    """ids"""
+    """ids of those that are uploaded with their labels"""
     kept_back: list[Text]
+    """texts for the evaluation, which are not uploaded"""
 
 
-def show_texts(client: httpx.Client, console: Console) -> None:
+def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
     """Upload, train; label what is suggested, train again; evaluate, predict, explain. Raises CannotStart with what went wrong."""
-    texts = load_texts()
     dataset = call(client, "POST", "/v1/datasets?name=texts", content=as_lines(texts), headers={"Content-Type": "application/x-ndjson"})
     console.rule("Texts")
     console.print(
-        f"Which module of SciPy is a function of, by what it says of itself? {dataset['n_documents']} texts, {dataset['n_labeled']} labels."
+        f"{dataset['n_documents']} docstrings of SciPy, {dataset['n_labeled']} of them labeled with the module of the function: {', '.join(MODULES)}."
     )
     with bars(console) as progress:
         supervised = train(client, progress, "supervised SVM", {"dataset": dataset["id"], "model": "functions", "algorithm": "svm"})
         auto = train(client, progress, "auto, the default", {"dataset": dataset["id"], "model": "functions"})
     console.print(_found(client, [supervised, auto], texts))
-    console.print(f"auto says: {auto['report']['chosen']['why']}.")
+    console.print(f"auto chose {auto['report']['chosen']['algorithm']}: {escape(auto['report']['chosen']['why'])}.\n")
     relabeled = _labeled_as_suggested(client, console, dataset["id"], texts)
     with bars(console) as progress:
-        again = train(client, progress, "auto, again", {"dataset": relabeled, "model": "functions", "options": {"labels_drawn": "chosen"}})
+        again = train(
+            client, progress, f"auto, {ASKED} labels more", {"dataset": relabeled, "model": "functions", "options": {"labels_drawn": "chosen"}}
+        )
     console.print(_evaluations(client, texts, [supervised, auto, again]))
     console.print(_predictions(client))
     console.print(_why(client))
 
 
 def load_texts() -> Texts:
-    """The first paragraphs of each function's text, every fourth kept back."""
+    """The beginnings of all docstrings; every fourth is kept back."""
     found = [text for module in MODULES for text in _texts_of(module)]
     pool = [text for place, text in enumerate(found) if place % 4]
     rng = np.random.default_rng(0)
@@ -88,16 +90,14 @@ def _texts_of(module: str) -> list[Text]:
 
 
 def as_lines(texts: Texts) -> bytes:
-    """The body that is uploaded."""
+    """Body of the upload, as NDJSON."""
     documents = [{"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})} for text in texts.pool]
     return "".join(f"{json.dumps(document)}\n" for document in documents).encode()
 
 
 def _found(client: httpx.Client, jobs: list[dict[str, Any]], texts: Texts) -> Table:
     hidden = {text.id: text.label for text in texts.pool if text.id not in texts.known}
-    table = Table(title=f"{len(hidden)} hidden labels, found from {len(texts.known)} known ones")
-    table.add_column("method")
-    table.add_column("error", justify="right")
+    table = results(f"{len(hidden)} hidden labels, predicted from {len(texts.known)} known ones", ["method"], ["wrong"])
     for job in jobs:
         given = found_labels(client, job["id"], len(hidden))
         table.add_row(job["algorithm"], f"{np.mean([given[id]['label'] != label for id, label in hidden.items()]):.1%}")
@@ -106,39 +106,34 @@ def _found(client: httpx.Client, jobs: list[dict[str, Any]], texts: Texts) -> Ta
 
 def _predictions(client: httpx.Client) -> Table:
     answer = call(client, "POST", "/v1/models/functions/predict", json={"documents": [{"text": sentence} for sentence in SENTENCES]})
-    table = Table(title="Sentences that it has never seen, and how probable it holds each class")
-    table.add_column("sentence")
-    for label in answer["classes"]:
-        table.add_column(label, justify="right")
+    table = results("New sentences, and the probability of each class", ["sentence"], answer["classes"])
     for sentence, row in zip(SENTENCES, answer["probabilities"], strict=True):
-        table.add_row(sentence, *(f"[bold]{share:.2f}[/]" if share == max(row) else f"{share:.2f}" for share in row))
+        table.add_row(sentence, *(f"[bold]{probability:.2f}[/]" if probability == max(row) else f"{probability:.2f}" for probability in row))
     return table
 
 
 def _why(client: httpx.Client) -> str:
     answer = call(client, "POST", "/v1/models/functions/explain", json={"documents": [{"text": SENTENCES[0]}], "n": 5})
     terms = ", ".join(f"{term['name']} {term['contribution']:+.2f}" for term in answer["documents"][0]["contributions"])
-    return f"Why the first is of {answer['documents'][0]['label']}: {terms}."
+    return f"Why {answer['documents'][0]['label']} for the first sentence? Contributions of its terms: {terms}."
 
 
 def _labeled_as_suggested(client: httpx.Client, console: Console, dataset: str, texts: Texts) -> str:
-    """Id of a dataset in which the texts that the model asks for have their labels."""
+    """Label the texts that the model suggests; returns the id of the dataset that has these labels, too."""
     asked = call(client, "POST", "/v1/models/functions/suggest", json={"dataset": dataset, "n": ASKED})["suggestions"]
     shown = "; ".join(f"{one['id'].partition('.')[2]} ({one['label']} or {one['rival']}?)" for one in asked[:3])
-    console.print(f"It asks for the labels of {ASKED} texts: {escape(shown)} … They are told.")
+    console.print(f"Suggested for labeling next are {ASKED} texts: {escape(shown)}; … Their labels are added.")
     truth = {text.id: text.label for text in texts.pool}
     body = {"labels": {one["id"]: truth[one["id"]] for one in asked}}
     return str(call(client, "PUT", f"/v1/datasets/{dataset}/labels", json=body)["id"])
 
 
 def _evaluations(client: httpx.Client, texts: Texts, jobs: list[dict[str, Any]]) -> Table:
-    """Of the models that the jobs made."""
+    """Evaluation of the models of these jobs."""
     documents = [{"text": text.text, "label": text.label} for text in texts.kept_back]
-    table = Table(title=f"Evaluated on {len(documents)} texts that it has never seen")
-    for heading in ("version", "method"):
-        table.add_column(heading)
-    for heading in ("labels", "error", "macro F1", "calibration error"):
-        table.add_column(heading, justify="right")
+    table = results(
+        f"Evaluation on {len(documents)} texts that were kept back", ["version", "method"], ["labels", "wrong", "macro F1", "calibration error"]
+    )
     for job in jobs:
         version, n_labeled = job["model"]["version"], call(client, "GET", f"/v1/datasets/{job['dataset']}")["n_labeled"]
         answer = call(client, "POST", f"/v1/models/functions/versions/{version}/evaluate", json={"documents": documents})

