@@ -11,7 +11,7 @@ from numba.core.dispatcher import Dispatcher
 
 from core.registry import OFFERED
 from core.documents.rows import SparseRows
-from core.train import train, warm_up
+from core.train import TrainingContext, TrainingTask, train, warm_up
 
 
 def compiled():
@@ -29,7 +29,7 @@ for n_features in (3, 40):  # dense rows, then sparse ones
             array.flags.writeable = not stored
         class_indices = np.where(np.arange(20) < 9, np.arange(20) % n_classes, -1).astype(np.int32)
         for name in OFFERED:
-            train(rows, class_indices, range(n_classes), name, {}, threads=2)
+            train(TrainingTask(rows, class_indices, range(n_classes), name, {}), TrainingContext(threads=2))
 print(len(before), sorted(compiled() - before))
 """
 
