@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.base import machine, number, table, write
-from tests.storm.invariants import INVARIANTS, Evidence, RunAgain, counts, overtaken, run_again, violations
+from tests.storm.invariants import INVARIANTS, Evidence, RunAgain, counts, run_again, superseded, violations
 from tests.storm.ledger import Kind
 from tests.storm.storm import Storm
 
@@ -54,7 +54,7 @@ def page(storm: Storm, evidence: Evidence, seconds: float, loads: Sequence[float
         + "\n"
         + table(["a killed job ran again after", "times", "median s", "worst s"], _again(again))
         + f"\nThe bound is {evidence.soon_seconds:g} s, from the end of the last fault before the job ran again. "
-        f"Attempts handed back or overtaken: {overtaken(evidence)}. Answers by status: {answered}; the slowest took {longest:.1f} s.\n\n"
+        f"Attempts handed back or superseded: {superseded(evidence)}. Answers by status: {answered}; the slowest took {longest:.1f} s.\n\n"
         + table(["invariant", "violations"], [[check.__name__.replace("_", " "), len(wrong.get(check.__name__, ()))] for check in INVARIANTS])
         + "".join(f"\n- {name.replace('_', ' ')}: {sentence}" for name, sentences in wrong.items() for sentence in sentences[:10])
         + ("\n" if wrong else "")

@@ -312,7 +312,7 @@ def counts(evidence: Evidence) -> Counter[str]:
     return Counter(job.state.value for job in evidence.jobs if job.request.id in evidence.ledger.jobs)
 
 
-def overtaken(evidence: Evidence) -> int:
+def superseded(evidence: Evidence) -> int:
     """Number of attempts that ended without an outcome and without a death."""
     return sum(1 for job in evidence.jobs for name in evidence.store.children(f"jobs/{job.request.id}/attempts") if name.endswith(".returned.json"))
 

@@ -43,7 +43,7 @@ def valkey_binary() -> str:
 
 
 class Valkey:
-    """A server on a socket of its own that can be killed and started again."""
+    """A Valkey server on a socket of its own, which can be killed and started again."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "valkey.sock"
@@ -97,7 +97,7 @@ def redis(valkey: Valkey) -> Iterator[Redis]:
 
 @pytest.fixture
 def no_redis(tmp_path: Path) -> Iterator[Redis]:
-    """A client of a server that is not there."""
+    """A client of a server that does not run."""
     with connect(f"unix://{tmp_path}/nowhere.sock", 0.2) as client:
         yield client
 
@@ -202,7 +202,7 @@ def success(store: Store, attempt: int = 1) -> Outcome:
 
 @contextmanager
 def no_file_beyond(size: int) -> Iterator[None]:
-    """What a full disk is to a process: writing any file beyond so many bytes fails."""
+    """A limit on the size of files, which is to a process what a full disk is."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -213,7 +213,7 @@ def no_file_beyond(size: int) -> Iterator[None]:
 
 @pytest.fixture
 def context(store: Store, redis: Redis) -> "WorkerContext":
-    """What a worker works with."""
+    """The context of a worker."""
     from tests.workers.worker.attempts import make_context
 
     return make_context(store, redis)
@@ -221,7 +221,7 @@ def context(store: Store, redis: Redis) -> "WorkerContext":
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> "list[Faked]":
-    """What stands in for training; the last in the list is used."""
+    """Fakes of the training, of which the last is used."""
     import core.train
     from tests.workers.worker.attempts import trained
 

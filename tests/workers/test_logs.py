@@ -1,4 +1,4 @@
-"""What a process writes into its log."""
+"""Lines of the log of a process."""
 
 import subprocess
 import sys

@@ -6,9 +6,8 @@ renewed  by the heartbeat of the attempt (``workers.worker.heartbeat``), four ti
 ended    by ``release`` when the attempt ends; by itself when the holder has died and renews it no more
 read by  the reconciler (``workers.upkeep.reconcile``), which enqueues a job again that holds no lease; by workers, before they claim an attempt
 
-A lease only says that it is useless to begin. It protects nothing: Redis may lose it, and a holder that stood still may come back after its time.
-What keeps two attempts apart is the number of the attempt, a fencing token, and that the store takes one outcome of a job (see
-``workers.repositories.jobs``).
+A lease saves work. It guarantees nothing: Redis may lose it, and a holder that was suspended may go on after its time. Two attempts are kept apart
+by their numbers, which are fencing tokens, and by the store, which takes one outcome of a job (see ``workers.repositories.jobs``).
 """
 
 from redis import Redis
@@ -24,7 +23,7 @@ class Leases:
         self._namespace = namespace
 
     def acquire(self, job_id: str, attempt: int, holder: str, seconds: float) -> bool:
-        """Take the lease of an attempt that nobody holds; false if somebody does."""
+        """Take the lease of an attempt that no worker holds; false if one does."""
         with redis_errors():
             return bool(self._redis.set(self._key(job_id, attempt), holder, nx=True, px=_milliseconds(seconds)))
 

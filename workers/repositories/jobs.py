@@ -2,7 +2,7 @@
 
 jobs/{id}/request.json               the request
 jobs/{id}/attempts/{n}.json          attempt n was claimed by a worker: n is the fencing token
-jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, or overtaken; it did not die
+jobs/{id}/attempts/{n}.returned.json attempt n was handed back unfinished, or superseded; it did not die
 jobs/{id}/attempts/{n}.killed.json   how the process of attempt n died
 jobs/{id}/cancel.json                a cancel was requested
 jobs/{id}/outcome.json               how the job ended; the first that is created counts
@@ -47,7 +47,7 @@ from workers.store.os_errors import translate_os_errors
 
 
 class _Return(Record):
-    """Return of an unfinished attempt that did not die: its worker was told to stop, or it was taken for dead and overtaken."""
+    """Return of an unfinished attempt that did not die: its worker was told to stop, or it was taken for dead and superseded."""
 
     returned_at: datetime
 
@@ -245,7 +245,7 @@ class Jobs:
             shutil.rmtree(folder, ignore_errors=True)
 
     def record_hand_back(self, id: str, number: int) -> None:
-        """Record that an attempt ended unfinished without dying: it was told to stop, or overtaken. Idempotent."""
+        """Record that an attempt ended unfinished without dying: it was told to stop, or superseded. Idempotent."""
         records.create(self._store, f"jobs/{id}/attempts/{number}.returned.json", _Return(returned_at=datetime.now(UTC)))
 
     def record_death(self, id: str, number: int, death: Death) -> None:

@@ -145,7 +145,7 @@ class Reconciler:
 
 
 def death_detail(death: Death | None) -> str:
-    """How the last attempt died, as the end of a sentence for the owner of the job; empty if nobody saw it."""
+    """How the last attempt died, as the end of a sentence for the owner of the job; empty if its worker did not see it."""
     if death is None:
         return ""
     if death.signal is None:

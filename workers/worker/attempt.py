@@ -119,7 +119,7 @@ class Attempts:
         return attempt
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
-        """Train, store the results and return the outcome; None if the attempt was handed back or overtaken."""
+        """Train, store the results and return the outcome; None if the attempt was handed back or superseded."""
 
         def stopped() -> bool:
             return heartbeat.reason is not None
@@ -224,10 +224,10 @@ class Attempts:
         return outcome.model_copy(update={"progress": heartbeat.progress, "files": files})
 
     def _hand_back_job(self, job_id: str, attempt: Attempt, reason: StopReason | None) -> None:
-        """Record that the attempt did not die; unless it was overtaken, enqueue the job again."""
+        """Record that the attempt did not die; unless it was superseded, enqueue the job again."""
         self._jobs.record_hand_back(job_id, attempt.number)
         if reason is StopReason.SUPERSEDED:
-            _log.warning("attempt was overtaken", job=job_id, attempt=attempt.number)
+            _log.warning("attempt was superseded", job=job_id, attempt=attempt.number)
             return
         # without Redis the reconciler finds the job without a lease, and enqueues it
         with suppress(RedisStateUnavailable, QueueUnavailable):

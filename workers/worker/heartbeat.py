@@ -3,7 +3,7 @@
 lease      renewed in Redis four times within the time that it lasts
 progress   published in Redis when the trace has new points, else every 0.4 s
 cancel     read in Redis every 0.1 s, in the store every second; every 0.2 s while Redis does not answer
-outcome    read in the store as often, with the newest attempt: an attempt that is over, or was overtaken, stops
+outcome    read in the store as often, with the newest attempt: an attempt that is over, or was superseded, stops
 worker     looked for every 0.1 s: when it has died this process ends, and another worker gets the job
 
 The store decides. The number of the attempt is a fencing token: the newest alone goes on.

@@ -84,15 +84,15 @@ def training_inputs(store: Store, rows: Rows, options: Mapping[str, int] | None,
 
 
 def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int) -> TrainingInputs:
-    def tell(part: Part, done: float, held: int) -> None:
+    def report(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
             raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
         watch.latest = watch.latest._replace(phase="terms", fraction=part.at(done))
         watch()
 
     finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
-    terms = fit_terms(texts, options, lambda done, held: tell(finding, done, held))
-    rows = _written(folder, texts, terms, lambda done: tell(writing, done, terms.nbytes))
+    terms = fit_terms(texts, options, lambda done, held: report(finding, done, held))
+    rows = _written(folder, texts, terms, lambda done: report(writing, done, terms.nbytes))
     return TrainingInputs(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, texts, options))
 
 

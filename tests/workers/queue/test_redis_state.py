@@ -1,4 +1,4 @@
-"""Progress, leases, signs of life and the queue, in a real Valkey."""
+"""Progress, leases, heartbeats and the queue, in a real Valkey."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Keys are kept as digests, found by their id, and never valid again once revoked."""
+"""API keys are stored as digests, found by their id, and never valid again once revoked."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

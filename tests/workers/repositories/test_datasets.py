@@ -1,4 +1,4 @@
-"""Datasets: what is refused, what is counted, that content decides the digest, and who owns shared documents."""
+"""Datasets: faults that are refused, counts, the digest of the content, and shared documents."""
 
 import json
 import time
@@ -31,7 +31,7 @@ def build(store: Store, batches: Sequence[Batch], limits: DatasetLimits | None =
 
 
 def refusal(store: Store, *batches: Batch, limits: DatasetLimits | None = None) -> list[Fault]:
-    """The faults for which a dataset is refused, of which then nothing is kept."""
+    """The faults for which a dataset is refused; nothing of it stays."""
     with pytest.raises(InvalidDocuments) as caught:
         build(store, batches, limits)
     assert store.children("datasets") == []
@@ -319,7 +319,7 @@ class Died(BaseException):
 
 
 def cut_short(store: Store, id: str, step: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Delete a dataset by a gateway that is killed at its ``step``-th write; whether it got so far."""
+    """Delete a dataset by a gateway that is killed at its ``step``-th write; returns whether it got that far."""
     count = 0
     originals = {name: getattr(type(store), name) for name in ("create", "delete")}
 

@@ -1,4 +1,4 @@
-"""Jobs: the state that each set of records means, and that every step may be repeated, raced or cut short."""
+"""Jobs: their state by their records; every step may be repeated, raced or cut short."""
 
 import threading
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def failure(attempt: int = 1) -> Outcome:
 
 
 def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
-    """The results of calls that start together."""
+    """Results of calls that begin at the same time."""
     results: list[Any] = [None] * count
     ready = threading.Barrier(count)
 
@@ -146,7 +146,7 @@ def test_a_job_never_loses_its_dataset_to_a_deletion(store: Store, monkeypatch: 
     dataset = make_dataset(store).id
     create = type(store).create
 
-    def overtaken(self: Store, key: str, data: bytes) -> bool:
+    def superseded(self: Store, key: str, data: bytes) -> bool:
         if not key.endswith("request.json"):
             return create(self, key, data)
         monkeypatch.setattr(type(store), "create", create)
@@ -158,7 +158,7 @@ def test_a_job_never_loses_its_dataset_to_a_deletion(store: Store, monkeypatch: 
                 Datasets(store).delete(dataset)
         return created
 
-    monkeypatch.setattr(type(store), "create", overtaken)
+    monkeypatch.setattr(type(store), "create", superseded)
     if moment.startswith("before"):
         with pytest.raises(NotFound, match="dataset"):
             submit(store, dataset=dataset)

@@ -164,7 +164,7 @@ def test_names_are_paged(store: Store) -> None:
 
 
 def overtaking(store: Store, step: int, other: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let ``other`` happen, once, just before the ``step``-th operation on the store; the list counts the operations."""
+    """Call ``other`` once, just before the ``step``-th operation on the store; the list counts the operations."""
     count: list[int] = []
 
     def counted(name: str) -> Any:
@@ -210,7 +210,7 @@ def test_two_deletions_of_a_version_while_an_alias_is_set(store: Store, monkeypa
     publish(store)
     models, marked = Models(store), Models._mark_deleted
 
-    def overtaken(self: Models, version: Version) -> bool:
+    def superseded(self: Models, version: Version) -> bool:
         monkeypatch.setattr(Models, "_mark_deleted", marked)
         made = self._mark_deleted(version)
         with pytest.raises(NotFound):
@@ -218,7 +218,7 @@ def test_two_deletions_of_a_version_while_an_alias_is_set(store: Store, monkeypa
         store.create("models/news/aliasing/1.aliasing-" + new_id("x").partition("-")[2], b"")
         return made
 
-    monkeypatch.setattr(Models, "_mark_deleted", overtaken)
+    monkeypatch.setattr(Models, "_mark_deleted", superseded)
     with pytest.raises(Conflict, match="being set"):
         models.delete_version("news", 1)
     assert all(store.exists(file.key) for file in models.version("news", 1).files.values())

@@ -1,4 +1,4 @@
-"""The promises of a store, kept by a folder and by S3 (a real HTTP server that speaks it)."""
+"""The guarantees of a store, in a folder and in S3 (a real HTTP server)."""
 
 import errno
 import hashlib
@@ -229,7 +229,7 @@ def test_the_cache_is_bounded_and_fetches_again(s3_endpoint: str, tmp_path: Path
 
 
 def test_what_was_opened_can_be_read_whatever_becomes_of_the_local_copies(s3_endpoint: str, tmp_path: Path) -> None:
-    """A job reads names and ids long after it has opened them; meanwhile others may fill the cache."""
+    """A job reads names and ids long after it has opened them, while others may fill the cache."""
     store = make_s3(s3_endpoint, tmp_path, cache_bytes=1)
     named = NamedRows(rows({0: 1.0}, {0: 1.0, 1: 2.0}), ["first", "second\r"])
     dataset = make_dataset(store, [Batch(named, ["a", None], ["one\n", "zwölf"])])

@@ -1,4 +1,4 @@
-"""Jobs that are over, as workers leave them."""
+"""Jobs that have ended, as workers leave them."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ def upload(store: Store, key: str, content: bytes = b"x" * 100) -> object:
 
 
 def done(store: Store, name: str = "news", dataset: str | None = None, start: Publication | None = None) -> str:
-    """A job that has succeeded as a worker leaves it, with the leavings of an attempt that died before."""
+    """A job that has succeeded, with files of an attempt that died before."""
     id, jobs = submit(store, model=name, dataset=dataset, start=start), Jobs(store)
     jobs.claim_attempt(id, "w")
     upload(store, f"jobs/{id}/attempts/1/model.safetensors")

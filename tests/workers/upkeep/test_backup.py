@@ -1,4 +1,4 @@
-"""A store in a file, and back: whole or not at all, of a folder and of a bucket, and whatever happens in the store meanwhile."""
+"""Backup and restore: complete or not at all, of a folder and a bucket, whatever happens in the store meanwhile."""
 
 import hashlib
 import io
@@ -53,7 +53,7 @@ Open = Callable[[str], tuple[str, dict[str, str]]]
 
 @pytest.fixture(params=["folder", "bucket"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Of a new store of some name."""
+    """Client of a new store, by name."""
     if request.param == "folder":
         return lambda name: (f"file://{tmp_path}/{name}", {})
     endpoint = request.getfixturevalue("s3_endpoint")
@@ -152,7 +152,7 @@ def finish(store: Store, id: str, attempt: int = 1) -> None:
 
 
 def life(store: Store) -> Iterator[str]:
-    """A job of an old dataset and one of a new come to a version each, and what came of the old one is deleted; tells what was done."""
+    """Steps in the life of a store: an old and a new job become versions, and those of the old one are deleted. Yields each step."""
     old = make_dataset(store)
     first = submit(store, dataset=old.id)
     yield "there is a job"
@@ -184,7 +184,7 @@ def known(store: Store) -> set[str]:
 
 
 def wrong(store: Store, kept: set[str], alive: set[str]) -> Iterator[str]:
-    """What is not as it should be in a store that was brought back: ``kept`` were there all the time, ``alive`` when the copy ended."""
+    """Faults of a restored store: ``kept`` existed all the time, ``alive`` when the copy ended."""
     jobs, models, datasets = Jobs(store), Models(store), Datasets(store)
     made = store.children("models/news/versions")
     yield from (f"version {name} was never made" for name in store.children("models/news/deleted") if name not in made)
@@ -219,14 +219,14 @@ def wrong(store: Store, kept: set[str], alive: set[str]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The store of a life after each of its steps."""
+    """The store after each step of its life."""
     folder = tmp_path_factory.mktemp("states")
     store = open_store(f"file://{folder}/living")
     return [Path(shutil.copytree(folder / "living", folder / f"{number}-{step}")) for number, step in enumerate(life(store))]
 
 
 def back_up_changing(earlier: Client, later: Client, after: int, path: Path, patch: pytest.MonkeyPatch) -> int:
-    """A backup of a store that changes after so many reads of it; returns how many there are."""
+    """Back up a store that changes after so many reads; returns the number of reads."""
     reads = 0
 
     def reading(act: Callable[..., Any]) -> Callable[..., Any]:
@@ -246,7 +246,7 @@ def back_up_changing(earlier: Client, later: Client, after: int, path: Path, pat
 
 @pytest.mark.parametrize("earlier", range(10))
 def test_a_backup_names_nothing_that_it_has_not(earlier: int, states: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After any of its reads the store comes from any state of its life to the next, or to the last."""
+    """After any read the store goes from any state of its life to the next, or to the last."""
     path, copy = tmp_path / "backup.tar", tmp_path / "restored"
     for flush in ("sync", "fsync"):
         monkeypatch.setattr(os, flush, lambda *_: None)

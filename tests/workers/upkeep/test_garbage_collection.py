@@ -1,4 +1,4 @@
-"""Garbage collection: what was left is removed, what is in use is never touched, whatever else happens meanwhile."""
+"""Garbage collection removes what was abandoned, and never what is in use, whatever happens meanwhile."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from workers.upkeep.garbage_collection import GarbageCollector
 
 @pytest.fixture
 def store(any_store: Store) -> Store:
-    """Both kinds: what is removed is told by prefixes, and a bucket has no folders."""
+    """Stores of both kinds: removal goes by prefixes, and a bucket has no folders."""
     return any_store
 
 
@@ -88,7 +88,7 @@ def test_leftovers_go_and_what_the_outcome_names_stays(store: Store) -> None:
 
 
 def test_a_job_that_is_just_being_stored_is_not_taken_for_the_rest_of_a_deleted_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its folder is seen before its request is: whatever happens then, an accepted job stays."""
+    """Its folder is listed before its request exists: whatever happens then, an accepted job stays."""
     made: list[str] = []
     dataset, children, get = make_dataset(store).id, type(store).children, Jobs.get
 

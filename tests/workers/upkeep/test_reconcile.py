@@ -1,4 +1,4 @@
-"""Repairs: what a lost Redis or a dead worker has left is put right, and nothing that lives is disturbed."""
+"""Reconciliation repairs what a lost Redis or a dead worker has left, and disturbs no running attempt."""
 
 import json
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ class Clock:
 
 
 class World:
-    """A store, a queue and a reconciler whose clock stands still until told."""
+    """A store, a queue and a reconciler whose clock is set by the test."""
 
     def __init__(self, store: Store, redis: Redis) -> None:
         self.jobs, self.redis_state, self.queue, self.clock = Jobs(store), RedisState(redis, "q"), Queue(redis, "q"), Clock()

@@ -1,4 +1,4 @@
-"""Deleting finished jobs, and what a policy keeps: what is in use is never touched, whatever else is asked."""
+"""Deletion of finished jobs, and retention: what is in use is never removed, whatever the policy."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,7 +21,7 @@ NONE = Keep(count=0)
 
 @pytest.fixture
 def store(any_store: Store) -> Store:
-    """Both kinds: what is removed is told by prefixes, and a bucket has no folders."""
+    """Stores of both kinds: removal goes by prefixes, and a bucket has no folders."""
     return any_store
 
 

@@ -1,4 +1,4 @@
-"""What tests of attempts have in common: a training that does what it is told."""
+"""Fakes for the tests of attempts: a training whose end the test decides."""
 
 import os
 import threading

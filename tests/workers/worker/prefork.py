@@ -1,4 +1,4 @@
-"""Workers as forks of a process that has loaded all they need: each is ready two seconds sooner."""
+"""Workers as forks of a process that has loaded the kernels: each is ready two seconds sooner."""
 
 import multiprocessing
 import os
@@ -12,7 +12,7 @@ _FORKS.set_forkserver_preload(["tests.workers.worker.warm", "workers.worker.run"
 
 
 def started(log: Path, settings: dict[str, Any]) -> ForkServerProcess:
-    """A worker; what it says goes to a file."""
+    """A worker, whose log goes to a file."""
     process = _FORKS.Process(target=_work, args=(str(log), settings))
     process.start()
     return process

@@ -1,4 +1,4 @@
-"""One attempt, in this process: with the real training, and with a fake one that can be made to wait, fail or be overtaken."""
+"""One attempt, in this process: with the real training, and with a fake one that can be made to wait, fail or be superseded."""
 
 import json
 import threading
@@ -95,7 +95,7 @@ def test_progress_is_told_while_it_runs(store: Store, context: WorkerContext, fa
 
 @pytest.mark.parametrize("told_by", ["redis", "store"])
 def test_a_cancel_is_heard(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
-    """From either alone: Redis, which is asked with every heartbeat, or the store, which is asked less often."""
+    """By either alone: Redis, which is read with every heartbeat, or the store, which is read less often."""
     fake.append(work_until_stopped)
     id = submit(store)
     thread = in_thread(lambda: Attempts(context).run(id))

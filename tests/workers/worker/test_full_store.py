@@ -1,4 +1,4 @@
-"""A store that is full when a job has something to store: the job waits with what it has computed, and nobody has died."""
+"""A store that is full when a job has results: the job retries and keeps them, and this is no death."""
 
 import time
 from contextlib import ExitStack
@@ -28,7 +28,7 @@ from workers.worker.context import WorkerContext
 
 
 class Disk:
-    """Has room for files up to a size only, from when a training ends until somebody makes room."""
+    """A disk with room for files up to a size only, from the end of a training until the test makes room."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -40,7 +40,7 @@ class Disk:
         return replace(trained(), unlabeled=np.arange(12, 400), scores=np.zeros((388, 1)))
 
     def refuses(self) -> None:
-        """Wait until the job has tried in vain and waits, has tried again and waits longer."""
+        """Wait until the job has retried, and its back-off has grown."""
         until(lambda: len(self._waits) > 1)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Jobs on text and on named features, in this process: the model reads what comes later as it read the documents of its training."""
+"""Jobs on text and on named features, in this process: their models read new documents as they read those of the training."""
 
 import json
 import time
@@ -34,7 +34,7 @@ N_BYTES = 2**40
 
 
 def texts(n: int = 80, seed: int = 0, extra: str = "") -> list[str]:
-    """Of two topics by turns, in words of their own and of both."""
+    """Texts of two topics by turns, in words of their own and of both."""
     generator = np.random.default_rng(seed)
     return [" ".join([*generator.choice(TOPICS[place % 2], 4), "the", extra, str(generator.choice(["late", "early"]))]) for place in range(n)]
 
@@ -251,7 +251,7 @@ def test_one_clock_from_the_reading_to_the_end(store: Store, context: WorkerCont
 
 
 def test_a_cancel_during_the_reading_ends_the_job(store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reading goes on when the cancel was heard; fails when it then comes to its end, and the training to one."""
+    """Text is read on after the cancel; fails if it is read to its end, and the training runs."""
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     fake.append(lambda observer: trained(Status.CONVERGED))
     observe = Heartbeat.observe

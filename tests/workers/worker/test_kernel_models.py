@@ -1,4 +1,4 @@
-"""Models in kernel functions on their way through a worker: published with their facts, refused when they would be too large, started from."""
+"""Kernel models in a worker: published with their facts, refused when they would be too large, started from."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_a_model_that_would_be_too_large_fails_the_job_with_its_size(store: Stor
 
 @pytest.mark.parametrize(("algorithm", "used"), [("cccp_tsvm", True), ("ramp_svm", True), ("kernel_svm", False), ("tsvm", False)])
 def test_starting_from_a_kernel_model(store: Store, context: WorkerContext, algorithm: str, used: bool) -> None:
-    """By its scores, where an algorithm can start from scores; else the job says that it was of no use."""
+    """From its scores, where the algorithm can start from scores; else the job warns that it was of no use."""
     dataset = make_dataset(store)
     Attempts(context).run(submit(store, dataset=dataset.id, algorithm="cccp_tsvm"))
     id = submit(store, dataset=dataset.id, algorithm=algorithm, start=Publication(name="news", version=1))

@@ -1,4 +1,4 @@
-"""A training that would need more memory than there is does not begin."""
+"""A training that would need more memory than the limit does not begin."""
 
 import tracemalloc
 from pathlib import Path

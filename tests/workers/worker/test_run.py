@@ -1,4 +1,4 @@
-"""Real worker processes with real training, and what becomes of their jobs when something is killed."""
+"""Real worker processes with real training, and their jobs when something is killed."""
 
 import os
 import re
@@ -33,12 +33,12 @@ from workers.store import Store, open_store
 from workers.upkeep.reconcile import Reconciler
 
 LEASE = 1.0
-"""of workers that die, and those that are to see soon that Redis is back; no other lease runs out, however slow the machine is"""
+"""Seconds of the lease of workers that die, or that must see soon that Redis is back; no other lease runs out on a slow machine."""
 ROOT = Path(__file__).parents[2]
 
 
 class Service:
-    """A store, a Valkey, workers as processes, and a gateway's reconciler in a thread, for which a lease's time passes only in ``later``."""
+    """A store, a Valkey, worker processes, and a reconciler in a thread, for which the time of a lease passes in ``later`` only."""
 
     def __init__(self, folder: Path, valkey: Valkey) -> None:
         self.url = f"file://{folder}/store"
@@ -80,11 +80,11 @@ class Service:
         return id
 
     def post_long(self) -> str:
-        """A job that runs for longer than any test waits, once it has told that it runs."""
+        """A job that runs for longer than any test waits, once it has progress."""
         return self.running(self.post(self.long, "tsvm", **{"lambda": 1e-7}))
 
     def post_medium(self) -> str:
-        """A job that takes some seconds, once it has told that it runs."""
+        """A job that takes some seconds, once it has progress."""
         return self.running(self.post(self.long, "svm", **{"lambda": 3e-6}))
 
     def running(self, id: str) -> str:
@@ -289,7 +289,7 @@ def test_a_worker_outlasts_a_restart_of_redis(tmp_path: Path) -> None:
     service = Service(tmp_path, valkey)
 
     def away() -> None:
-        """Until the worker has told of it."""
+        """Wait until the worker has logged it."""
         before = service.log().count("Redis")
         valkey.kill()
         until(lambda: service.log().count("Redis") > before)

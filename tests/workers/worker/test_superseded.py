@@ -1,4 +1,4 @@
-"""Attempts that are handed back, overtaken or met twice: whoever lives goes on, nobody works in vain, and only deaths count as deaths."""
+"""Attempts that are handed back, superseded or delivered twice: one goes on, and only deaths count as deaths."""
 
 import os
 import subprocess
