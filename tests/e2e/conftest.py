@@ -20,7 +20,7 @@ def large_body() -> bytes:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One for all tests of a file that leave it as able as they found it."""
+    """A service shared by the tests of a file that leave it as they found it."""
     folder = tmp_path_factory.mktemp("service")
     with Service(folder / "data", folder / "log") as running:
         yield running

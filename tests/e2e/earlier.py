@@ -17,7 +17,7 @@ import httpx
 import numpy as np
 
 LONG = {"cooling": 1.001}
-"""options with which annealing takes some seconds"""
+"""Options with which annealing takes some seconds."""
 
 
 def points(count: int = 60) -> bytes:

@@ -1,4 +1,4 @@
-"""``halfmoon up`` as a person runs it: a process of its own, on a free port."""
+"""``halfmoon up`` as a user runs it: a process of its own, on a free port."""
 
 import io
 import json
@@ -57,25 +57,25 @@ class Service:
         return self._log.read_text(errors="replace")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send the signal and wait; the exit code."""
+        """Send the signal and wait; returns the exit code."""
         assert self.process is not None
         self.family()
         self.process.send_signal(number)
         return self.process.wait(HANG)
 
     def family(self) -> set[psutil.Process]:
-        """All living processes below the service; remembered, so that they can be looked for when it has ended."""
+        """All running processes below the service; they are remembered, for a check when it has ended."""
         assert self.process is not None
         living = set(psutil.Process(self.process.pid).children(recursive=True)) if self.process.poll() is None else set()
         self._seen |= living
         return living
 
     def left(self) -> list[psutil.Process]:
-        """Those of the family ever seen that still live."""
+        """Processes below the service, ever seen, that still run."""
         return [process for process in self._seen if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
     def parts(self, role: str) -> list[psutil.Process]:
-        """The service's own children that are gateway, worker or Valkey."""
+        """Children of the service of a role: gateway, worker or Valkey."""
         assert self.process is not None
         self.family()
         return [child for child in psutil.Process(self.process.pid).children() if role_of(child) == role]
@@ -85,7 +85,7 @@ class Service:
         return [process for child in self.parts(role) for process in (child, *child.children(recursive=True))]
 
     def kill(self, role: str) -> None:
-        """SIGKILL to a part and to what it has started."""
+        """Send SIGKILL to a part and its children."""
         found = self.named(role)
         assert found, f"there is no {role}"
         for process in found:
@@ -112,7 +112,7 @@ class Service:
         return [json.loads(line) for line in answer.text.splitlines()]
 
     def wait_for(self, job: str, *states: str) -> Any:
-        """The job once it is in one of the states (by default any final one); answers missed meanwhile are borne."""
+        """The job once it is in one of the states, by default any final one; requests without an answer are repeated."""
         wanted = states or ("succeeded", "failed", "cancelled")
 
         def there() -> bool:
@@ -126,7 +126,7 @@ class Service:
 
 
 def words_of(process: psutil.Process) -> list[str]:
-    """The command line; nothing of a process that has just ended."""
+    """The command line, empty for a process that has just ended."""
     try:
         return process.cmdline()
     except psutil.NoSuchProcess:  # a zombie is one too
@@ -134,7 +134,7 @@ def words_of(process: psutil.Process) -> list[str]:
 
 
 def role_of(process: psutil.Process) -> str:
-    """Which part of the service a process is."""
+    """The role of a process in the service."""
     words = words_of(process)
     if "api" in words:
         return "api"
@@ -145,7 +145,7 @@ def role_of(process: psutil.Process) -> str:
 
 
 def told(process: psutil.Process) -> str:
-    """What a process runs, whose child it is, how it is and how old."""
+    """Command, parent, state and age of a process."""
     try:
         parent, status, age = process.ppid(), process.status(), time.time() - process.create_time()
     except psutil.NoSuchProcess:
@@ -154,7 +154,7 @@ def told(process: psutil.Process) -> str:
 
 
 def large(n_documents: int = 30_000, n_features: int = 20_000, per_document: int = 60, labeled: int = 200) -> bytes:
-    """Two overlapping topics, some documents labeled: as it is, a training of several seconds. As npz."""
+    """Documents of two overlapping topics, some labeled, as npz: by default a training of several seconds."""
     chance = np.random.default_rng(7)
     topic = chance.integers(0, 2, n_documents)
     indices = chance.integers(0, n_features, (n_documents, per_document))

@@ -1,4 +1,4 @@
-"""Parts of the service are killed; what was accepted ends as it should."""
+"""Parts of the service are killed; accepted jobs end as they should."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.waiting import HANG, until
 
 
 def started(service: Service, body: bytes, model: str = "m") -> str:
-    """A job that runs and has told of progress; its id."""
+    """Id of a job that runs and has progress."""
     dataset = service.upload(body, "large")
     job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": model, "algorithm": "tsvm"})["id"]
     until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0)

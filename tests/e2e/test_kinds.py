@@ -1,4 +1,4 @@
-"""Text and named features through the whole service: trained on, predicted, explained, judged; all of it again after a restart."""
+"""Text and named features through the whole service: trained on, predicted, explained, evaluated; again after a restart."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ def as_features(texts: list[str]) -> Documents:
 
 
 def trained(service: Service, kind: str, made: Callable[[list[str]], Documents], algorithm: str) -> Any:
-    """What is predicted by a model that was trained on a few labels and many documents, named as their kind."""
+    """Predictions of a model that was trained on few labels and many documents, and is named like their kind."""
     documents = made(texts(120))
     for document, label in zip(documents[:12], TRUTH[:12], strict=True):
         document["label"] = label
@@ -39,7 +39,7 @@ def trained(service: Service, kind: str, made: Callable[[list[str]], Documents],
 
 
 def refined(service: Service, kind: str) -> None:
-    """The same after more labels, from the model that there is."""
+    """The same after more labels, with a training that starts from the model."""
     labels = {str(place): TRUTH[place] for place in range(60)}
     dataset = service.get(f"/v1/models/{kind}/versions/1")["dataset"]
     changed = service.client.put(f"/v1/datasets/{dataset}/labels", json={"labels": labels}).json()

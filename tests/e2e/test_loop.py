@@ -1,4 +1,4 @@
-"""A person who labels what is suggested, with real documents: suggest, label, train from where the last version ended, and again."""
+"""Active learning with real documents: suggest, label, train from the last version, and again."""
 
 import io
 from typing import Any
@@ -13,7 +13,7 @@ ROUNDS, EACH = 3, 40
 
 
 def error_on(service: Service, text: Documents, positions: NDArray[np.int64]) -> float:
-    """Of the newest version, on documents at these positions, which are sent as strangers."""
+    """Accuracy of the newest version on the documents at these positions, which are sent as new ones."""
     rows = text.rows[positions]
     body = io.BytesIO()
     np.savez(body, indptr=rows.indptr, indices=rows.indices, data=rows.data, shape=np.array(rows.shape))

@@ -1,4 +1,4 @@
-"""A person's way through the service with real documents: upload, train, labels, predict; and all of it is still there after a restart."""
+"""The way of a user through the service with real documents: upload, train, labels, predict; all of it again after a restart."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The runbook's commands, as they are printed."""
+"""The commands of the runbook, as they are printed."""
 
 import io
 import os
@@ -32,7 +32,7 @@ BIN = Path(sys.executable).parent
 
 @pytest.fixture
 def runbook(repository: Path) -> dict[str, str]:
-    """The commands of each section that has some."""
+    """Commands by section."""
     sections = re.split(r"^## ", (repository / "docs/runbook.md").read_text(), flags=re.MULTILINE)[1:]
     commands = {section.splitlines()[0]: "\n".join(re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)) for section in sections}
     return {name: script for name, script in commands.items() if script}
@@ -118,7 +118,7 @@ def test_a_job_that_a_backup_found_unfinished_is_run_after_the_restore(runbook: 
 
 @contextmanager
 def process(name: str, folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker of a machine of its own, as far as files are concerned."""
+    """A worker as on a machine of its own: with other files."""
     cache = {"HALFMOON_CACHE_DIR": str(folder / name), "HALFMOON_TRAINING_THREADS": "1"}
     with (folder / f"{name}.log").open("wb") as log:
         running = subprocess.Popen([BIN / "halfmoon", "worker"], env={**os.environ, **environment, **cache}, stdout=log, stderr=log)

@@ -14,14 +14,14 @@ from tests.waiting import HANG
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """With a path so short that a socket can be made below it."""
+    """A folder whose path is short enough for a socket below it."""
     with tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp") as made:
         yield Path(made)
 
 
 @pytest.mark.slow
 def test_nothing_is_lost_or_doubled_whatever_dies(folder: Path) -> None:
-    """How soon is the benchmark's to say; this fails when something never happens."""
+    """The benchmark measures how soon; this fails when something never happens."""
     storm = Storm(seed=1, jobs=10, faults=tuple(Kind), lease_seconds=1.0, abandoned_seconds=8.0, cut_seconds=(0.5, 1.5), soon_seconds=HANG)
     evidence = storm.run(folder)
     assert violations(evidence) == {}, (folder / "log").read_text()

@@ -1,4 +1,4 @@
-"""``halfmoon up``: what it starts it ends, and what it cannot do it says."""
+"""``halfmoon up`` ends what it starts, and says why it cannot start."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from workers.worker.rq_worker import KILL_AFTER_SECONDS
 
 
 def refused(*arguments: str, **settings: str) -> str:
-    """What ``halfmoon`` says when it cannot start."""
+    """The output of ``halfmoon`` when it cannot start."""
     done = subprocess.run(
         [sys.executable, "-m", "app.cli", *arguments],
         env={**os.environ, **settings},
@@ -56,7 +56,7 @@ def test_a_signal_ends_a_gateway_alone(tmp_path: Path, number: signal.Signals) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) -> None:
-    """Not even a child of a worker that can do nothing any more to end itself."""
+    """Not even a child of a worker that cannot end itself any more."""
     with Service(tmp_path / "data", tmp_path / "log", workers=2) as service:
         dataset = service.upload(large_body, "large")["id"]
         service.wait_for(service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "tsvm"})["id"], "running")

@@ -1,4 +1,4 @@
-"""The runbook's upgrade: what an earlier version has left in a store is read by this one, and what it had begun goes on.
+"""The upgrade of the runbook: this version reads the store of an earlier one, and its jobs go on.
 
 ``earlier-store.tar.gz`` was made by ``tests.e2e.earlier`` with the version of commit fd36b74, the first with API keys.
 """

@@ -26,7 +26,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def rounded(value: Any) -> Any:
-    """As the walk prints numbers."""
+    """A number as the walk prints it."""
     if isinstance(value, float):
         return round(value, 2)
     if isinstance(value, dict):

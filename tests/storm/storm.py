@@ -69,7 +69,7 @@ class Storm(NamedTuple):
             self._rage(service.url, injector, evidence, sent, chance, say)
             for prober in probers:
                 prober.stop()
-            say("the storm is over; waiting for the last jobs and the collector")
+            say("the storm is over; waiting for the last jobs and the garbage collection")
             calm(caller, ledger, store)
             _collected(evidence)
             began = time.monotonic()

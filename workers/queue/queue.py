@@ -33,11 +33,11 @@ _TURNS_SECONDS = 0.25
 class Queue:
     """A queue in Redis, by its name. Every method raises QueueUnavailable when Redis does not answer."""
 
-    def __init__(self, redis: Redis, name: str, job_seconds: float = 86_400.0) -> None:
+    def __init__(self, redis: Redis, name: str, job_timeout_seconds: float = 86_400.0) -> None:
         self._redis = redis
         self._name = name
         self._redis_state = RedisState(redis, name)
-        self._timeout = int(job_seconds) + _MARGIN_SECONDS
+        self._timeout = int(job_timeout_seconds) + _MARGIN_SECONDS
         self._turns, self._turns_until = Turns({}, 0, 0), 0.0
 
     @cached_property
