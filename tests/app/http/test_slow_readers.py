@@ -1,6 +1,7 @@
 """Clients that do not read what they have asked for: what waits for them is bounded and counted, and they are given up."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from tests.workers.conftest import Valkey
 from workers.contract import Progress
 from workers.queue.connect import connect
 from workers.queue.redis_state import RedisState
+from workers.repositories.jobs import Jobs
 
 LINES = b'{"indices":[0]}\n' * 100_000
 """documents whose prediction is more than the system itself holds for a client"""
@@ -61,11 +63,18 @@ def drained(client: socket.socket) -> int:
 
 @pytest.mark.parametrize("head", ["", "Connection: close\r\n"])
 def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    given_up, abort = threading.Event(), connection.Connection._abort
+
+    def noted(self: connection.Connection) -> None:
+        abort(self)
+        given_up.set()
+
+    monkeypatch.setattr(connection.Connection, "_abort", noted)
     monkeypatch.setattr(connection, "WRITE_SECONDS", 0.3)
     gateway = start()
     publish(gateway.store)
     with deaf(gateway, prediction(head=head)) as client:
-        until(lambda: measured(gateway, "halfmoon_body_bytes") > len(LINES))
+        assert given_up.wait(HANG)
         until(lambda: measured(gateway, "halfmoon_body_bytes") == 0)
         # what the system had taken, and no more
         assert 0 < drained(client) < 600_000
@@ -123,6 +132,7 @@ def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monk
     monkeypatch.setattr(connection, "WRITE_SECONDS", 0.3)
     gateway = start(event_poll_seconds=0.01)
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    Jobs(gateway.store).claim_attempt(job, "worker")
     with deaf(gateway, events(job)) as client, connect(valkey.url, HANG) as redis:
         redis_state, told, deadline = RedisState(redis), 0, time.monotonic() + HANG
         until(lambda: measured(gateway, "halfmoon_listeners") == 1)
