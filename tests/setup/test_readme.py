@@ -72,6 +72,13 @@ def test_links_lead_somewhere(page: str) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_of_prose_are_short(page: str) -> None:
+    """Code and tables are as wide as they are."""
+    prose = re.sub(r"^```.*?^```|^ *\|.*?$", "", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in prose.splitlines() if len(line) > 120] == []
+
+
 @pytest.mark.parametrize("page", sorted({*PAGES} - {"CHANGELOG.md"}))
 def test_files_that_are_named_exist(page: str) -> None:
     """The changelog may name what was."""
