@@ -26,7 +26,7 @@ from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import AUTO, OFFERED, Algorithm
 from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
-from core.selection.class_fractions import estimate_fractions
+from core.selection.class_fractions import estimate_with_draw
 from core.selection.data import SelectionData
 from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
 from core.validation.cross_validation import cross_val_scores
@@ -239,7 +239,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
         return None, None, WHOLE
     data, share = checked.selection_data(documents, run.watch), checked.options.estimation_share
     with run.sweeper(data.scaled.rows) as sweeper:
-        estimate = estimate_fractions(sweeper, data, Part(0.0, share))
+        _, estimate = estimate_with_draw(sweeper, data, Part(0.0, share))
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
 
 

@@ -16,7 +16,7 @@ from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.result import Linear, Result
 from core.progress import Checkpoint, Part
 from core.selection import log_evidence
-from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
+from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_with_draw
 from core.selection.comparison import hits, likeliest
 from core.selection.data import SelectionData
 from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
@@ -28,8 +28,8 @@ from core.validation.calibration import Calibration, fit_calibration, fit_calibr
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
-_TUNED, _ESTIMATED, _COMPARED = 0.05, 0.75, 0.85
-"""shares of the work that are done when λ of the supervised SVM is found, when the fractions are estimated, and when all candidates are known"""
+_ESTIMATED, _TUNED, _COMPARED = 0.7, 0.75, 0.85
+"""shares of the work that are done when the fractions are estimated, when λ of the supervised SVM is found, and when all candidates are known"""
 _MOST_SCALE = 1e12
 """bound on the scale of the features and on its inverse: within it float32 holds distances of the original rows, with digits to spare"""
 _NAMES = {
@@ -83,22 +83,23 @@ def auto(
 
     ``given`` are the class fractions, shape (n_classes,), if they are known. ``checkpoint`` is called between slices of work outside the solvers.
 
-    1. The supervised SVM gets its λ by cross-validation.
-    2. The transductive SVM gets the class fractions that core.selection.class_fractions estimates. It is selected if it predicts labels left out
-       no worse than the supervised SVM does.
+    1. The transductive SVM gets the class fractions that core.selection.class_fractions estimates. That also finds whether numbers of labels are
+       evidence of them; if not, labels cost the same for each class in total.
+    2. The supervised SVM gets its λ by cross-validation. The transductive SVM is selected if it predicts labels left out no worse.
     3. Label spreading is tried where neighbours are meaningful, naive Bayes where documents can be bags of terms. One of them is selected if it
        predicts labels left out better than all others. The class fractions are then its own.
 
     Raises Stopped before a method is selected, and ModelTooLarge.
     """
     n_unlabeled = data.problems[0].n_unlabeled
-    supervised = grid_search(sweeper, data, Part(0.0, _TUNED if n_unlabeled else _COMPARED))
-    candidates, found = [supervised], None
+    found = None
     if n_unlabeled:
-        found = estimate_fractions(sweeper, data, Part(_TUNED, _ESTIMATED), given)
+        data, found = estimate_with_draw(sweeper, data, Part(0.0, _ESTIMATED), given)
+    candidates = [grid_search(sweeper, data, Part(_ESTIMATED if n_unlabeled else 0.0, _TUNED))]
+    if found is not None:
         candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_label_spreading(data, found, given, checkpoint)]
         if _naive_bayes_applies(data):
-            naive_bayes = NaiveBayes.of(sweeper, data, found.grids, given, Part(_ESTIMATED, _COMPARED), checkpoint)
+            naive_bayes = NaiveBayes.of(sweeper, data, found.grids, given, Part(_TUNED, _COMPARED), checkpoint)
             candidates.append(Candidate("mixture", None, naive_bayes.estimate.held_out, naive_bayes.estimate, naive_bayes=naive_bayes))
     best, why, held_out = select(data, candidates)
     found = best.found or found

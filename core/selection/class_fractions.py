@@ -23,6 +23,10 @@ from core.selection.posterior import Posterior, grid_around, grid_centre, poster
 
 LAMBDA = 1e-3
 """λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
+_LEAST_VARIANCE = 1e-4
+"""of a fraction, however sure the evidence is"""
+_RANDOM = 1.0
+"""in nats: least evidence of a random sample by which numbers of labels count"""
 _SUPERVISED = 0.05
 """share of the work that the supervised SVMs take"""
 
@@ -51,6 +55,39 @@ class FractionEstimate:
             "class_fractions": {str(label): float(share) for label, share in zip(classes, self.fractions, strict=True)},
             "estimate": named and {"label_counts_used": self.counts_used, "classes": named},
         }
+
+
+def estimate_with_draw(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> tuple[SelectionData, FractionEstimate]:
+    """The class fractions, and the data as they are to be learned from; raises Stopped.
+
+    Nobody may have said how unequal numbers of labels came about. If they are of a random sample, they are evidence of the fractions. If somebody
+    labeled so many of each class, or what a model suggested, they are none, and would mislead every solution. So the fractions are estimated
+    without them first. If the numbers are likelier by a random sample at these fractions than if any numbers were as likely, they count.
+    """
+    if data.balanced or data.drawn == "random":
+        return data, estimate_fractions(sweeper, data, part, given)
+    designed = data.weighted_by_class()
+    if data.drawn == "chosen":
+        return designed, estimate_fractions(sweeper, designed, part, given)
+    found = estimate_fractions(sweeper, designed, part.part(0.0, 0.5), given)
+    if not _looks_random(designed, found):
+        return designed, found
+    return data, estimate_fractions(sweeper, data, part.part(0.5, 1.0), given)
+
+
+def _looks_random(data: SelectionData, found: FractionEstimate) -> bool:
+    """Whether the numbers of labels speak for a random sample, given the fractions that were estimated without them.
+
+    The Bayes factor of a beta-binomial law, with the posterior's mean and variance, against all numbers being as likely; one class after the other.
+    """
+    total, score = len(data.class_indices), 0.0
+    for number, (problem, positive) in enumerate(zip(data.problems, data.positives, strict=True)):
+        mean, variance = float(found.fractions[positive]), 0.0
+        if found.grounds:
+            mean, variance = found.grounds[number]["mean"], found.grounds[number]["deviation"] ** 2
+        score += log_evidence.beta_binomial(int(np.count_nonzero(problem.y > 0)), total, mean, max(variance, _LEAST_VARIANCE))
+        score -= log_evidence.uniform(total)
+    return score > _RANDOM
 
 
 def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> FractionEstimate:
@@ -117,7 +154,7 @@ def _solve_paths(sweeper: Sweeper, data: SelectionData, part: Part, grids: Seque
 
 
 def _grounds_of(problem: Problem, predicted: float, posterior: Posterior) -> dict[str, float]:
-    return {"labeled": problem.labeled_fraction(), "predicted": predicted, "mean": posterior.mean, "deviation": float(np.sqrt(posterior.variance))}
+    return {"labeled": float(np.mean(problem.y > 0)), "predicted": predicted, "mean": posterior.mean, "deviation": float(np.sqrt(posterior.variance))}
 
 
 def predicted_fractions(scores: NDArray[np.float64]) -> list[float]:

@@ -32,6 +32,8 @@ class SelectionData:
     """beginnings of the phases of each problem"""
     drawn: Drawn = "unknown"
     """how the labeled rows were drawn"""
+    weighted: bool = False
+    """whether the labels of all classes cost the same in total, however many there are of each"""
 
     @classmethod
     def of(
@@ -63,13 +65,26 @@ class SelectionData:
 
     @property
     def balanced(self) -> bool:
-        """Whether the classes have (nearly) equal numbers of labels."""
-        return is_balanced(np.bincount(self.class_indices, minlength=self.n_classes))
+        """Whether the classes have (nearly) equal numbers of labels, or equal costs of them."""
+        return self.weighted or is_balanced(np.bincount(self.class_indices, minlength=self.n_classes))
 
     @property
     def informative(self) -> bool:
         """Whether the class counts of the labels are evidence of the class fractions."""
         return self.drawn == "random" or (self.drawn == "unknown" and not self.balanced)
+
+    def weighted_by_class(self) -> Self:
+        """The same data, with labels that cost the same for each class in total, and whose numbers are no evidence.
+
+        Solutions then depend on what the labels of a class are like, and not on how many of each class somebody has labeled: that would move an
+        intercept towards the class of more labels, which need not have more documents.
+        """
+        counts = np.maximum(np.bincount(self.class_indices, minlength=self.n_classes), 1)
+        costs = self.problems[0].costs.copy()
+        costs[: len(self.class_indices)] = len(self.class_indices) / (self.n_classes * counts[self.class_indices])
+        costs.flags.writeable = False
+        problems = [replace(problem, costs=costs) for problem in self.problems]
+        return replace(self, problems=problems, drawn="chosen", weighted=True)
 
     @property
     def n_folds(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import log, log_add_exp, log_sum_exp, logit, logit_of
+from core.numerics.elementary import log, log_add_exp, log_of, log_sum_exp, logit, logit_of
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -46,6 +46,22 @@ def from_counts(fractions: Vector, count: int, total: int, n_classes: int, infor
     if informative:
         positive, negative = positive + count, negative + total - count
     return np.asarray(positive * log(fractions) + negative * log(1.0 - fractions))
+
+
+def beta_binomial(count: int, total: int, mean: float, variance: float) -> float:
+    """Log-probability of ``count`` of ``total`` labels of a random sample, the fraction being beta-distributed with this mean and variance."""
+    mean = min(max(mean, LEAST), 1 - LEAST)
+    size = max(mean * (1 - mean) / variance - 1, 1.0)
+    ones, others = np.arange(count), np.arange(total - count)
+    logs = (
+        log(np.asarray(mean * size + ones)).sum() + log(np.asarray((1 - mean) * size + others)).sum() - log(np.asarray(size + np.arange(total))).sum()
+    )
+    return float(logs + log(np.asarray((total - count + 1.0 + ones) / (1.0 + ones), np.float64)).sum())
+
+
+def uniform(total: int) -> float:
+    """Log-probability of any number of ``total`` labels, if all numbers are as likely."""
+    return -log_of(total + 1.0)
 
 
 def from_prediction(fractions: Vector, predicted: float, near: bool) -> Vector:

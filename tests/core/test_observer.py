@@ -20,7 +20,7 @@ from tests.core.problems import LINEAR, Small, linear, small, weights_of
 from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs
 
-ESTIMATING = {"auto": (0.08, 0.85), **dict.fromkeys(("tsvm", "da", "cuts3vm"), (0.04, 0.8)), **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.005, 0.1))}
+ESTIMATING = {"auto": (0.017, 0.85), **dict.fromkeys(("tsvm", "da", "cuts3vm"), (0.019, 0.8)), **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.002, 0.1))}
 """shares of the work between which fractions are estimated"""
 
 

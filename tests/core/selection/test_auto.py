@@ -71,15 +71,17 @@ def hard_ones(seed: int) -> Pool:
 
 @pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
 def test_counts_of_chosen_labels_are_not_gone_by(algorithm: str) -> None:
-    found: dict[str, list[float]] = {"unknown": [], "chosen": []}
+    """Even where nobody says how they were drawn: the documents contradict that they are a random sample."""
+    found: dict[str, list[float]] = {"unknown": [], "chosen": [], "random": []}
     for seed in range(3):
         data = hard_ones(seed)
         for drawn, variations in found.items():
             training = fit(data, algorithm, {"labels_drawn": drawn})
             assert training.report is not None
-            assert training.report["estimate"]["label_counts_used"] == (drawn == "unknown")
+            assert training.report["estimate"]["label_counts_used"] == (drawn == "random")
             variations.append(variation(training, data))
-    assert np.mean(found["chosen"]) < 0.5 * np.mean(found["unknown"])
+    assert np.mean(found["chosen"]) < 0.5 * np.mean(found["random"])
+    assert found["unknown"] == found["chosen"]
 
 
 def test_random_labels_are_gone_by_though_they_are_even() -> None:
@@ -276,3 +278,26 @@ def test_with_one_label_a_class_no_fold_is_solved() -> None:
     assert few.passes < 0.6 * more.passes
     assert few.report is not None
     assert few.report["held_out"]["folds"] == 0
+
+
+@pytest.mark.parametrize("surplus", [0, 1])
+def test_more_labels_of_one_class_do_not_mislead(surplus: int) -> None:
+    """Of two classes, one of a tenth of the documents, ten labels each, and then twelve more of either: nothing gets much worse."""
+    data = pool(2, [0.9, 0.1], per_class=10, gap=3.0)
+    more = data.class_indices.copy()
+    unlabeled = np.flatnonzero((data.truth == surplus) & (more < 0))
+    more[unlabeled[:12]] = surplus
+    even, uneven = fit(data), fit(data._replace(class_indices=more))
+    assert error(uneven, data) < error(even, data) + 0.03
+    assert uneven.report is not None
+    if surplus == 1:
+        assert not uneven.report["estimate"]["label_counts_used"], "two thirds of the labels are of a tenth of the documents"
+
+
+def test_counts_of_a_random_sample_are_used() -> None:
+    data = pool(3, [0.9, 0.1], per_class=1, gap=3.0)
+    class_indices = data.class_indices.copy()
+    class_indices[:60] = data.truth[:60]
+    report = fit(data._replace(class_indices=class_indices)).report
+    assert report is not None
+    assert report["estimate"]["label_counts_used"]

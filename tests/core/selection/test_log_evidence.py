@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import expit, logit
 from scipy.stats import beta
 
@@ -128,3 +129,12 @@ def test_labels_of_a_class_weigh_what_its_share_is(n_classes: int) -> None:
     expected = 40 * sum(share * log_odds[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
     assert log_evidence.from_held_out_at_priors(scores, class_indices, fractions) == pytest.approx(expected)
     assert log_evidence.from_held_out_at_priors(scores[:0], class_indices[:0], fractions) == 0.0
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(0.3, 0.01), (0.05, 0.002), (0.5, 0.2)])
+def test_a_beta_binomial_law(mean: float, variance: float) -> None:
+    size = max(mean * (1 - mean) / variance - 1, 1.0)
+    oracle = stats.betabinom(20, mean * size, (1 - mean) * size)
+    found = [log_evidence.beta_binomial(count, 20, mean, variance) for count in range(21)]
+    np.testing.assert_allclose(found, oracle.logpmf(np.arange(21)), atol=1e-9)
+    assert np.exp(log_evidence.uniform(20)) == pytest.approx(1 / 21)
