@@ -37,10 +37,8 @@ class Service:
         self.client = httpx.Client(timeout=HANG, trust_env=False)
 
     def __enter__(self) -> Self:
-        with self._log.open("wb") as output:
-            self.process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
-        until(lambda: READY in self.said() or self.process is None or self.process.poll() is not None)
-        assert READY in self.said(), self.said()
+        self.launch()
+        self.await_line(READY)
         self.url = self.said().split(READY)[1].split()[0]
         self.client.base_url = httpx.URL(self.url)
         until(lambda: self.get("/v1/health/ready")["workers"] > 0)
@@ -52,6 +50,16 @@ class Service:
         for process in self._seen:
             if process.is_running():
                 process.kill()
+
+    def launch(self) -> None:
+        """Start the process."""
+        with self._log.open("wb") as output:
+            self.process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+
+    def await_line(self, part: str) -> None:
+        """Wait until the process has printed this; fails when it ends before."""
+        until(lambda: part in self.said() or self.process is None or self.process.poll() is not None)
+        assert part in self.said(), self.said()
 
     def said(self) -> str:
         return self._log.read_text(errors="replace")

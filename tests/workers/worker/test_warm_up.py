@@ -1,0 +1,69 @@
+"""Two processes share the warm-up, and the one that goes on has loaded all of it."""
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import pytest
+
+from core.registry import OFFERED
+from tests.waiting import until
+from workers.errors import CannotStart
+from workers.worker import warm_up
+
+forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+"""Python 3.12 warns of forks of a process with threads, as that of the tests may have"""
+
+
+@forks
+def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    log.touch()
+
+    def lines() -> list[tuple[int, str]]:
+        return [(int(process), name) for process, name in map(str.split, log.read_text().splitlines())]
+
+    def warming(algorithms: Collection[str]) -> Iterator[None]:
+        for name in algorithms:
+            with log.open("a") as file:
+                file.write(f"{os.getpid()} {name}\n")
+            until(lambda: len({process for process, _ in lines()}) == 2)  # neither may do it all before the other begins
+            yield
+
+    monkeypatch.setattr(warm_up, "warming_of", warming)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    warm_up.warm_up()
+    names = list(OFFERED)
+    own = [name for process, name in lines() if process == os.getpid()]
+    helped = [name for process, name in lines() if process != os.getpid()]
+    assert own == names, "from the first on, and then those of the helper"
+    assert helped
+    assert helped == names[::-1][: len(helped)], "from the last on"
+
+
+def test_a_single_processor_warms_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed: list[str] = []
+
+    def warming(algorithms: Collection[str]) -> Iterator[None]:
+        warmed.extend(algorithms)
+        yield
+
+    monkeypatch.setattr(warm_up, "warming_of", warming)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    warm_up.warm_up()
+    assert warmed == list(OFFERED)
+
+
+@forks
+@pytest.mark.parametrize("processors", [{0}, {0, 1}], ids=["alone", "helped"])
+def test_kernels_that_cannot_be_compiled(processors: set[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def warming(algorithms: Collection[str]) -> Iterator[None]:
+        if algorithms:
+            raise RuntimeError("no locator available")
+        yield
+
+    monkeypatch.setattr(warm_up, "warming_of", warming)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: processors)
+    with pytest.raises(CannotStart, match="the kernels cannot be compiled: no locator available; NUMBA_CACHE_DIR"):
+        warm_up.warm_up()
+    assert capfd.readouterr().err == "", "the helper leaves the report to the other"
