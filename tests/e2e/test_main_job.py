@@ -47,13 +47,14 @@ def test_few_labels_in_and_a_model_that_predicts_out(tmp_path: Path, text: Docum
 def test_the_demo_runs_against_a_running_service(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo(service.url) == 0
     shown = capsys.readouterr().out
-    assert all(title in shown for title in ("supervised SVM", "transductive SVM", "deterministic annealing", "auto, again"))
+    assert all(title in shown for title in ("supervised SVM", "transductive SVM", "deterministic annealing", f"auto, {ASKED} labels more"))
     assert [model["name"] for model in service.get("/v1/models")["models"]] == ["functions", "vectors-da", "vectors-svm", "vectors-tsvm"]
-    evaluated = [re.findall(r"[\d.]+", line) for line in shown.split("Evaluated on")[1].splitlines() if "%" in line]
+    evaluated = [re.findall(r"[\d.]+", line) for line in shown.split("Evaluation on")[1].splitlines() if "%" in line]
     (_, of_few, before, *_), (_, of_more, after, *_) = evaluated[1:]
     assert (int(of_few), int(of_more)) == (4 * KNOWN, 4 * KNOWN + ASKED)
     assert float(after) < float(before)
-    assert "Why the first is of" in shown
+    assert "for the first sentence? Contributions of its terms: " in shown
+    assert "All of it worked, in " in shown
 
 
 def test_the_texts_of_the_demo_are_those_of_functions() -> None:
