@@ -34,10 +34,11 @@ LABELS = (20, 100)
 _TOKENS, _BATCH = 256, 32
 _HEAD = """# Why: errors with 20 and 100 labels
 
-Made by `python -m benchmarks.why` on:
+Made by `python -m benchmarks.why --seeds {seeds}` on:
 {machine}.
 
-Share of the unlabeled documents that get a wrong label, mean and, in brackets, standard deviation over {seeds} draws of labels.
+Share of the unlabeled documents that get a wrong label.
+Figures are means and, in brackets, standard deviations over {seeds} draws of labels.
 The labels are a random sample, with at least one of each class. Every method has the same labels and its defaults; nothing is tuned by hand.
 
 | column | what it is |
@@ -53,7 +54,8 @@ _NOTES = """
 
 - Where classes go with words, as spam and topics do, unlabeled texts are worth more than the language model.
   Both together, `auto` on its vectors, are the best on news.
-- Where they do not, as in praise and blame, unlabeled texts are worth nothing. Send embeddings there.
+- Where they do not, as in praise and blame, unlabeled texts are worth little, and with 20 labels they do harm.
+  Send embeddings there.
 - Draws differ: with 20 labels one lucky document changes more than a method does.
 """
 
