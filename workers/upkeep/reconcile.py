@@ -6,7 +6,7 @@ A round looks at every unfinished job that does not wait in the queue. The first
 2. Its newest attempt holds a lease: nothing is done, a worker runs it.
 3. It has an outcome that was not published: the outcome is published.
 4. It has been seen without a lease and outside the queue for no longer than a lease lasts: nothing is done yet. After Redis was emptied, a running
-   attempt has taken its lease again by then. Where rule 6 would fail the job, five times as long is waited: an outcome cannot be taken back.
+   attempt has taken its lease again by then. For a job whose attempts are used up (rule 6) it is five times as long: an outcome cannot be undone.
 5. A cancel was requested: the job is cancelled.
 6. Its workers have died ``max_attempts`` times: the job fails.
 7. Otherwise it is enqueued again, before the jobs that wait; of several the oldest comes first.
@@ -75,20 +75,20 @@ class Reconciler:
         missing: dict[str, tuple[int, float]] = {}
         # the newest first: each is put in front of the queue, so that the oldest ends up first
         for id, job in reversed(list(self._jobs.open_jobs(but=self._queue.waiting()))):
-            if job is None or job.state.final:
+            if job is None or job.state.final:  # rule 1
                 self._close(id, job)
-            elif job.attempt and self._redis_state.leases.held(id, job.attempt):
+            elif job.attempt and self._redis_state.leases.held(id, job.attempt):  # rule 2
                 continue
-            elif job.outcome is not None:
+            elif job.outcome is not None:  # rule 3
                 self._jobs.publish(id)
                 repairs.published.append(id)
             else:
                 attempt, since = before.get(id, (job.attempt, self._clock()))
                 if attempt != job.attempt:
                     since = self._clock()
-                if self._clock() - since <= self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(id) else 1):
+                if self._clock() - since <= self._grace_seconds(id):  # rule 4
                     missing[id] = (job.attempt, since)
-                else:
+                else:  # rules 5 to 7
                     (repairs.enqueued if self._retry_or_end(job) else repairs.ended).append(id)
         self._missing = missing
         for ids in repairs:
@@ -106,16 +106,20 @@ class Reconciler:
     def _retry_or_end(self, job: Job) -> bool:
         """Rules 5 to 7; whether the job was enqueued."""
         id = job.request.id
-        if self._jobs.cancel_requested(id):
+        if self._jobs.cancel_requested(id):  # rule 5
             self._end(job, JobState.CANCELLED)
             return False
-        if self._attempts_used_up(id):
+        if self._attempts_used_up(id):  # rule 6
             deaths = self._jobs.deaths(id)
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
             self._end(job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{death_detail(self._jobs.death(id, job.attempt))}"))
             return False
-        self._queue.enqueue(id, at_front=True)
+        self._queue.enqueue(id, at_front=True)  # rule 7
         return True
+
+    def _grace_seconds(self, id: str) -> float:
+        """How long a job may be without a lease before it counts as lost."""
+        return self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(id) else 1)
 
     def _attempts_used_up(self, id: str) -> bool:
         return self._jobs.deaths(id) >= self._max_attempts
