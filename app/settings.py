@@ -80,7 +80,7 @@ class GatewaySettings(Settings):
     keep_datasets: Keep | None = None
     """Datasets to keep that neither a version nor an unfinished job names, in the same form."""
     keep_leftover_seconds: Seconds = 86_400.0
-    """Seconds after the end of a job for which the files of its other attempts are kept."""
+    """Seconds after the end of a job for which files of its attempts are kept that its outcome does not use."""
     event_poll_seconds: Seconds = 0.25
     """Seconds between two reads of a job whose events a client follows."""
     event_poll_threads: Count = 2

@@ -77,7 +77,7 @@ async def _on_any_error(request: Request, error: Exception) -> Response:
 
 
 class ErrorBoundary:
-    """ASGI middleware that answers every error that nothing else handles with 500.
+    """ASGI middleware that answers 500 to every error that nothing else handles.
 
     It stands inside the middleware that counts, tags and logs answers, so that this answer is counted, tagged and logged, too.
     """

@@ -1,4 +1,4 @@
-"""The objects of the Open Inference Protocol by its own names, for the contract and the answers that are not tensors."""
+"""Schemas of the Open Inference Protocol, for the contract."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ class ResponseOutput(Schema):
 
 
 class InferenceResponse(Schema):
-    """Labels and scores; ``scores`` has one column for two classes, for the second, else one for each."""
+    """Labels and scores. With two classes ``scores`` has one column, for the second class; with more it has one for each."""
 
     model_name: str
     model_version: str

@@ -86,7 +86,7 @@ class TracePointOut(Schema):
     """The state of a solver after an iteration."""
 
     phase: str
-    """path of the phase, such as `class=sport/tsvm/stage=3`"""
+    """Path of the phase, such as `class=sport/tsvm/stage=3`"""
     iteration: int
     stage_objective: float | None
     objective: float | None

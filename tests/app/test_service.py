@@ -1,4 +1,4 @@
-"""What every route shares: problems, health, metrics, documentation, the committed contract."""
+"""What all routes share: problems, health, metrics, documentation, the committed contract."""
 
 import json
 import re
@@ -285,7 +285,7 @@ def test_metrics(start: Start) -> None:
     assert {"halfmoon_queue_depth 1.0", "halfmoon_redis_up 1.0", "halfmoon_workers 0.0"} <= set(lines)
 
 
-def test_what_an_operator_is_told_of_trainings(gateway: Gateway, valkey: Valkey) -> None:
+def test_metrics_of_trainings(gateway: Gateway, valkey: Valkey) -> None:
     with connect(valkey.url, HANG) as redis:
         RedisState(redis).count_outcome("tsvm", "succeeded", 7.0)
     gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"])

@@ -42,8 +42,8 @@ def test_former_names_are_refused_together_and_in_any_case(monkeypatch: pytest.M
     monkeypatch.setenv("HALFMOON_THREADS", "1")
     with pytest.raises(CannotStart) as refused:
         Settings()
-    told = str(refused.value)
-    assert "HALFMOON_THREADS is now called HALFMOON_TRAINING_THREADS; halfmoon_max_jobs is now called HALFMOON_MAX_UNFINISHED_JOBS;" in told
+    message = str(refused.value)
+    assert "HALFMOON_THREADS is now called HALFMOON_TRAINING_THREADS; halfmoon_max_jobs is now called HALFMOON_MAX_UNFINISHED_JOBS;" in message
 
 
 @pytest.mark.parametrize("command", ["up", "api", "worker", "keys list", "backup file.tar", "restore file.tar"])

@@ -1,4 +1,4 @@
-"""Texts as programs on Windows save them: a byte order mark is passed over, and what is not UTF-8 is refused by name."""
+"""Texts as programs on Windows save them: a byte order mark is skipped, and text that is not UTF-8 is refused."""
 
 import codecs
 import gzip
@@ -48,10 +48,10 @@ def test_what_is_not_utf_8_is_named(gateway: Gateway, media_type: str, encoding:
 
 
 @every
-@pytest.mark.parametrize(("body", "told"), [(gzip.compress(b"{}"), "Content-Encoding: gzip"), (b"PK\x03\x04 and so on", "application/x-npz")])
-def test_what_is_packed_is_told_how_to_send(gateway: Gateway, media_type: str, body: bytes, told: str) -> None:
+@pytest.mark.parametrize(("body", "detail"), [(gzip.compress(b"{}"), "Content-Encoding: gzip"), (b"PK\x03\x04 and so on", "application/x-npz")])
+def test_a_compressed_file_is_refused_with_advice(gateway: Gateway, media_type: str, body: bytes, detail: str) -> None:
     problem = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)
-    assert told in problem["detail"]
+    assert detail in problem["detail"]
 
 
 @pytest.mark.parametrize("body", [b"", codecs.BOM_UTF8, codecs.BOM_UTF8[:2], b"\xff"])
@@ -60,7 +60,7 @@ def test_a_mark_and_nothing_else(gateway: Gateway, body: bytes) -> None:
         problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": media_type}), 422)
 
 
-def test_files_with_marks_put_together_are_told_which_line(gateway: Gateway) -> None:
+def test_a_mark_inside_a_file_is_refused_with_its_line(gateway: Gateway) -> None:
     body = 2 * (codecs.BOM_UTF8 + BODIES[NDJSON])
     problem = problem_of(gateway.client.post("/v1/datasets", content=body, headers={"content-type": NDJSON}), 422)
     (error,) = problem["errors"]

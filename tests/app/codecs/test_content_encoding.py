@@ -1,4 +1,4 @@
-"""gzip undone as it comes: however it is cut and however many members it has."""
+"""gzip as a stream, however it is cut and however many members it has."""
 
 import gzip
 import zlib

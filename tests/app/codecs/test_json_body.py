@@ -1,4 +1,4 @@
-"""JSON documents however they are cut, and in time that grows with the text alone."""
+"""JSON bodies, however they are cut, in time linear in the text."""
 
 import gzip
 import itertools

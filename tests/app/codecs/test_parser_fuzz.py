@@ -1,4 +1,4 @@
-"""Every body parser, sent what nobody should send: it gives documents or a named refusal, and nothing else, however the body is cut."""
+"""Fuzzing of every parser of bodies: the result is documents or a named error, however the body is cut."""
 
 import gzip
 import io
@@ -62,13 +62,13 @@ def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity")
     return [batch.rows for batch in decode_documents(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS)]
 
 
-def told(rows: Rows) -> list[Any]:
+def as_lists(rows: Rows) -> list[Any]:
     """Each document in Python's own types."""
     if isinstance(rows, TextRows):
         return list(rows)
     if isinstance(rows, NamedRows):
         names, rows = rows.names, rows.rows
-        numbered = [{names[index]: value for index, value in row} for row in told(rows)]
+        numbered = [{names[index]: value for index, value in row} for row in as_lists(rows)]
         assert all(len(row) == length for row, length in zip(numbered, np.diff(rows.indptr), strict=True))
         return numbered
     assert np.isfinite(rows.values).all()
@@ -83,7 +83,7 @@ def outcome(act: Callable[[], list[Rows]]) -> tuple[str, list[Any]]:
         found = act()
     except REFUSALS as error:
         return type(error).__name__, []
-    return "documents", [document for rows in found for document in told(rows)]
+    return "documents", [document for rows in found for document in as_lists(rows)]
 
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Requests made up from the committed contract: every answer is one that it documents, whatever was asked; none is a failure of the service."""
+"""Requests generated from the committed contract: every answer is documented there, and none is an internal error."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Datasets of text and of named features over HTTP, and what is said where the kinds of documents, models and options do not fit."""
+"""Text and named features over HTTP, and errors where kinds of documents, models and options do not match."""
 
 import itertools
 import json
@@ -118,7 +118,7 @@ def named_model() -> LinearModel:
 
 
 @pytest.mark.parametrize("repeats", [1, 3000])
-def test_text_is_predicted_and_unknown_words_are_told(gateway: Gateway, repeats: int) -> None:
+def test_text_is_predicted_and_unknown_words_are_reported(gateway: Gateway, repeats: int) -> None:
     publish(gateway.store, model=text_model())
     texts = ["a GOAL", "vote! vote", "nothing known", ""] * repeats
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": text} for text in texts]}).json()
@@ -132,7 +132,7 @@ def test_text_is_predicted_and_unknown_words_are_told(gateway: Gateway, repeats:
     assert (version["kind"], version["n_features"]) == ("text", 5)
 
 
-def test_named_features_are_predicted_and_unknown_ones_are_told(gateway: Gateway) -> None:
+def test_named_features_are_predicted_and_unknown_ones_are_reported(gateway: Gateway) -> None:
     publish(gateway.store, model=named_model())
     documents = [{"features": {"vote": 0.5, "goal": 2}}, {"features": {"new": 3, "vote": 1}}, {"features": {}}]
     answer = gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()

@@ -1,4 +1,4 @@
-"""Documents that are refused: by which status, naming what, and keeping nothing; the same for uploads and predictions."""
+"""Documents that are refused, by uploads and predictions alike: the status, the field, and that nothing is kept."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Documents that are taken: all formats and encodings, the same content."""
+"""Uploads in all formats and encodings: equal documents give equal datasets."""
 
 import gzip
 import io
@@ -274,7 +274,7 @@ class peak_growth:  # noqa: N801 - reads as a word
 
 @pytest.mark.parametrize("media_type", ENCODERS)
 @pytest.mark.parametrize("room", [0, 100, 1000, 20_000])
-def test_a_full_disk_is_told_and_nothing_is_kept(gateway: Gateway, media_type: str, room: int) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_kept(gateway: Gateway, media_type: str, room: int) -> None:
     documents = [{"id": f"document {number}", "indices": [0, number % 50 + 1], "values": [1.0, 0.5]} for number in range(5000)]
     body, headers = ENCODERS[media_type](documents), {"content-type": media_type}
     before = gateway.kept()

@@ -1,4 +1,4 @@
-"""How good a model is, over HTTP."""
+"""Evaluations over HTTP."""
 
 import json
 import socket
@@ -145,7 +145,7 @@ def test_a_class_without_documents_has_no_figures(gateway: Gateway) -> None:
     assert found["macro_f1"] == pytest.approx((found["classes"][0]["f1"] + found["classes"][1]["f1"]) / 2)
 
 
-def test_features_never_seen_are_told(gateway: Gateway) -> None:
+def test_unseen_features_are_reported(gateway: Gateway) -> None:
     publish(gateway.store)
     found = evaluate(gateway, {"documents": [{"indices": [0, 9], "label": "no"}]})
     assert found["warnings"] == ["1 of 2 values are of features that the model has not seen; they count as zero"]
@@ -228,7 +228,7 @@ def unlabeled(others: int, n: int) -> str:
     return f"{others} of the {n} labeled documents were trained on without their labels"
 
 
-def test_labels_that_were_trained_on_are_told(gateway: Gateway) -> None:
+def test_labels_that_were_trained_on_are_reported(gateway: Gateway) -> None:
     version, documents = trained(gateway)
     assert evaluate(gateway, {"dataset": version.dataset})["warnings"] == [optimistic(10, 10)]
     answer = gateway.client.put(f"/v1/datasets/{version.dataset}/labels", json={"labels": {"20": "no", "21": "no"}})
@@ -252,7 +252,7 @@ def test_labels_that_were_trained_on_are_left_out(gateway: Gateway) -> None:
     assert evaluate(gateway, {"dataset": other, "held_out": True})["labeled"] == 15
 
 
-def test_where_the_training_is_gone_nobody_can_tell(gateway: Gateway) -> None:
+def test_the_overlap_with_a_deleted_training_dataset_is_unknown(gateway: Gateway) -> None:
     version, documents = trained(gateway)
     dataset = gateway.upload(documents[:7])["id"]
     assert gateway.client.delete(f"/v1/datasets/{version.dataset}").status_code == 204
@@ -330,7 +330,7 @@ class Held:
         monkeypatch.setattr(scoring, "_BATCH_ROWS", 1)
 
 
-def test_an_evaluation_ends_when_nobody_waits_for_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_evaluation_ends_when_its_client_disconnects(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next batch after it is known that the client has left; fails if that is never known."""
 
     def nobody_waits() -> bool:

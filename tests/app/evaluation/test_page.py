@@ -1,4 +1,4 @@
-"""An evaluation as a page for people."""
+"""The HTML page of an evaluation."""
 
 import base64
 import hashlib

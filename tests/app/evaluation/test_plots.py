@@ -1,4 +1,4 @@
-"""The plots of an evaluation, each on its own, as files that any program reads."""
+"""The plots of an evaluation as SVG files."""
 
 import base64
 import hashlib
@@ -60,8 +60,8 @@ def test_a_label_of_any_characters_leaves_the_file_well_formed(gateway: Gateway)
     classes = ["\0\x0b\x1f\ufffe\uffff]]>", "\t\n\r\x7f\x85"]
     publish(gateway.store, classes=classes)
     for plot in ("confusion", "precision_recall"):
-        told = texts(drawing_of(asked(gateway, drawn(classes), plot)))
-        assert "�" * 5 + "]]>" in told
+        words = texts(drawing_of(asked(gateway, drawn(classes), plot)))
+        assert "�" * 5 + "]]>" in words
 
 
 def test_of_many_labels_the_most_frequent_are_drawn(gateway: Gateway) -> None:
@@ -116,7 +116,7 @@ def test_a_plot_loads_and_runs_nothing(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plot", "accept", "status", "told"),
+    ("plot", "accept", "status", "detail"),
     [
         ("reliability", SVG, 422, "the model is not calibrated"),
         ("roc", SVG, 422, "must be one of confusion, precision_recall, reliability"),
@@ -127,10 +127,10 @@ def test_a_plot_loads_and_runs_nothing(gateway: Gateway) -> None:
         ("confusion&plot=reliability", SVG, 422, "more than once"),
     ],
 )
-def test_plots_that_there_are_not(gateway: Gateway, plot: str | None, accept: str, status: int, told: str) -> None:
+def test_plots_that_there_are_not(gateway: Gateway, plot: str | None, accept: str, status: int, detail: str) -> None:
     publish(gateway.store)
     problem = problem_of(asked(gateway, drawn(["no", "yes"]), plot, accept), status)
-    assert told in problem["detail"]
+    assert detail in problem["detail"]
     errors: list[dict[str, Any]] = problem.get("errors", [])
     assert [error["field"] for error in errors] == (["plot"] if status == 422 else [])
 

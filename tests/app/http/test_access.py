@@ -1,4 +1,4 @@
-"""Who may call what."""
+"""API keys, scopes, and access without keys."""
 
 import socket
 import subprocess
@@ -51,7 +51,7 @@ def status(gateway: Gateway, text: str, method: str, path: str, body: object = N
     return gateway.client.request(method, path, json=body, headers=bearer(text)).status_code
 
 
-def test_without_a_key_nobody_is_let_in(locked: Gateway) -> None:
+def test_a_request_without_a_key_is_refused(locked: Gateway) -> None:
     answer = locked.client.get("/v1/datasets")
     assert problem_of(answer, 401)["type"] == "/problems/unauthenticated"
     assert answer.headers["www-authenticate"] == 'Bearer realm="halfmoon"'
@@ -59,7 +59,7 @@ def test_without_a_key_nobody_is_let_in(locked: Gateway) -> None:
         problem_of(locked.client.get(path), 401)
 
 
-def test_a_wrong_key_is_told_so(locked: Gateway) -> None:
+def test_a_wrong_key_is_refused_as_invalid(locked: Gateway) -> None:
     right = key(locked, Scope.TRAIN)
     for wrong in ("x", "hm__", right[:-1], right + "a", right.upper()):
         answer = locked.client.get("/v1/datasets", headers=bearer(wrong))
@@ -157,7 +157,7 @@ def test_known_keys_go_on_while_the_store_is_away(locked: Gateway, monkeypatch: 
     assert status(locked, text, "POST", "/v1/models/news/predict", PREDICT) == 200
 
 
-def test_while_no_keys_could_be_read_nobody_is_told_that_his_is_wrong(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_called_wrong_before_keys_were_read(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     from workers.errors import StoreUnavailable
 
     def away(self: ApiKeys) -> None:
@@ -242,7 +242,7 @@ def test_an_unknown_kind_of_call_is_for_admin_alone() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
-def test_nothing_is_open_to_others_unless_somebody_said_so(host: str) -> None:
+def test_no_other_machine_may_call_by_default(host: str) -> None:
     with pytest.raises(CannotStart, match="HALFMOON_ACCESS=keys"):
         check_exposure("loopback", host)
     check_exposure("keys", host)
@@ -298,7 +298,7 @@ def test_a_key_is_valid_for_a_time_to_come(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("action", [["list"], ["revoke", "key-x"]])
-def test_keys_of_a_folder_that_is_none_are_not_told_as_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], action: list[str]) -> None:
+def test_a_folder_that_is_no_data_folder_is_an_error_not_an_empty_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], action: list[str]) -> None:
     assert main(["keys", *action, "--data", str(tmp_path)]) == 1
     assert "is not a data folder of `halfmoon up`" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Clients that are slow, leave, or send what unfolds: they get nothing, hold nothing, and leave nothing behind."""
+"""Clients that are slow, disconnect, or send decompression bombs: they hold nothing and leave nothing behind."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""What there may be, and what there may be at a time."""
+"""Quotas of the store, and limits on what requests hold at a time."""
 
 import gzip
 import json
@@ -104,7 +104,7 @@ def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
     assert [job.request.caller is not None for job in Jobs(gateway.store).unfinished()] == [True, True]
 
 
-def test_who_is_refused_is_told_the_bound_that_was_reached(start: Start) -> None:
+def test_a_refusal_names_the_limit_that_was_reached(start: Start) -> None:
     gateway = start(max_unfinished_jobs=1, max_unfinished_jobs_per_key=5)
     dataset = gateway.upload(TWO_CLASSES)["id"]
     assert gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"all jobs";q=1;qu="concurrent-requests"'
@@ -116,7 +116,7 @@ def test_who_is_refused_is_told_the_bound_that_was_reached(start: Start) -> None
     )
 
 
-def test_an_accepted_job_is_told_though_the_store_is_gone(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_accepted_job_is_answered_though_the_store_is_unavailable(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset, submit = gateway.upload(TWO_CLASSES)["id"], Jobs.submit
 
     def last(self: Jobs, **fields: Any) -> tuple[Job, bool]:
@@ -133,7 +133,7 @@ def test_an_accepted_job_is_told_though_the_store_is_gone(gateway: Gateway, monk
     assert (answer.status_code, answer.headers["ratelimit"]) == (202, '"jobs";r=999')
 
 
-def test_whose_jobs_they_are_is_looked_up_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_of_a_job_is_read_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs(gateway.store)
     dataset = gateway.upload(TWO_CLASSES)["id"]
     for _ in range(3):
@@ -147,11 +147,11 @@ def test_whose_jobs_they_are_is_looked_up_once(gateway: Gateway, monkeypatch: py
 
 def test_so_many_uploads_at_a_time(start: Start) -> None:
     gateway = start(max_concurrent_uploads=1)
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def slowly() -> Iterator[bytes]:
         yield LINE
-        begun.set()
+        started.set()
         go_on.wait(HANG)
         yield LINE
 
@@ -161,7 +161,7 @@ def test_so_many_uploads_at_a_time(start: Start) -> None:
     answers: list[httpx.Response] = []
     thread = threading.Thread(target=upload)
     thread.start()
-    assert begun.wait(HANG)
+    assert started.wait(HANG)
     with httpx.Client(base_url=gateway.client.base_url, verify=False, timeout=HANG) as other:
         until(lambda: other.post("/v1/datasets", json={"documents": TWO_CLASSES}).status_code == 429)
         refused = other.post("/v1/datasets", json={"documents": TWO_CLASSES})

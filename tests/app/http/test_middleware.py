@@ -1,4 +1,4 @@
-"""What all answers carry."""
+"""Headers and log lines of all answers."""
 
 import base64
 import hashlib
@@ -53,8 +53,8 @@ def test_an_unforeseen_failure_is_answered_like_anything_else(start: Start, monk
     assert answer.headers["x-request-id"] == "mine-2"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["access-control-allow-origin"] == ORIGIN
-    told = [line for line in lines if line["event"] in ("request failed", "answered")]
-    assert [(line["event"], line["path"], line.get("status")) for line in told] == [("request failed", path, None), ("answered", path, 500)]
+    logged = [line for line in lines if line["event"] in ("request failed", "answered")]
+    assert [(line["event"], line["path"], line.get("status")) for line in logged] == [("request failed", path, None), ("answered", path, 500)]
     route = "/v2/models/{name}" if path.startswith("/v2") else path
     counted = [
         line for line in gateway.client.get("/metrics").text.splitlines() if line.startswith("halfmoon_requests_total") and 'status="500"' in line

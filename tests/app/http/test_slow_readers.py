@@ -1,4 +1,4 @@
-"""Clients that do not read what they have asked for: what waits for them is bounded and counted, and they are given up."""
+"""Clients that do not read their answers: memory for them is bounded and counted, and they are disconnected."""
 
 import socket
 import threading
@@ -83,11 +83,11 @@ def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pyte
 
 def test_who_reads_slowly_gets_everything(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes: patience begins anew whenever some of it was read; fails when it began once for all."""
-    begun: list[bool] = []
+    timer_was_off: list[bool] = []
     expect = connection.Connection._start_write_timer
 
     def noted(self: connection.Connection) -> None:
-        begun.append(self._write_timer is None)
+        timer_was_off.append(self._write_timer is None)
         expect(self)
 
     monkeypatch.setattr(connection.Connection, "_start_write_timer", noted)
@@ -100,7 +100,7 @@ def test_who_reads_slowly_gets_everything(start: Start, monkeypatch: pytest.Monk
             part = client.recv(256 << 10)
             assert part, "the connection was ended"
             answer += part
-        assert sum(begun) > 5
+        assert sum(timer_was_off) > 5
     head, _, body = answer.partition(b"\r\n\r\n")
     assert int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]) == len(body)
 
@@ -118,7 +118,7 @@ def test_unread_answers_count_as_memory_that_is_held(start: Start, monkeypatch: 
     until(lambda: measured(gateway, "halfmoon_body_bytes") == 0)
 
 
-def test_an_answer_that_nobody_may_hold_is_not_sent(start: Start) -> None:
+def test_an_answer_beyond_the_limit_is_not_sent(start: Start) -> None:
     body = b'{"indices":[0]}\n' * 10_000
     gateway = start(max_buffered_bytes=len(body) + 1000)
     publish(gateway.store)
@@ -130,16 +130,16 @@ def test_an_answer_that_nobody_may_hold_is_not_sent(start: Start) -> None:
 
 def test_who_does_not_read_events_is_given_up(start: Start, valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "WRITE_SECONDS", 0.3)
-    gateway = start(event_poll_seconds=0.01)
+    gateway = start(event_poll_seconds=0.01, lease_seconds=HANG)
     job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
-    Jobs(gateway.store).claim_attempt(job, "worker")
+    Jobs(gateway.store).claim_attempt(job, "worker")  # only a running job has progress
     with deaf(gateway, events(job)) as client, connect(valkey.url, HANG) as redis:
-        redis_state, told, deadline = RedisState(redis), 0, time.monotonic() + HANG
+        redis_state, published, deadline = RedisState(redis), 0, time.monotonic() + HANG
         until(lambda: measured(gateway, "halfmoon_listeners") == 1)
         while measured(gateway, "halfmoon_listeners"):
             assert time.monotonic() < deadline, "the listener is still served"
-            redis_state.publish_progress(job, Progress(phase=f"{told} " + "x" * 300_000, iteration=told))
-            told += 1
+            redis_state.publish_progress(job, Progress(phase=f"{published} " + "x" * 300_000, iteration=published))
+            published += 1
             time.sleep(0.02)
         assert drained(client) < 2e6
 

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, spoken by a client that was generated from its published description."""
+"""The Open Inference Protocol, by a client that was generated from its published description."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -45,14 +45,14 @@ def test_health_and_metadata(client: OpenInferenceClient) -> None:
     client.check_model_readiness("news")
     client.check_model_version_readiness("news", "1")
     assert client.read_server_metadata().name == "halfmoon"
-    for told in (client.read_model_metadata("news"), client.read_model_version_metadata("news", "1")):
-        assert (told.name, told.versions, told.platform) == ("news", ["1"], "halfmoon")
-        assert [(each.name, each.datatype, each.shape) for each in told.inputs or []] == [
+    for metadata in (client.read_model_metadata("news"), client.read_model_version_metadata("news", "1")):
+        assert (metadata.name, metadata.versions, metadata.platform) == ("news", ["1"], "halfmoon")
+        assert [(each.name, each.datatype, each.shape) for each in metadata.inputs or []] == [
             ("indptr", "INT64", [-1]),
             ("indices", "INT64", [-1]),
             ("data", "FP32", [-1]),
         ]
-        assert [(each.name, each.datatype, each.shape) for each in told.outputs or []] == [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, 1])]
+        assert [(each.name, each.datatype, each.shape) for each in metadata.outputs or []] == [("labels", "BYTES", [-1]), ("scores", "FP64", [-1, 1])]
 
 
 def test_the_same_answers_as_predict(gateway: Gateway, client: OpenInferenceClient) -> None:
@@ -118,12 +118,12 @@ UNUSABLE: list[tuple[list[dict[str, Any]], str]] = [
 
 
 def test_what_cannot_be_used_is_named(client: OpenInferenceClient, gateway: Gateway) -> None:
-    for inputs, told in UNUSABLE:
+    for inputs, detail in UNUSABLE:
         answer = gateway.client.post("/v2/models/news/infer", json={"inputs": inputs})
         assert answer.status_code == 400, answer.text
         assert answer.headers["content-type"] == "application/json"
         assert list(answer.json()) == ["error"]
-        assert told in answer.json()["error"], inputs
+        assert detail in answer.json()["error"], inputs
 
 
 def test_what_is_null_is_left_out(gateway: Gateway, client: OpenInferenceClient) -> None:

@@ -1,4 +1,4 @@
-"""Jobs over HTTP: taking them in, refusing them, following and cancelling them, and what they leave."""
+"""Jobs over HTTP: submission, progress, cancelling, traces and labels."""
 
 import json
 import socket
@@ -34,7 +34,7 @@ def test_a_job_is_stored_and_queued(gateway: Gateway, dataset: str, queue: Queue
     job = answer.json()
     assert answer.headers["location"] == f"/v1/jobs/{job['id']}"
     assert (job["state"], job["algorithm"], job["dataset"], job["seed"]) == ("queued", "tsvm", dataset, 7)
-    assert job["options"] == TsvmOptions.parse(options).model_dump(by_alias=True), "what was left out is told, so that it outlasts the defaults"
+    assert job["options"] == TsvmOptions.parse(options).model_dump(by_alias=True), "defaults are recorded, so that a job outlasts a change of them"
     assert job["options"].items() > options.items()
     assert (job["model"], job["model_name"], job["error"], job["finished_at"]) == (None, "news", None, None)
     assert job["progress"] == {"fraction": 0.0, "phase": NO_WORKER, "iteration": 0, "objective": None}

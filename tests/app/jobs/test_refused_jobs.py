@@ -1,4 +1,4 @@
-"""Jobs that are not taken in: nothing is kept or queued, and what is wrong is named."""
+"""Jobs that are refused: nothing is stored or queued, and the error names the field."""
 
 from typing import Any
 

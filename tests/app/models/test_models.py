@@ -77,7 +77,7 @@ def test_documents_out_of_order_and_empty(gateway: Gateway) -> None:
     assert predict(gateway, documents=[{"indices": [1, 0], "values": [3, 1]}, {"indices": []}])["scores"] == [[2.25], [0.25]]
 
 
-def test_features_never_seen_are_told(gateway: Gateway) -> None:
+def test_unseen_features_are_reported(gateway: Gateway) -> None:
     publish(gateway.store)
     found = predict(gateway, documents=[{"indices": [0, 5, 2**31 - 1]}])
     assert found["scores"] == [[-1.0]]

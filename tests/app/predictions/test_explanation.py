@@ -1,4 +1,4 @@
-"""Why a model says what it says, over HTTP."""
+"""Explanations over HTTP."""
 
 import gzip
 import json

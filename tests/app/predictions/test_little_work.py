@@ -1,4 +1,4 @@
-"""What the event loop does itself, where everybody else waits meanwhile, and what it leaves to a thread."""
+"""Which predictions the event loop computes, and which a thread."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Documents scored batch after batch give what they give at once."""
+"""Scoring in batches gives the same as scoring at once."""
 
 from pathlib import Path
 
@@ -113,7 +113,7 @@ def test_rows_of_a_few(documents: Documents) -> None:
         np.testing.assert_array_equal(found.indices[first:last], expected.indices)
 
 
-def test_features_never_seen_are_told_once() -> None:
+def test_unseen_features_are_reported_once() -> None:
     unseen = UnseenCounter()
     assert unseen.warnings() == []
     for strange in (0, 2, 3):

@@ -1,4 +1,4 @@
-"""Which documents to label next, over HTTP."""
+"""Suggestions of documents to label, over HTTP."""
 
 import json
 from typing import Any
@@ -156,7 +156,7 @@ def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest
     assert suggest(gateway, dataset=upload(gateway), n=1)["warnings"] == []
 
 
-def test_features_never_seen_are_told(gateway: Gateway) -> None:
+def test_unseen_features_are_reported(gateway: Gateway) -> None:
     publish(gateway.store)
     found = suggest(gateway, dataset=upload(gateway, {"a": [1.0, 2.0, 3.0, 4.0, 5.0]}))
     assert found["warnings"] == ["2 of 5 values are of features that the model has not seen; they count as zero"]
@@ -213,7 +213,7 @@ def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) ->
     assert max(held) == 12
 
 
-def test_a_misspelt_strategy_is_told_which_there_are(gateway: Gateway) -> None:
+def test_an_unknown_strategy_is_refused_with_the_known_ones(gateway: Gateway) -> None:
     publish(gateway.store)
     body = {"dataset": upload(gateway, {}), "strategy": "uncertian"}
     fault = problem_of(gateway.client.post("/v1/models/news/suggest", json=body), 422)["errors"][0]

@@ -1,4 +1,4 @@
-"""Following jobs: everybody hears of every change, and a job is looked at once however many listen."""
+"""Following jobs: every listener gets every change, and a job is read once for all of them."""
 
 import asyncio
 import time
@@ -79,7 +79,7 @@ def test_a_listener_that_leaves_stops_the_looking(store: Store) -> None:
     assert asyncio.run(scene()) <= 1
 
 
-def test_unknown_jobs_are_told_to_every_listener(store: Store) -> None:
+def test_every_listener_gets_the_error_of_an_unknown_job(store: Store) -> None:
     async def scene() -> None:
         job_follower = JobFollower(Jobs(store).get, 0.01)
         answers = await asyncio.gather(*(states(job_follower, "job-000000000000000000000000") for _ in range(3)), return_exceptions=True)
@@ -88,7 +88,7 @@ def test_unknown_jobs_are_told_to_every_listener(store: Store) -> None:
     asyncio.run(scene())
 
 
-def test_a_final_job_is_told_once(store: Store) -> None:
+def test_a_final_job_is_sent_once(store: Store) -> None:
     id = submit(store)
     Jobs(store).cancel(id)
 
