@@ -9,7 +9,7 @@ HalfmoonError
 They are domain words: what HTTP status each becomes is the gateway's business.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 MAX_FAULTS = 20
@@ -26,6 +26,13 @@ class Fault(NamedTuple):
     document: str
     field: str
     detail: str
+
+
+class MessageNames(NamedTuple):
+    """How messages call documents and features: functions of a document's position and of a feature's column."""
+
+    document: Callable[[int], str] = str
+    feature: Callable[[int], str] = str
 
 
 class HalfmoonError(Exception):

@@ -1,8 +1,9 @@
 """Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from core.checks import check_options
 from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
+from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Steps, Sweeper, Tally, Vector
 from core.engine.solver import load
+from core.errors import Fault, MessageNames
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
 from core.models.model import Model
@@ -52,6 +55,8 @@ class TrainingTask:
     start: Model | None = None
     """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes; classes that it does not
     have start from nothing"""
+    names: MessageNames = field(default_factory=MessageNames)
+    """names of documents and features in messages"""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,10 @@ class Training:
     """passes over the nonzeros, summed over all solves, those for estimates and probabilities included"""
     report: dict[str, Any] | None = None
     """what was estimated and selected, and why, as JSON; of auto also what was tried; None where nothing was to be found"""
+    range_remedy: str = ""
+    """what would have kept its numbers within range, for a training that is not usable"""
+    largest: Fault | None = None
+    """largest value of all documents, as a fault of its document"""
 
 
 _DEFAULT_CONTEXT = TrainingContext()
@@ -109,6 +118,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     run.watch.latest = run.watch.latest._replace(phase=task.algorithm)
     try:
         documents = compact(task.rows, checked.order, run.watch)
+        scale = _value_scale(checked, documents, run)
         solutions = _solve_auto(checked, documents, run) if checked.algorithm is AUTO else _solve(checked, documents, run)
     except Stopped:
         return _untrained(checked)
@@ -118,7 +128,14 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     except Stopped:
         calibration, status = None, Status.CANCELLED
     model = model_of(documents, checked.order, task.rows.n_features, checked.classes, [result.decision for result in solutions.results])
-    return _training(checked, solutions, model if calibration is None else replace(model, calibration=calibration), status, run)
+    return _training(checked, solutions, model if calibration is None else replace(model, calibration=calibration), status, run, scale)
+
+
+def _value_scale(checked: "_CheckedTask", documents: Compact, run: "_Run") -> ValueScale:
+    """The scale of the documents' values, its place in terms of the documents as they came; raises Stopped."""
+    scale = value_scale(documents.rows, run.watch)
+    column = int(documents.features[scale.column]) if len(documents.features) else 0
+    return scale._replace(row=int(checked.order[scale.row]), column=column)
 
 
 @dataclass(frozen=True)
@@ -283,7 +300,7 @@ def _calibration(
     return fit_calibration(held_out, checked.class_indices, scores, fractions, watch)
 
 
-def _training(checked: _CheckedTask, solutions: _Solutions, model: Model, status: Status, run: _Run) -> Training:
+def _training(checked: _CheckedTask, solutions: _Solutions, model: Model, status: Status, run: _Run, scale: ValueScale) -> Training:
     """The outcome when all is solved; the observer gets a last report."""
     results, watch = solutions.results, run.watch
     # one two-class problem after the other: their order in time depends on the threads
@@ -299,22 +316,29 @@ def _training(checked: _CheckedTask, solutions: _Solutions, model: Model, status
         probabilities=model.probabilities(scores),
         objective=sum(result.objective for result in results),
         status=status,
-        warnings=_warnings(checked, solutions),
+        warnings=_warnings(checked, solutions, scale),
         trace=[watch.of_all(point) for point in trace],
         passes=run.tally.passes,
         report=solutions.report,
+        range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
+        largest=scale.fault(checked.task.names),
     )
 
 
-def _warnings(checked: _CheckedTask, solutions: _Solutions) -> list[str]:
-    warnings, results = [], solutions.results
+def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale) -> list[str]:
+    warnings, results, options = [], solutions.results, checked.options
     if checked.task.start is not None and not solutions.warm:
         warnings.append("the model to start from is of no use to this algorithm or to these classes: training started from nothing")
-    if checked.options.needs_fractions and not len(checked.unlabeled):
+    if options.needs_fractions and not len(checked.unlabeled):
         warnings.append("there are no unlabeled documents: the model is the supervised one")
     short = sum(result.status is Status.ITERATION_LIMIT for result in results)
+    remedy = scale.remedy(checked.task.names) if options.depends_on_scale or (scale.dominated and not options.rescales_features) else None
     if short:
-        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; {checked.options.limit_remedy}")
+        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; {remedy or options.limit_remedy}")
+    elif remedy is not None and options.hardly_learns(scale.length, len(checked.class_indices)):
+        warnings.append(f"with these options the model hardly depends on the documents; {remedy}")
+    elif remedy is not None and scale.dominated:
+        warnings.append(remedy)
     return warnings
 
 
@@ -336,10 +360,11 @@ def warming(algorithms: Collection[str] = tuple(OFFERED)) -> Iterator[None]:
             array.flags.writeable = False
         for offered in (OFFERED[name] for name in algorithms):
             # an estimate is many solves: one is enough, which auto makes
-            options = {"positive_fraction": "labeled"} if offered is not AUTO and offered.options.needs_fractions else {}
-            for class_indices in ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13]):
+            common = {"positive_fraction": "labeled"} if offered is not AUTO and offered.options.needs_fractions else {}
+            for own, class_indices in product(offered.options.warm_up_options, ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13])):
                 classes = range(max(class_indices) + 1)
-                train(TrainingTask(rows, np.array(class_indices, np.int32), classes, offered.name, options), TrainingContext(threads=1))
+                task = TrainingTask(rows, np.array(class_indices, np.int32), classes, offered.name, {**common, **own})
+                train(task, TrainingContext(threads=1))
                 yield
 
 

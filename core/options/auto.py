@@ -11,6 +11,7 @@ class AutoOptions(BalancedOptions):
     """Options of the selection: what its owner knows of the classes, and how exact the model is to be."""
 
     selects_method: ClassVar[bool] = True
+    rescales_features: ClassVar[bool] = True
     limit_remedy: ClassVar[str] = "raise tolerance"
 
     tolerance: float = Field(

@@ -13,6 +13,8 @@ Weight = Annotated[float, Field(ge=1e-12, le=1e9, allow_inf_nan=False)]
 """Beyond these bounds sums of squares overflow or vanish before any method is meaningfully different from its limit."""
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Drawn = Literal["unknown", "random", "chosen"]
+MOST_SMOOTHING = 10.0
+"""cost of a model that scores documents 1, in units of the losses that it spares: beyond, the solution scores all documents alike"""
 
 
 class TrainingSize(NamedTuple):
@@ -52,8 +54,14 @@ class Options(BaseModel):
     """whether several methods are compared by cross-validation"""
     estimation_share: ClassVar[float] = 0.8
     """share of the work that an estimate of the class fractions takes, where there is one"""
+    rescales_features: ClassVar[bool] = False
+    """whether features are brought to one scale where one outweighs the others"""
+    warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """options that together run all compiled loops of the algorithm"""
     limit_remedy: ClassVar[str] = "raise max_iterations"
     """what lets a solve that ended at its iteration limit converge"""
+    range_remedy: ClassVar[str] = "smooth more, as by a lower C"
+    """what keeps the numbers of a training within range, where the values of the documents are of a usual size"""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True, strict=True)
 
@@ -73,6 +81,15 @@ class Options(BaseModel):
     @property
     def needs_probabilities(self) -> bool:
         """Whether models are cross-validated so that scores can become probabilities."""
+        return False
+
+    @property
+    def depends_on_scale(self) -> bool:
+        """Whether all values times the same number give another model."""
+        return not self.rescales_features
+
+    def hardly_learns(self, length: float, n_labeled: int) -> bool:
+        """Whether documents of this length |x| hardly move a model with these options: it scores them all alike, or no two of them alike."""
         return False
 
     def check_size(self, n_documents: int, n_classes: int) -> None:

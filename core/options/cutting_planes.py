@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from core.options.base import BalancedOptions, SolverOptions, TrainingSize, Weight
+from core.options.base import MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
 
 _PLANES = 64
 """planes of one two-class problem: more than half as many, in arrays that double as they grow"""
@@ -29,6 +29,10 @@ class Cuts3vmOptions(SolverOptions, BalancedOptions):
     )
     restarts: int = Field(default=1, ge=1, le=10_000, description="Random directions to begin in; the end of the least objective is taken.")
     max_iterations: int = Field(default=500, ge=1, le=1_000_000, description="Most planes of one start; reaching it is told in the status.")
+
+    def hardly_learns(self, length: float, n_labeled: int) -> bool:
+        """See Options: by ½ |w|² against a mean loss of C."""
+        return MOST_SMOOTHING * self.C * length**2 < 0.5
 
     def working_bytes(self, size: TrainingSize) -> int:
         """Bytes of the planes, and of the rows on each side of them, of all problems that are solved at a time."""

@@ -1,14 +1,18 @@
 """The options of the kernel family, and the memory that it takes."""
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from core.numerics.width import WIDTH
-from core.options.base import BalancedOptions, SolverOptions, TrainingSize, Weight
+from core.options.base import MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
 
 _BY_COLUMNS, _SCORED = 8, 16
 """bytes a nonzero: the rows by their columns; the rows that a solver of labeled rows scores, twice"""
+
+_SHARPEST = 1e4
+"""gamma times a squared length beyond which an RBF kernel finds no two documents alike"""
 
 Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 
@@ -18,6 +22,8 @@ class KernelChoice(SolverOptions):
 
     estimation_share: ClassVar[float] = 0.1
     """as in Options: an estimate is linear, whatever it is for"""
+    warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"kernel": "poly"})
+    range_remedy: ClassVar[str] = "use another kernel, or lower degree, coef0 or C"
 
     kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")
     gamma: Weight | Literal["scale", "median"] = Field(
@@ -26,6 +32,24 @@ class KernelChoice(SolverOptions):
     )
     degree: int = Field(default=3, ge=1, le=10, description="Power of the polynomial kernel.")
     coef0: float = Field(default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel.")
+
+    @property
+    def depends_on_scale(self) -> bool:
+        """See Options; a rule for gamma makes up for the scale of the values."""
+        return self.kernel == "linear" or not isinstance(self.gamma, str)
+
+    def is_flat(self, length: float, weight: float) -> bool:
+        """Whether kernel values of documents of this length |x| are so alike that losses of this ``weight`` in all hardly move a model."""
+        if self.kernel != "linear" and isinstance(self.gamma, str):
+            return False
+        square = length**2 if self.kernel == "linear" or isinstance(self.gamma, str) else self.gamma * length**2
+        if self.kernel == "poly" and self.coef0 == 0:
+            square **= self.degree
+        return MOST_SMOOTHING * weight * square < 0.5
+
+    def is_sharp(self, length: float) -> bool:
+        """Whether no two documents of this length |x| are alike by an RBF kernel."""
+        return self.kernel == "rbf" and not isinstance(self.gamma, str) and self.gamma * length**2 > _SHARPEST
 
 
 class KernelOptions(KernelChoice):
@@ -39,6 +63,10 @@ class KernelOptions(KernelChoice):
         default=1e-3, ge=1e-9, le=1, description="A convex solve ends when no pair of documents violates the optimality conditions by more."
     )
     cache_bytes: int = Field(default=2**30, ge=0, description="Most bytes of kernel values kept at a time; a few rows are kept however small it is.")
+
+    def hardly_learns(self, length: float, n_labeled: int) -> bool:
+        """See Options: by ½ |w|² against losses of C each."""
+        return self.is_flat(length, self.C * n_labeled) or self.is_sharp(length)
 
     def working_bytes(self, size: TrainingSize) -> int:
         """Bytes of the cached kernel rows, and of the rows by their columns of all problems that are solved at a time."""

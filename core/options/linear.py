@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from core.options.base import BalancedOptions, SolverOptions, Weight
+from core.options.base import MOST_SMOOTHING, BalancedOptions, SolverOptions, Weight
 
 
 class LinearOptions(SolverOptions):
@@ -24,6 +24,11 @@ class LinearOptions(SolverOptions):
     max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most Newton steps of one solve; reaching it is told in the status.")
 
     limit_remedy: ClassVar[str] = "raise max_iterations or lambda"
+    range_remedy: ClassVar[str] = "raise lambda"
+
+    def hardly_learns(self, length: float, n_labeled: int) -> bool:
+        """See Options: by λ/2 |w|² against a mean loss of ½, for a w that scores documents 1."""
+        return self.lambda_ > MOST_SMOOTHING * length**2
 
 
 class SemiSupervisedOptions(LinearOptions, BalancedOptions):

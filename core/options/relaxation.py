@@ -39,6 +39,10 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
         default=3000, ge=1, le=20_000, description="More documents than this are refused: memory grows with their square, time with their cube."
     )
 
+    def hardly_learns(self, length: float, n_labeled: int) -> bool:
+        """See Options: by |w|² against losses of C each, or hard margins."""
+        return (not self.hard_margin and self.is_flat(length, 0.5 * self.C * n_labeled)) or self.is_sharp(length)
+
     def working_bytes(self, size: TrainingSize) -> int:
         """Bytes of the dense matrices of documents × documents that are held at a time; the classes share the kernel matrix."""
         return size.n_documents**2 * (8 * _MATRICES * size.n_parallel + 4)

@@ -18,6 +18,7 @@ import pytest
 import core
 from core import watch
 from core.documents import reorder as columns
+from core.documents import value_scale
 from core.documents.rows import SparseRows
 from core.engine import passes
 from core.kernels import cache, gamma, gram, products, value_range
@@ -103,6 +104,7 @@ def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
         (gram, "SLICE"),
         (gamma, "SLICE"),
         (value_range, "SLICE"),
+        (value_scale, "_SLICE"),
         (smo, "_SLICE"),
         (cache, "_MOST_UNCACHED"),
         (feature_scaling, "_SLICE"),

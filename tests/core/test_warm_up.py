@@ -28,8 +28,9 @@ for n_features in (3, 40):  # dense rows, then sparse ones
         for array in rows[:3]:
             array.flags.writeable = not stored
         class_indices = np.where(np.arange(20) < 9, np.arange(20) % n_classes, -1).astype(np.int32)
-        for name in OFFERED:
-            train(TrainingTask(rows, class_indices, range(n_classes), name, {}), TrainingContext(threads=2))
+        for offered in OFFERED.values():
+            for options in [{}, {"kernel": "linear"}, {"kernel": "poly"}] if "kernel" in offered.options.model_fields else [{}]:
+                train(TrainingTask(rows, class_indices, range(n_classes), offered.name, options), TrainingContext(threads=2))
 print(len(before), sorted(compiled() - before))
 """
 

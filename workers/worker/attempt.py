@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
-from core.errors import HalfmoonError
+from core.documents.vocabulary import Vocabulary
+from core.errors import HalfmoonError, MessageNames
 from core.memory_estimate import RowsSize, training_bytes
 from core.options.base import TrainingSize
 from core.options.text import TextOptions
@@ -30,6 +31,7 @@ from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
 from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.repositories.datasets import Datasets, Documents
+from workers.repositories.datasets.ids import Ids
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.worker.context import WorkerContext
@@ -41,7 +43,7 @@ from workers.worker.store_retry import StoreRetry
 if TYPE_CHECKING:
     from core.train import Training
 
-_OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; raise lambda or scale the values of the documents"
+_OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; "
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -132,7 +134,8 @@ class Attempts:
             if training.status is Status.CANCELLED:
                 return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
             if not usable(training):
-                return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE))
+                largest = [] if training.largest is None else [training.largest._asdict()]
+                return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE + training.range_remedy, largest))
             prefix = _prefix_of(request.id, attempt.number)
             files = self._store_retry.call(lambda: store_results(self._context.store, training, documents, prefix), stopped)
         except StoreFull as error:
@@ -176,7 +179,16 @@ class Attempts:
                 models = Models(context.store)
                 start = inputs.renumbered(models.load(models.version(request.start.name, request.start.version)))
             training = train(
-                TrainingTask(inputs.rows, class_indices, documents.classes, request.algorithm, request.options, seed=request.seed, start=start),
+                TrainingTask(
+                    inputs.rows,
+                    class_indices,
+                    documents.classes,
+                    request.algorithm,
+                    request.options,
+                    seed=request.seed,
+                    start=start,
+                    names=_names(documents.ids, inputs.vocabulary),
+                ),
                 TrainingContext(heartbeat.observe, inputs.rest, began, context.threads or None, context.max_model_bytes),
             )
         model = replace(training.model, vocabulary=inputs.vocabulary)
@@ -234,6 +246,16 @@ class Attempts:
             self._context.redis_state.leases.release(job_id, attempt.number)
             self._context.queue.enqueue(job_id, at_front=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
+
+
+def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:
+    """What the owner of a dataset calls its documents and features."""
+
+    def feature(column: int) -> str:
+        named = vocabulary.named(np.array([column]))
+        return str(column) if named is None else repr(named[0])
+
+    return MessageNames(lambda position: ids.at([position])[0], feature)
 
 
 def _outcome_of_stop(attempt: Attempt, reason: StopReason | None, job_timeout_seconds: float) -> Outcome | None:

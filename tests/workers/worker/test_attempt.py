@@ -228,14 +228,14 @@ OUT_OF_RANGE: dict[str, Callable[[Training], Training]] = {
 
 @pytest.mark.parametrize("what", OUT_OF_RANGE)
 def test_numbers_that_ran_out_of_range_are_never_published(store: Store, context: WorkerContext, fake: list[Faked], what: str) -> None:
-    fake.append(lambda _: OUT_OF_RANGE[what](trained()))
+    fake.append(lambda _: OUT_OF_RANGE[what](replace(trained(), range_remedy="raise lambda")))
     id = submit(store)
     Attempts(context).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
     assert (outcome.state, outcome.error.type, outcome.files) == (JobState.FAILED, "/problems/numerical-error", {})
-    assert "lambda" in outcome.error.detail
+    assert outcome.error.detail.endswith("so there is no model; raise lambda")
     assert Models(store).names() == ([], None)
 
 
