@@ -8,10 +8,13 @@ SHELL := /bin/sh
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
-# Bytecode is compiled here, on all processors and without the tests of the dependencies, which pip would do on one and with them.
-# Where Python writes no bytecode at run time, every start would compile it again. What cannot be compiled is not imported either.
-COMPILE := -@$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/.*/tests?/' .venv/lib app workers core
+# The pip of $(PYTHON) installs into .venv if it can, from 22.3 on: setting up one in .venv takes seconds.
+CAN_INSTALL = $(shell $(PYTHON) -c 'import pip, sys; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null && echo yes)
+PIP = $(if $(CAN_INSTALL),$(PYTHON) -m pip --python $(BIN)/python,$(BIN)/python -m pip)
+INSTALL = $(PIP) install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+# Python writes the bytecode of what is imported, which is less than all that is installed, even where the environment forbids it:
+# otherwise every start would compile it again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .NOTPARALLEL:
 .PHONY: demo serve test lint types imports audit unit format clean
@@ -54,16 +57,14 @@ clean:
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Halfmoon needs CPython 3.11 or newer: make PYTHON=python3.12 …' >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(if $(CAN_INSTALL),--without-pip) .venv
 
 .venv/run.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[embedded,demo]'
-	$(COMPILE)
+	$(INSTALL) --editable '.[embedded,demo]'
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[embedded,demo,dev,bench]'
-	$(COMPILE)
+	$(INSTALL) --editable '.[embedded,demo,dev,bench]'
 	@touch $@ .venv/run.stamp
 
 # the kernels that training runs, compiled into Numba's cache beside their modules: the first job does not wait for the compiler

@@ -27,10 +27,13 @@ def started(folder: Path) -> Iterator[Callable[[], str]]:
     """
     log = folder / "log"
     command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(folder / "data")]
+    environment = {**os.environ, "HALFMOON_EVENT_POLL_SECONDS": "0.05"}  # the demo waits for six short jobs
     end_with_this = partial(die_with_parent, os.getpid(), signal.SIGTERM)
     with (
         log.open("wb") as output,
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, preexec_fn=end_with_this) as process,
+        subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, preexec_fn=end_with_this
+        ) as process,
     ):
         try:
             yield partial(_address, process, log)
