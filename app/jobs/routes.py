@@ -16,7 +16,7 @@ from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_response
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.jobs.events import events_of
-from app.jobs.schemas import JobBody, JobOut, JobPage, Trace, TracePointOut
+from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
 from app.services import Services, ServicesDep, services_of
 from app.services.job_follower import add_progress, job_now
@@ -175,7 +175,7 @@ def show_trace(services: ServicesDep, id: str) -> Trace:
     else:
         with suppress(RedisStateUnavailable):
             points = services.redis_state.trace(id)
-    return Trace(job=id, points=[TracePointOut.model_validate(point) for point in points])
+    return Trace(job=id, points=[Point.model_validate(point) for point in points])
 
 
 @router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 409, 422, 503)})

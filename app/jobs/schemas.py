@@ -10,7 +10,7 @@ from app.http.schemas import ProblemOut, Schema
 from workers.contract import Job, JobState, Progress
 
 
-class VersionReference(Schema):
+class Made(Schema):
     """A version of a model."""
 
     name: str
@@ -28,9 +28,9 @@ class JobOut(Schema):
     text: dict[str, int] | None
     """Options of how text becomes terms; null if the documents are not text."""
     dataset: str
-    start_from: VersionReference | None
+    start_from: Made | None
     """Version that training starts from."""
-    model: VersionReference | None
+    model: Made | None
     """Version that the job has published; null until it has succeeded."""
     model_name: str
     """Name of the model that the job trains."""
@@ -59,8 +59,8 @@ class JobOut(Schema):
             seed=request.seed,
             text=request.text,
             dataset=request.dataset,
-            start_from=VersionReference(name=request.start.name, version=request.start.version) if request.start else None,
-            model=VersionReference(name=request.model, version=job.version) if job.version is not None else None,
+            start_from=Made(name=request.start.name, version=request.start.version) if request.start else None,
+            model=Made(name=request.model, version=job.version) if job.version is not None else None,
             model_name=request.model,
             progress=job.progress,
             attempt=job.attempt,
@@ -82,7 +82,7 @@ class JobPage(Schema):
     next_cursor: str | None
 
 
-class TracePointOut(Schema):
+class Point(Schema):
     """The state of a solver after an iteration."""
 
     phase: str
@@ -98,7 +98,7 @@ class Trace(Schema):
     """The objective by iteration; of a running job, so far."""
 
     job: str
-    points: list[TracePointOut]
+    points: list[Point]
 
 
 class JobBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -57,7 +57,7 @@ class Feature(Schema):
     weight: float
 
 
-class SupportDocument(Schema):
+class Kept(Schema):
     """A training document that a kernel model keeps."""
 
     position: int | None
@@ -67,7 +67,7 @@ class SupportDocument(Schema):
     weight: float
 
 
-class FeatureContribution(Feature):
+class FeatureTerm(Feature):
     """The contribution of a feature to a score."""
 
     value: float
@@ -76,7 +76,7 @@ class FeatureContribution(Feature):
     """Product of value and weight."""
 
 
-class SupportContribution(SupportDocument):
+class KeptTerm(Kept):
     """The contribution of a training document to a score."""
 
     value: float
@@ -90,8 +90,8 @@ class ClassWeights(Schema):
 
     class_: Label = Field(alias="class")
     bias: float
-    for_: list[Feature] | list[SupportDocument] = Field(alias="for")
-    against: list[Feature] | list[SupportDocument]
+    for_: list[Feature] | list[Kept] = Field(alias="for")
+    against: list[Feature] | list[Kept]
 
 
 class ExplainedDocument(Schema):
@@ -103,7 +103,7 @@ class ExplainedDocument(Schema):
     """Class whose score is explained; of two classes always the second."""
     score: float
     bias: float
-    contributions: list[FeatureContribution] | list[SupportContribution]
+    contributions: list[FeatureTerm] | list[KeptTerm]
     """Contributions: of features the largest first, of training documents the most similar first."""
     rest: float
     """Sum of the contributions that are not listed."""

@@ -57,6 +57,6 @@ class Backlog:
             own = sum(1 for each in self._key_ids.values() if each == key_id)
         allowances = (
             Allowance("jobs", self._most_per_key, self._most_per_key - own),
-            Allowance("all jobs", self._most, self._most - len(ids)),
+            Allowance("jobs of everybody", self._most, self._most - len(ids)),
         )
         return min(allowances, key=lambda allowance: allowance.left)

@@ -107,12 +107,12 @@ def test_each_key_has_its_own_share_of_jobs(start: Start) -> None:
 def test_a_refusal_names_the_limit_that_was_reached(start: Start) -> None:
     gateway = start(max_unfinished_jobs=1, max_unfinished_jobs_per_key=5)
     dataset = gateway.upload(TWO_CLASSES)["id"]
-    assert gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"all jobs";q=1;qu="concurrent-requests"'
+    assert gateway.job(dataset=dataset).headers["ratelimit-policy"] == '"jobs of everybody";q=1;qu="concurrent-requests"'
     refused = gateway.job(dataset=dataset)
-    assert problem_of(refused, 429)["detail"].startswith("all jobs: no more than 1 at a time")
+    assert problem_of(refused, 429)["detail"].startswith("jobs of everybody: no more than 1 at a time")
     assert (refused.headers["ratelimit-policy"], refused.headers["ratelimit"]) == (
-        '"all jobs";q=1;qu="concurrent-requests"',
-        '"all jobs";r=0;t=5',
+        '"jobs of everybody";q=1;qu="concurrent-requests"',
+        '"jobs of everybody";r=0;t=5',
     )
 
 
