@@ -34,7 +34,7 @@ from tests.core.problems import labeled
 SLICE = 1 << 13
 WIDTH = 400
 """features a row"""
-MOST = 3 * SLICE
+MOST = 4 * SLICE
 """that may be done between two questions, well below the 60,000 nonzeros: slices, a kernel row, and what goes over all columns or rows once"""
 
 
