@@ -69,14 +69,13 @@ def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) ->
         assert [dataset["name"] for dataset in service.get("/v1/datasets")["datasets"]] == ["large"]
 
 
-def test_who_waits_for_another_waits_for_longer() -> None:
-    """Were they equal, a worker would be killed at the moment in which it ends its stubborn child."""
+def test_the_supervisor_waits_longer_than_its_children() -> None:
+    """Were the grace periods equal, a worker would be killed at the moment in which it kills its own child."""
     assert max(serve.SHUTDOWN_TIMEOUT_SECONDS, KILL_AFTER_SECONDS) + 5 <= embedded.GRACE_SECONDS
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
-def test_what_it_says_may_be_lost() -> None:
-    """A full disk under its log must not end the service."""
+def test_a_full_disk_under_the_log_does_not_end_the_service() -> None:
     code = "from app.local import up as embedded; embedded._report('a'); embedded._report('b'); print('goes on')"
     with Path("/dev/full").open("w") as full:
         found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
@@ -89,14 +88,14 @@ def test_a_data_folder_has_one_service(service: Service) -> None:
     assert f"is in use by another halfmoon (process {service.process.pid})" in said
 
 
-def test_a_taken_port_is_told(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on 127.0.0.1 port {port}" in refused("up", "--port", port, "--data", str(tmp_path / "data"))
         assert f"cannot listen on 127.0.0.1 port {port}" in refused("api", "--port", port)
 
 
-def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert f"the data folder {tmp_path}/file cannot be used: File exists" in refused("up", "--data", str(tmp_path / "file"))
 

@@ -1,7 +1,9 @@
 """Compares the locked versions with the known vulnerabilities: ``python -m tests.setup.audit [ADDRESS]``.
 
-Asks the public database OSV, which gathers those of PyPI and GitHub, in one request (https://google.github.io/osv.dev/post-v1-querybatch). Exits
-1 and names them if there are any, or if the answer is none; where the database cannot be reached it says that nothing was compared, and exits 0.
+One request goes to the public database OSV, which has those of PyPI and GitHub (https://google.github.io/osv.dev/post-v1-querybatch). Exit code:
+
+- 1 if there are vulnerabilities, which are printed, or if the response is invalid
+- 0 if there are none, or if the database cannot be reached: then a line says that nothing was compared
 """
 
 import http
@@ -19,19 +21,19 @@ _SECONDS = 30.0
 
 
 def audit(address: str, lock: Path) -> int:
-    """The exit code."""
+    """Compare and print; returns the exit code."""
     pins = re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", lock.read_text(), re.MULTILINE)
     queries = [{"package": {"name": name, "ecosystem": "PyPI"}, "version": version} for name, version in pins]
     try:
-        results = _ask(f"{address}/v1/querybatch", {"queries": queries})["results"]
+        results = _post(f"{address}/v1/querybatch", {"queries": queries})["results"]
     except urllib.error.HTTPError as error:
-        print(f"audit: {address} refused the question: {error.code} {http.HTTPStatus(error.code).phrase}")
+        print(f"audit: {address} refused the request: {error.code} {http.HTTPStatus(error.code).phrase}")
         return 1
     except OSError as error:
         print(f"audit: SKIPPED, {len(pins)} locked versions were not compared with known vulnerabilities: {address} cannot be reached ({error})")
         return 0
     if len(results) != len(pins):
-        print(f"audit: {address} answered of {len(results)} of {len(pins)} versions")
+        print(f"audit: {address} returned {len(results)} results for {len(pins)} versions")
         return 1
     found = [(name, version, known["id"]) for (name, version), result in zip(pins, results, strict=True) for known in result.get("vulns", ())]
     for name, version, id in found:
@@ -40,8 +42,8 @@ def audit(address: str, lock: Path) -> int:
     return 1 if found else 0
 
 
-def _ask(url: str, question: object) -> dict[str, list[dict[str, list[dict[str, str]]]]]:
-    request = urllib.request.Request(url, json.dumps(question).encode(), {"Content-Type": "application/json"})
+def _post(url: str, body: object) -> dict[str, list[dict[str, list[dict[str, str]]]]]:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
         content: dict[str, list[dict[str, list[dict[str, str]]]]] = json.load(answer)
     return content

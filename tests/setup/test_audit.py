@@ -53,7 +53,7 @@ def test_a_known_vulnerability_is_named(database: Callable[[Answer], str], tmp_p
     assert "poor 2.1 has the known vulnerability PYSEC-1" in capsys.readouterr().out
 
 
-def test_every_locked_version_is_asked_for(database: Callable[[Answer], str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_locked_version_is_compared(database: Callable[[Answer], str], capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[str] = []
 
     def listening(queries: list[dict[str, Any]]) -> tuple[int, Any]:
@@ -67,7 +67,7 @@ def test_every_locked_version_is_asked_for(database: Callable[[Answer], str], ca
 
 
 @pytest.mark.parametrize("answer", [lambda queries: (500, {}), lambda queries: (200, {"results": []})], ids=["refused", "too-little"])
-def test_an_answer_that_is_none_is_no_success(database: Callable[[Answer], str], answer: Answer) -> None:
+def test_an_invalid_response_is_no_success(database: Callable[[Answer], str], answer: Answer) -> None:
     assert audit(database(answer), LOCK) == 1
 
 

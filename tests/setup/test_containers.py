@@ -81,7 +81,7 @@ def test_what_is_written_is_written_to_mounts(repository: Path, services: dict[s
 
 
 def test_the_image_asks_for_keys(repository: Path, services: dict[str, dict[str, object]]) -> None:
-    """It listens on every address; only where it is published on loopback alone may anyone call."""
+    """It listens on every address. Only the composition, which publishes it on loopback alone, lets anyone call."""
     assert "HALFMOON_HOST=0.0.0.0 HALFMOON_PORT=8000 HALFMOON_ACCESS=keys" in (repository / "Dockerfile").read_text()
     assert services["gateway"]["environment"]["HALFMOON_ACCESS"] == "${HALFMOON_ACCESS:-anyone}"  # type: ignore[index]
 

@@ -99,8 +99,8 @@ def test_what_is_installed_fits_together(locked: Locked) -> None:
                     assert each.specifier.contains(distribution(each.name).version, prereleases=True), (name, str(each))
 
 
-def test_nothing_that_runs_asks_for_its_licence_to_be_passed_on(locked: Locked) -> None:
-    """As the GPL does; a library under it could not be part of a service under MIT."""
+def test_no_dependency_is_under_the_gpl(locked: Locked) -> None:
+    """A service under MIT could not contain it."""
     for name, requirement in locked.items():
         if requirement.marker is None or requirement.marker.evaluate():
             told = distribution(name).metadata
