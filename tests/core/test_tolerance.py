@@ -1,0 +1,40 @@
+"""Where BLAS and LAPACK decide digits, scores agree to a tolerance that docs/algorithms.md states, and labels do."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.waiting import HANG
+
+MACHINES = {
+    "the least of all x86-64 processors": ("1", {"NUMBA_CPU_NAME": "generic", "OPENBLAS_CORETYPE": "Prescott"}),
+    "one of ten years ago": ("3", {"NUMBA_CPU_NAME": "x86-64-v3", "OPENBLAS_CORETYPE": "Haswell"}),
+    "this one": ("2", {}),
+}
+TOLERANCES = {"kernel_svm": 1e-3, "ramp_svm": 1e-3, "cccp_tsvm": 1e-3, "ctsvm": 1e-4}
+"""by default options"""
+
+
+@pytest.mark.slow
+def test_scores_agree_to_the_tolerance_and_labels_beyond_it(repository: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.core.kernel_scores"]
+    running = [
+        subprocess.Popen([*command, threads], env=os.environ | machine, cwd=repository, stdout=subprocess.PIPE, text=True)
+        for threads, machine in MACHINES.values()
+    ]
+    first, *others = [json.loads(process.communicate(timeout=HANG)[0]) for process in running]
+    assert len(first) == 12
+    for name, answer in first.items():
+        kind, algorithm = name.split(", ")
+        scores = np.array(answer["scores"])
+        tolerance = 0.0 if kind == "text" and algorithm != "ctsvm" else TOLERANCES[algorithm]
+        sure = np.abs(scores).min(axis=1) > tolerance
+        assert sure.mean() > 0.9
+        for other in (each[name] for each in others):
+            np.testing.assert_allclose(np.array(other["scores"]), scores, rtol=0, atol=tolerance, err_msg=name)
+            np.testing.assert_array_equal(np.array(other["labels"])[sure], np.array(answer["labels"])[sure], err_msg=name)
