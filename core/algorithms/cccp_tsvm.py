@@ -11,9 +11,9 @@ from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
 from core.losses.balance import positive_fraction
 from core.numerics.vectors import dot
-from core.optimizers.cccp import CccpState, Pieces, kink_margin, run_cccp
+from core.optimizers.cccp import CccpState, Pieces, kink_margin, maximise_to_pieces, run_cccp
 from core.optimizers.expansion import DualSolution, check_model_size, empty_result, hinge, hinge_terms, kernel_spec
-from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
+from core.optimizers.smo import DualTerms, Multipliers, SmoResult
 from core.options.kernel import CccpOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
@@ -42,6 +42,11 @@ class TransductiveLoss:
         """Of each unlabeled point: −1 where ``f < s − margin``, 1 where ``f > margin − s``, else 0."""
         scores, bound = scores[self._n : self._n + len(self._unlabeled)], self._margin - self._s
         return (scores > bound).astype(np.int8) - (scores < -bound).astype(np.int8)
+
+    def kink_distance(self, scores: Vector) -> float:
+        """The least distance of ``|f|`` of an unlabeled point from ``margin − s``."""
+        scores = scores[self._n : self._n + len(self._unlabeled)]
+        return float(np.abs(np.abs(scores) - (self._margin - self._s)).min(initial=np.inf))
 
     def terms(self, pieces: Pieces) -> DualTerms:
         """``−β ≤ y α ≤ C* − β`` for both copies of an unlabeled row (Algorithm 1.3), of which the point's α is the sum; no bounds for the mean."""
@@ -120,7 +125,8 @@ class _Search:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
         if init is None or self._loss.supervised:
             report = Report("cccp_tsvm/svm", 0, 0.0, np.nan, 0.0, share=0.1)
-            found = yield from maximise(cache, self._loss.supervised_terms(), state.multipliers, options.tolerance, report)
+            terms, distance = self._loss.supervised_terms(), self._supervised_kink_distance
+            found = yield from maximise_to_pieces(cache, terms, state.multipliers, options.tolerance, report, distance)
             init = state.multipliers.kernel_sums[:-1] + found.intercept
             if self._loss.supervised:
                 yield from check_model_size(self._kernel, self._loss.support(state.multipliers))
@@ -128,6 +134,9 @@ class _Search:
         report = Report("cccp_tsvm", 0, 0.0, np.nan, 0.1, share=0.9)
         status = yield from run_cccp(cache, state, self._loss.pieces(init), options.tolerance, options.max_iterations, report)
         return self.result(status)
+
+    def _supervised_kink_distance(self, intercept: float) -> float:
+        return math.inf if self._loss.supervised else self._loss.kink_distance(self._state.multipliers.kernel_sums + intercept)
 
     def _supervised(self, found: SmoResult) -> Result:
         self._state.best = DualSolution(self._state.multipliers, found.intercept)

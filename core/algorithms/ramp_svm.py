@@ -14,7 +14,7 @@ from core.kernels.cache import RowCache
 from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
 from core.numerics.width import WIDTH
-from core.optimizers.cccp import CccpState, Pieces, kink_margin, run_cccp
+from core.optimizers.cccp import SURE, CccpState, Pieces, kink_margin, run_cccp, tolerances
 from core.optimizers.expansion import DualSolution, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled
 from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.options.kernel import RampOptions
@@ -31,6 +31,10 @@ class RampLoss:
     def pieces(self, scores: Vector) -> Pieces:
         """1 where ``y f < s − margin``: there β = C."""
         return (self._y * scores < self._s - self._margin).astype(np.int8)
+
+    def kink_distance(self, scores: Vector) -> float:
+        """The least distance of ``y f`` from ``s − margin``."""
+        return float(np.abs(self._y * scores - (self._s - self._margin)).min(initial=np.inf))
 
     def terms(self, pieces: Pieces) -> DualTerms:
         """``−β ≤ y α ≤ C − β`` (Eqn. 1.9)."""
@@ -101,11 +105,15 @@ def _start_on_subset(
     part: RowCache = yield KernelSubset(cache.gram.kernel, chosen, options.cache_bytes // WIDTH)
     multipliers = Multipliers.zero(len(chosen))
     report = Report("ramp_svm/subset", 0, 0.0, np.nan, 0.0)
-    found = yield from maximise(part, hinge_terms(problem.y[chosen], caps[chosen]), multipliers, options.tolerance, report)
-    state.multipliers.alpha[chosen] = multipliers.alpha
-    support = np.flatnonzero(state.multipliers.alpha)
-    state.multipliers.kernel_sums = yield KernelSums(cache, support, state.multipliers.alpha[support])
-    return loss.pieces(state.multipliers.kernel_sums + found.intercept)
+    for tolerance in tolerances(cache.gram, options.tolerance):
+        found = yield from maximise(part, hinge_terms(problem.y[chosen], caps[chosen]), multipliers, tolerance, report)
+        state.multipliers.alpha[chosen] = multipliers.alpha
+        support = np.flatnonzero(state.multipliers.alpha)
+        state.multipliers.kernel_sums = yield KernelSums(cache, support, state.multipliers.alpha[support])
+        scores = state.multipliers.kernel_sums + found.intercept
+        if loss.kink_distance(scores) > SURE * tolerance:
+            break
+    return loss.pieces(scores)
 
 
 def stratified(y: Vector, share: float) -> Positions:

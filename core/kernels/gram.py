@@ -61,6 +61,11 @@ class Gram:
         """rows that one thread computes in about 20 ms"""
 
     @property
+    def reproducible(self) -> bool:
+        """Whether all processors compute the same bits: BLAS multiplies dense documents, and chooses its loops by the processor."""
+        return self._dense is None
+
+    @property
     def fits_float32(self) -> bool:
         """Whether all kernel values are within the range of float32."""
         return not len(self.out_of_range)

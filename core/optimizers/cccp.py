@@ -1,7 +1,7 @@
 """Concave-convex procedure (CCCP) over the dual: convex solves, each with the concave part of the loss replaced by its tangent."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from core.engine.kernel_requests import KernelSums
 from core.engine.runner import Report, Request
 from core.kernels.cache import RowCache
-from core.kernels.gram import Vector
+from core.kernels.gram import Gram, Vector
 from core.optimizers.expansion import DualSolution, check_model_size
-from core.optimizers.smo import DualTerms, Multipliers, maximise
+from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.problem.result import Status
 
 Pieces = NDArray[np.int8]
@@ -24,6 +24,10 @@ _LEAST_DECREASE = 1e-7
 
 
 _MOST_MARGIN = 1e-3
+SURE = 3.0
+"""tolerances that a score must be from a kink to count as decided (measured: scores differ by up to one)"""
+_FINEST = 1e-6
+"""tolerance to which a convex solve is continued at most; float32 kernel values let scores be no surer"""
 
 
 def kink_margin(tolerance: float) -> float:
@@ -43,6 +47,10 @@ class CccpLoss(Protocol):
 
     def terms(self, pieces: Pieces) -> DualTerms:
         """The dual's terms with the concave part replaced by its tangent on these pieces."""
+        ...
+
+    def kink_distance(self, scores: Vector) -> float:
+        """The least distance of a point's score from a kink, where its piece changes."""
         ...
 
     def objective(self, solution: DualSolution) -> float:
@@ -69,6 +77,10 @@ class CccpState:
     objective: float = math.inf
     """objective of that solution"""
 
+    def kink_distance(self, intercept: float) -> float:
+        """The least distance of a score from a kink, with the multipliers of now and the intercept that a convex solve found."""
+        return self.loss.kink_distance(self.multipliers.kernel_sums + self.loss.intercept(self.multipliers, intercept))
+
 
 def run_cccp(
     cache: RowCache, state: CccpState, pieces: Pieces, tolerance: float, max_rounds: int, report: Report, *, final_from: int = 0
@@ -86,7 +98,7 @@ def run_cccp(
         yield from move_into_bounds(cache, state.multipliers, terms)
         inner = report._replace(phase=f"{report.phase}/round={number}", objective=_known(state.objective), share=report.share * 0.5 ** (number + 1))
         inner = inner._replace(fraction=report.fraction + report.share * (1.0 - 0.5**number))
-        found = yield from maximise(cache, terms, state.multipliers, tolerance, inner)
+        found = yield from maximise_to_pieces(cache, terms, state.multipliers, tolerance, inner, state.kink_distance)
         solution = DualSolution(state.multipliers, state.loss.intercept(state.multipliers, found.intercept))
         objective = state.loss.objective(solution)
         if not math.isfinite(objective):
@@ -106,6 +118,32 @@ def run_cccp(
     if not checked and state.best is not None:
         yield from check_model_size(cache.gram.kernel, state.loss.support(state.best.multipliers))
     return status
+
+
+def maximise_to_pieces(
+    cache: RowCache, terms: DualTerms, multipliers: Multipliers, tolerance: float, report: Report, kink_distance: Callable[[float], float]
+) -> Generator[Request, Any, SmoResult]:
+    """Solve a convex problem to the tolerance, and further where that leaves the piece of a point open.
+
+    ``kink_distance`` is that of the scores with an intercept. Scores differ by up to the tolerance between processors where kernel values do. A point
+    so near to a kink could be on either side, and lead the procedure to another local solution.
+    """
+    for finer in tolerances(cache.gram, tolerance):
+        found = yield from maximise(cache, terms, multipliers, finer, report)
+        if found.status is not Status.CONVERGED or kink_distance(found.intercept) > SURE * finer:
+            break
+    return found
+
+
+def tolerances(gram: Gram, tolerance: float) -> list[float]:
+    """The tolerance and finer ones, to which a convex solve is continued until all points are surely on one side of a kink.
+
+    The tolerance alone where kernel values are reproducible: the side is then the same on all processors.
+    """
+    finer = [tolerance]
+    while not gram.reproducible and finer[-1] > _FINEST:
+        finer.append(max(_FINEST, 0.1 * finer[-1]))
+    return finer
 
 
 def _known(objective: float) -> float:
