@@ -112,5 +112,5 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     text: dict[str, Any] | None = None
     """Options of how text becomes terms: min_documents, ngrams, max_terms; only for documents that are text."""
     start_from: str | None = None
-    """Model to start from, as name or name@alias: with some more labels, training takes a fraction of the time. Not for auto, kernel_svm, ctsvm."""
+    """Model to start from, as name or name@alias: with some more labels, training takes a fraction of the time. Not for all algorithms."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0

@@ -28,7 +28,8 @@ class KernelChoice(SolverOptions):
     kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")
     gamma: Weight | Literal["scale", "median"] = Field(
         default="scale",
-        description="Factor in the kernel; scale: 1 / (features · variance of all values), median: 1 / (2 · median distance of two documents ²).",
+        description="Factor in the kernel; scale: 1 / (features · variance of the values that are trained on), "
+        "median: 1 / (2 · median distance of two documents ²).",
     )
     degree: int = Field(default=3, ge=1, le=10, description="Power of the polynomial kernel.")
     coef0: float = Field(default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel.")

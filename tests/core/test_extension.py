@@ -1,11 +1,13 @@
 """What an addition touches: an algorithm is a file and a line of the registry, a loss a file. CONTRIBUTING has the recipes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from core.checks import check_options
 from core.engine.runner import Report, Sweeper
-from core.errors import InvalidDocuments
+from core.errors import InvalidDocuments, InvalidOption, ModelTooLarge
 from core.memory_estimate import training_bytes
 from core.models.io import read_model
 from core.numerics.vectors import Vector
@@ -13,8 +15,9 @@ from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimis
 from core.options.base import TrainingSize
 from core.problem.result import Linear, Result, Status
 from core.registry import OFFERED, Algorithm
-from core.train import TrainingTask, train
+from core.train import TrainingContext, TrainingTask, train, warming
 from tests.core.problems import dense_of, normal, rows_of, with_bias
+from tests.core.toy_kernel import KernelMeanOptions
 from tests.core.toy_one_class import OneClassOptions
 
 
@@ -44,6 +47,49 @@ def test_it_is_told_what_it_needs(one_class: str) -> None:
         check_options(one_class, {}, [])
     with pytest.raises(InvalidDocuments, match="at least two classes; all labeled documents are of class 'sport'"):
         check_options("svm", {}, ["sport"])
+
+
+@pytest.fixture
+def kernel_mean(monkeypatch: pytest.MonkeyPatch) -> str:
+    line = Algorithm("kernel_mean", "a toy", KernelMeanOptions, "tests.core.toy_kernel:kernel_mean", start=None)
+    monkeypatch.setitem(OFFERED, line.name, line)
+    return line.name
+
+
+@pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_kernel_algorithm_is_a_file_and_a_line(kernel_mean: str, n_classes: int, kernel: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    truth = np.arange(90) % n_classes
+    rows = rows_of(rng.standard_normal((90, 4)) * 0.4 + 2.0 * np.eye(n_classes, 4)[truth])
+    labels = np.where(np.arange(90) < 30, truth, -1)
+    training = train(TrainingTask(rows, labels, ["a", "b", "c"][:n_classes], kernel_mean, {"probabilities": True, **kernel}))
+    assert (training.status, training.warnings) == (Status.CONVERGED, [])
+    assert np.mean(training.model.labels_of(training.scores) == truth[30:]) > 0.9
+    assert training.probabilities is not None
+    model = read_model(*training.model.to_arrays())
+    np.testing.assert_allclose(model.scores(rows)[30:], training.scores, atol=1e-4)
+
+
+def test_it_is_stopped_and_refused_when_its_model_is_too_large(kernel_mean: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    task = TrainingTask(rows_of(rng.standard_normal((40, 4))), np.arange(40) % 4 - 2, ["a", "b"], kernel_mean, {})
+    with pytest.raises(ModelTooLarge):
+        train(task, TrainingContext(max_model_bytes=100))
+    monkeypatch.setattr("core.watch.SECONDS", 0.0)
+    assert train(task, TrainingContext(observer=lambda point: True)).status is Status.CANCELLED
+
+
+def test_its_options_say_what_memory_it_takes_and_what_compiles_it(kernel_mean: str) -> None:
+    size = TrainingSize(10_000, 1_000, 10, 10, 2)
+    options = check_options(kernel_mean, {"rate": 2.0}, ["a", "b"], size.n_documents)
+    assert training_bytes(options, size) - training_bytes(options.model_copy(update={"cache_bytes": 0}), size) == 4 * 1_000**2
+    assert "lower cache_bytes, since 4 MiB" in options.memory_remedy(size)
+    assert options.hardly_learns(1e-6, 10) is False
+    assert check_options(kernel_mean, {"gamma": 1.0}, ["a", "b"]).hardly_learns(1e-6, 10)
+    assert len(list(warming([kernel_mean]))) == 2 * 2 * 2  # dense and sparse rows, two and three classes, two kernels
+    with pytest.raises(InvalidOption, match="unknown option"):
+        check_options(kernel_mean, {"rites": 2.0}, ["a", "b"])
 
 
 class Squared:
