@@ -6,8 +6,10 @@ as there are vectors, and the WIDTH products are one vector instruction. Blocks 
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from core.numerics.compiled import compiled
@@ -76,26 +78,39 @@ def product_rows(
     out: Block,
 ) -> None:
     """core.engine.csr_loops.product_rows for WIDTH right-hand sides, to the same bits, over the rows that have a weight in any of them."""
-    bias, one, two = np.uintp(len(vectors) - 1), np.uintp(1), np.uintp(2)
+    bias = np.uintp(len(vectors) - 1)
+    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     for i in range(start, stop):
         if not _any(weights, i):
             continue
         first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
-        even, odd = load(vectors, bias), spread(0.0)  # the lanes of core.engine.csr_loops
+        lanes = (load(vectors, bias), spread(0.0), spread(0.0), spread(0.0))  # those of core.engine.csr_loops
         at = first
-        while at + one < last:
-            even = plus(even, times(load(vectors, np.uintp(indices[at])), spread(np.float64(values[at]))))
-            odd = plus(odd, times(load(vectors, np.uintp(indices[at + one])), spread(np.float64(values[at + one]))))
-            at += two
-        if at < last:
-            even = plus(even, times(load(vectors, np.uintp(indices[at])), spread(np.float64(values[at]))))
-        score = plus(even, odd)
+        while at + three < last:
+            lanes = (
+                _plus_product(lanes[0], vectors, indices[at], values[at]),
+                _plus_product(lanes[1], vectors, indices[at + one], values[at + one]),
+                _plus_product(lanes[2], vectors, indices[at + two], values[at + two]),
+                _plus_product(lanes[3], vectors, indices[at + three], values[at + three]),
+            )
+            at += four
+        rest = lanes[0]
+        while at < last:
+            rest = _plus_product(rest, vectors, indices[at], values[at])
+            at += one
+        score = plus(plus(rest, lanes[1]), plus(lanes[2], lanes[3]))
         store(scores, i, score)
         pull = times(score, load(weights, i))
         for k in range(first, last):
             column = np.uintp(indices[k])
             store(out, column, plus(load(out, column), times(pull, spread(np.float64(values[k])))))
         store(out, bias, plus(load(out, bias), pull))
+
+
+@njit(nogil=True, error_model="numpy", inline="always")
+def _plus_product(lane: Any, vectors: Block, column: np.uint32, value: np.float32) -> Any:
+    """``lane + value · vectors[column]``, lane by lane."""
+    return plus(lane, times(load(vectors, np.uintp(column)), spread(np.float64(value))))
 
 
 @compiled

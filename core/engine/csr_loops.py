@@ -4,8 +4,8 @@ Free functions over ranges of rows of CSR arrays: they allocate nothing, release
 in, so that threads run them side by side, each with its own accumulator. Column indices are unsigned: a signed index costs a test for
 wrap-around at every element.
 
-The product of a row and a vector runs in two lanes, the nonzeros at even and at odd places, the bias in the even one: so that one sum need not
-wait for the other, and so that core.engine.block_loops computes the same bits for eight vectors at once.
+The product of a row and a vector runs in four lanes, so that one sum need not wait for another: nonzero k in lane k mod 4, the bias and what is
+left after the last four in the first. core.engine.block_loops has the same lanes, and so the same bits for eight vectors at once.
 
 In all of them the last element of a coefficient vector is the bias, the coefficient of a feature that is 1 in every row.
 """
@@ -20,17 +20,20 @@ from core.numerics.compiled import compiled
 @njit(nogil=True, error_model="numpy", inline="always")
 def _row_score(indices: NDArray[np.uint32], values: NDArray[np.float32], first: np.uintp, last: np.uintp, vector: NDArray[np.float64]) -> float:
     """The product of a row and a vector, bias included."""
-    one, two = np.uintp(1), np.uintp(2)
-    even: float = vector[np.uintp(len(vector) - 1)]
-    odd = 0.0
+    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    first_lane: float = vector[np.uintp(len(vector) - 1)]
+    second_lane, third_lane, fourth_lane = 0.0, 0.0, 0.0
     at = first
-    while at + one < last:
-        even += values[at] * vector[np.uintp(indices[at])]
-        odd += values[at + one] * vector[np.uintp(indices[at + one])]
-        at += two
-    if at < last:
-        even += values[at] * vector[np.uintp(indices[at])]
-    return even + odd
+    while at + three < last:
+        first_lane += values[at] * vector[np.uintp(indices[at])]
+        second_lane += values[at + one] * vector[np.uintp(indices[at + one])]
+        third_lane += values[at + two] * vector[np.uintp(indices[at + two])]
+        fourth_lane += values[at + three] * vector[np.uintp(indices[at + three])]
+        at += four
+    while at < last:
+        first_lane += values[at] * vector[np.uintp(indices[at])]
+        at += one
+    return (first_lane + second_lane) + (third_lane + fourth_lane)
 
 
 @njit(nogil=True, error_model="numpy", inline="always")

@@ -5,6 +5,7 @@ the parts. So what a pass answers has the same bits whatever the number of threa
 A part is read in slices, between which the observer is asked.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -26,7 +27,7 @@ _SERIAL = 1 << 15
 """nonzeros and rows below which threads cost more than they gain"""
 _PART_NONZEROS, _PART_SHARE = 1 << 16, 12
 """a part has at least so many nonzeros, and so many for each feature: clearing and adding up its sums must not cost more than reading its rows"""
-_MOST_PARTS, _LARGE_PART, _MOST_LARGE_PARTS = 16, 1 << 23, 64
+_MOST_PARTS, _LARGE_PART, _MOST_LARGE_PARTS = 8, 1 << 22, 64
 """parts at most; of large data as many as have some million nonzeros each"""
 _SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
 """of the sums of all parts of a block together, at most: so many, or so many for each nonzero"""
@@ -227,7 +228,9 @@ def parts_of(rows: SparseRows) -> list[tuple[int, int]]:
     length, n_nonzeros = rows.n_features + 1, rows.n_nonzeros
     most = max(_MOST_PARTS, min(_MOST_LARGE_PARTS, n_nonzeros // _LARGE_PART))
     fit = max(_SUM_BYTES, _NONZERO_BYTES * n_nonzeros) // (8 * WIDTH * length)
-    count = max(1, min(n_nonzeros // _PART_NONZEROS, max(2, n_nonzeros // (_PART_SHARE * length)), fit, most))
+    count = max(1, min(n_nonzeros // _PART_NONZEROS, max(2, n_nonzeros // (_PART_SHARE * length)), most))
+    # powers of two: of three parts, one of two threads would read two
+    count = 1 << min(round(math.log2(count)), max(1, fit).bit_length() - 1)
     weight = rows.indptr - rows.indptr[0] + np.arange(len(rows.indptr))
     bounds = np.searchsorted(weight, np.linspace(0, weight[-1], count + 1).round())
     bounds[-1] = rows.n_rows

@@ -79,16 +79,20 @@ def balanced_probabilities(gains: Vector, weights: Vector, fraction: float, temp
 @compiled
 def _probabilities(gains: Vector, weights: Vector, multiplier: float, temperature: float, positive: Vector) -> tuple[float, float]:
     """Writes p = 1 / (1 + exp((g − ν) / T)) to ``positive``; returns its weighted mean and that of its square."""
-    means, squares, mean, square = np.empty(_TILE), np.empty(_TILE), 0.0, 0.0
+    terms, mean, square = np.empty(_TILE), 0.0, 0.0
     for start in range(0, len(gains), _TILE):
         stop = min(start + _TILE, len(gains))
-        for j in range(start, stop):
-            found = 1.0 / (1.0 + exp_of(min((gains[j] - multiplier) / temperature, _LARGEST_POWER)))
-            positive[j] = found
-            means[j - start] = weights[j] * found
-            squares[j - start] = weights[j] * (found * found)
-        mean += lane_sum(means, stop - start)
-        square += lane_sum(squares, stop - start)
+        gain, weight, found = gains[start:stop], weights[start:stop], positive[start:stop]
+        for j in range(len(gain)):
+            found[j] = min((gain[j] - multiplier) / temperature, _LARGEST_POWER)
+        for j in range(len(gain)):
+            found[j] = 1.0 / (1.0 + exp_of(found[j]))
+        for j in range(len(gain)):
+            terms[j] = weight[j] * found[j]
+        mean += lane_sum(terms, len(gain))
+        for j in range(len(gain)):
+            terms[j] = weight[j] * (found[j] * found[j])
+        square += lane_sum(terms, len(gain))
     return mean, square
 
 
@@ -98,11 +102,14 @@ def entropy(positive: Vector, weights: Vector) -> float:
     terms, found = np.empty(_TILE), 0.0
     for start in range(0, len(positive), _TILE):
         stop = min(start + _TILE, len(positive))
-        for j in range(start, stop):
-            one = positive[j]
-            other = 1.0 - one
-            terms[j - start] = weights[j] * (one * log_of(max(one, _LEAST_PROBABILITY)) + other * log_of(max(other, _LEAST_PROBABILITY)))
-        found += lane_sum(terms, stop - start)
+        one, weight = positive[start:stop], weights[start:stop]
+        for j in range(len(one)):
+            terms[j] = one[j] * log_of(max(one[j], _LEAST_PROBABILITY))
+        for j in range(len(one)):
+            terms[j] += (1.0 - one[j]) * log_of(max(1.0 - one[j], _LEAST_PROBABILITY))
+        for j in range(len(one)):
+            terms[j] *= weight[j]
+        found += lane_sum(terms, len(one))
     return -found
 
 
@@ -113,12 +120,15 @@ def divergence(positive: Vector, last: Vector, weights: Vector) -> float:
     terms, found = np.empty(_TILE), 0.0
     for start in range(0, len(positive), _TILE):
         stop = min(start + _TILE, len(positive))
-        for j in range(start, stop):
-            one, before = positive[j], last[j]
-            other, other_before = 1.0 - one, 1.0 - before
-            left = one * (log_of(max(one, _LEAST_PROBABILITY)) - log_of(max(before, _LEAST_PROBABILITY)))
-            right = other * (log_of(max(other, _LEAST_PROBABILITY)) - log_of(max(other_before, _LEAST_PROBABILITY)))
-            impossible = (one > 0.0 and before == 0.0) or (other > 0.0 and other_before == 0.0)
-            terms[j - start] = np.inf if impossible else weights[j] * (left + right)
-        found += lane_sum(terms, stop - start)
+        one, before, weight = positive[start:stop], last[start:stop], weights[start:stop]
+        for j in range(len(one)):
+            terms[j] = one[j] * (log_of(max(one[j], _LEAST_PROBABILITY)) - log_of(max(before[j], _LEAST_PROBABILITY)))
+        for j in range(len(one)):
+            terms[j] += (1.0 - one[j]) * (log_of(max(1.0 - one[j], _LEAST_PROBABILITY)) - log_of(max(1.0 - before[j], _LEAST_PROBABILITY)))
+        for j in range(len(one)):
+            terms[j] *= weight[j]
+        for j in range(len(one)):
+            impossible = (one[j] > 0.0 and before[j] == 0.0) or (one[j] < 1.0 and before[j] == 1.0)
+            terms[j] = np.inf if impossible else terms[j]
+        found += lane_sum(terms, len(one))
     return found

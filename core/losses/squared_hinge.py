@@ -2,6 +2,9 @@
 
 A row with score o costs ``½ [c⁺ max(0, 1 − o)² + c⁻ max(0, 1 + o)²]``: a labeled row has one of the two costs, an unlabeled row of TSVM
 one (that of its temporary label), an unlabeled row of annealing both (its belief p and 1 − p, Eqn. 11 of Sindhwani & Keerthi 2006).
+
+Loops run over views of a tile of rows and write one array each: of several arrays at once the compiler cannot tell that they do not overlap, and
+computes number by number. Measured: ten times the time.
 """
 
 from typing import NamedTuple
@@ -45,28 +48,33 @@ def _evaluate(scores: Vector, positive: Vector, negative: Vector, slopes: Vector
     terms, loss = np.empty(_TILE), 0.0
     for start in range(0, len(scores), _TILE):
         stop = min(start + _TILE, len(scores))
-        for i in range(start, stop):
-            below, above = max(0.0, 1.0 - scores[i]), max(0.0, 1.0 + scores[i])
-            terms[i - start] = positive[i] * below * below + negative[i] * above * above
-            slopes[i] = negative[i] * above - positive[i] * below
-            curvatures[i] = (positive[i] if below > 0.0 else 0.0) + (negative[i] if above > 0.0 else 0.0)
-        loss += lane_sum(terms, stop - start)
+        score, plus, minus = scores[start:stop], positive[start:stop], negative[start:stop]
+        slope, curvature = slopes[start:stop], curvatures[start:stop]
+        for i in range(len(score)):
+            below, above = max(0.0, 1.0 - score[i]), max(0.0, 1.0 + score[i])
+            terms[i] = plus[i] * below * below + minus[i] * above * above
+        for i in range(len(score)):
+            slope[i] = minus[i] * max(0.0, 1.0 + score[i]) - plus[i] * max(0.0, 1.0 - score[i])
+        for i in range(len(score)):
+            curvature[i] = (plus[i] if score[i] < 1.0 else 0.0) + (minus[i] if score[i] > -1.0 else 0.0)
+        loss += lane_sum(terms, len(score))
     return 0.5 * loss
 
 
 @compiled
 def _along(scores: Vector, direction: Vector, positive: Vector, negative: Vector, step: float) -> tuple[float, float]:
-    firsts, seconds, first, second = np.empty(_TILE), np.empty(_TILE), 0.0, 0.0
+    moved, terms, first, second = np.empty(_TILE), np.empty(_TILE), 0.0, 0.0
     for start in range(0, len(scores), _TILE):
         stop = min(start + _TILE, len(scores))
-        for i in range(start, stop):
-            move = direction[i]
-            score = scores[i] + step * move
-            below, above = max(0.0, 1.0 - score), max(0.0, 1.0 + score)
-            firsts[i - start] = (negative[i] * above - positive[i] * below) * move
-            seconds[i - start] = ((positive[i] if below > 0.0 else 0.0) + (negative[i] if above > 0.0 else 0.0)) * move * move
-        first += lane_sum(firsts, stop - start)
-        second += lane_sum(seconds, stop - start)
+        score, move, plus, minus = scores[start:stop], direction[start:stop], positive[start:stop], negative[start:stop]
+        for i in range(len(score)):
+            moved[i] = score[i] + step * move[i]
+        for i in range(len(score)):
+            terms[i] = (minus[i] * max(0.0, 1.0 + moved[i]) - plus[i] * max(0.0, 1.0 - moved[i])) * move[i]
+        first += lane_sum(terms, len(score))
+        for i in range(len(score)):
+            terms[i] = ((plus[i] if moved[i] < 1.0 else 0.0) + (minus[i] if moved[i] > -1.0 else 0.0)) * move[i] * move[i]
+        second += lane_sum(terms, len(score))
     return first, second
 
 
