@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.checks import check_options
+from core.documents.drawn import Draw, checked_drawn
 from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
 from core.documents.value_scale import ValueScale, value_scale
@@ -55,6 +56,9 @@ class TrainingTask:
     start: Model | None = None
     """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes; classes that it does not
     have start from nothing"""
+    drawn: NDArray[np.integer[Any]] | None = None
+    """shape (n_rows,): how each document's label was come by, values of core.documents.drawn.Draw, of no meaning where it is unlabeled; None:
+    nothing is known"""
     names: MessageNames = field(default_factory=MessageNames)
     """names of documents and features in messages"""
 
@@ -149,6 +153,8 @@ class _CheckedTask:
     """labels that documents have"""
     class_indices: NDArray[np.integer[Any]]
     """shape (n_labeled,): positions in these classes"""
+    drawn: NDArray[np.int8]
+    """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn says holds for all"""
     order: NDArray[np.int64]
     """shape (n_rows,): positions of the documents, the labeled ones first"""
 
@@ -159,7 +165,11 @@ class _CheckedTask:
         present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
         classes = [task.classes[position] for position in present]
         options = check_options(task.algorithm, task.options, classes, task.rows.n_rows)
-        return cls(task, find_algorithm(task.algorithm), options, classes, class_indices, np.concatenate([labeled, unlabeled]))
+        drawn = checked_drawn(task.drawn, task.rows.n_rows)[labeled]
+        requested = options.requested_fractions(classes)
+        if requested is not None and requested.labels_drawn != "unknown":
+            drawn = np.full(len(labeled), Draw.of(requested.labels_drawn), np.int8)
+        return cls(task, find_algorithm(task.algorithm), options, classes, class_indices, drawn, np.concatenate([labeled, unlabeled]))
 
     @property
     def unlabeled(self) -> NDArray[np.int64]:

@@ -58,6 +58,8 @@ class Dataset(Record):
     """number of nonzero values; null for text"""
     classes: list[tuple[Label, int]]
     """classes with the number of documents labeled with each, sorted (integers by value, strings by code point)"""
+    drawn: dict[str, int] = {}
+    """number of labels by how they were come by, as the words of core.documents.drawn.Draw; those of which nothing is known are left out"""
     sha256: str
     """digest of the content, not of the encoding: the same documents have the same digest in whatever format they were sent"""
     created_at: AwareDatetime
@@ -65,8 +67,18 @@ class Dataset(Record):
     documents: str
     """id of the dataset under which rows and ids are stored"""
     files: dict[str, File]
-    """files by content: ``labels`` (.npy) and, unless ids are positions, ``ids`` (NDJSON); for vectors ``indptr``, ``indices``, ``values`` (.npy);
-    for named features also ``names`` (NDJSON); for text ``indptr`` and ``text`` (.npy, UTF-8)"""
+    """files by content: ``labels`` (.npy), if something is known of how they were come by ``drawn`` (.npy) and, unless ids are positions, ``ids``
+    (NDJSON); for vectors ``indptr``, ``indices``, ``values`` (.npy); for named features also ``names`` (NDJSON); for text ``indptr`` and ``text``
+    (.npy, UTF-8)"""
+
+
+class Suggested(Record):
+    """Documents that were suggested to be labeled, by position: ``datasets/{documents}/suggested/{sha256}.json``."""
+
+    chosen: list[int]
+    """those that a model chose, ascending"""
+    random: list[int]
+    """those that were drawn at random, ascending"""
 
 
 class JobState(StrEnum):

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice, repeat
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
+from numpy.typing import NDArray
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT
 from app.codecs.features import feature_fault, named_rows
 from app.codecs.json_text import InvalidJson, decode_json, known_fields
 from app.codecs.numbers import rows_of
+from core.documents.drawn import Draw
 from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from core.errors import Fault, InvalidDocuments
@@ -24,8 +26,11 @@ ShortText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 _VECTORS: tuple[Kind, ...] = ("vectors",)
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
 _EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
+_DRAWS = f"; it is one of {', '.join(draw.word for draw in Draw)}"
 _TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+DrawWord = Literal["unknown", "random", "chosen", "found"]
+"""How the label of a document was come by: the words of core.documents.drawn.Draw."""
 
 
 class Document(Struct, forbid_unknown_fields=True, gc=False):
@@ -38,6 +43,7 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     text: str | None = None
     label: ShortText | Integer | None = None
     id: ShortText | None = None
+    drawn: DrawWord | None = None
 
 
 class BatchBuilder:
@@ -50,9 +56,9 @@ class BatchBuilder:
     def batch(self, documents: Sequence[Document]) -> Batch:
         """The batch of these documents; raises InvalidDocuments if they are not all of the kind of those before."""
         rows = self._rows(documents)
-        ids = [d.id for d in documents]
+        ids, words = [d.id for d in documents], [d.drawn for d in documents]
         self.position += len(documents)
-        return Batch(rows, [d.label for d in documents], ids if any(ids) else None)
+        return Batch(rows, [d.label for d in documents], ids if any(ids) else None, _draws(words) if any(words) else None)
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
         self._kind = self._kind_of(documents)
@@ -113,6 +119,10 @@ class BatchBuilder:
             raise invalid_documents(named)
 
 
+def _draws(words: Sequence[DrawWord | None]) -> NDArray[np.int8]:
+    return np.fromiter((Draw.UNKNOWN if word is None else Draw.of(word) for word in words), np.int8, len(words))
+
+
 def _length_fault(document: Document) -> tuple[str, str] | None:
     n_values, n_indices = len(document.values or ()), len(document.indices or ())
     if document.values is None or n_values == n_indices:
@@ -149,8 +159,13 @@ def json_fault(error: InvalidJson, text: bytes | bytearray, position: int | None
     """The fault of one document in JSON. It names the document by its id where that can be read, else by its position, if known."""
     name = id_in(text) or ("" if position is None else str(position))
     field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
-    advice = _UNLABELED if field == "label" and error.detail == _EMPTY else known_fields(error.detail, Document.__struct_fields__)
-    return Fault(name, field, error.detail + advice)
+    return Fault(name, field, error.detail + _advice(field, error.detail))
+
+
+def _advice(field: str, detail: str) -> str:
+    if field == "label" and detail == _EMPTY:
+        return _UNLABELED
+    return _DRAWS if field == "drawn" else known_fields(detail, Document.__struct_fields__)
 
 
 def document_too_long(text: bytes | bytearray, where: str, most: int) -> LimitExceeded:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.datasets.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.datasets.upload import read_dataset
 from app.http.bodies import in_thread, read_json
-from app.http.openapi_fragments import DOCUMENT_BODY, ENCODING, LABELS, NAME, error_responses, json_body, path_parameter
+from app.http.openapi_fragments import DOCUMENT_BODY, DRAWS, ENCODING, LABELS, NAME, error_responses, json_body, path_parameter
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.services import ServicesDep, services_of
@@ -26,7 +26,7 @@ _NAME = {
 }
 _UPLOAD: dict[str, Any] = {**DOCUMENT_BODY, "parameters": [_NAME, *DOCUMENT_BODY["parameters"]]}
 _LABELS: dict[str, Any] = {
-    **json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}}, labels=LABELS),
+    **json_body(LabelsBody, {"labels": {"d1": "sport", "d2": None}, "drawn": {"d1": "random"}}, labels=LABELS, drawn=DRAWS),
     "parameters": [path_parameter("id", "Id of the dataset."), _NAME, ENCODING],
 }
 _LOCATION = {"Location": {"description": "URL of the dataset.", "schema": {"type": "string"}}}
@@ -72,9 +72,8 @@ async def change_labels(request: Request) -> Response:
     """
     services = services_of(request)
     body = await read_json(request, services, LabelsBody)
-    return _created(
-        await in_thread(services.parse_pool, services.datasets.relabel, request.path_params["id"], body.labels, request.query_params.get("name"))
-    )
+    id, name = request.path_params["id"], request.query_params.get("name")
+    return _created(await in_thread(services.parse_pool, services.datasets.relabel, id, body.labels, body.drawn, name))
 
 
 def _created(dataset: Dataset) -> Response:

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import msgspec
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Schema
 from core.documents.kinds import Kind
@@ -25,6 +25,8 @@ class DatasetOut(Schema):
     """Number of nonzero values; null for text."""
     classes: dict[str, int]
     """Number of labeled documents of each class."""
+    drawn: dict[str, int] = Field(examples=[{"random": 5, "chosen": 15}])
+    """Number of labels by how they were come by; those of which nothing is known are left out."""
     sha256: str
     """Digest of the documents; equal documents have equal digests in every format."""
     created_at: AwareDatetime
@@ -50,3 +52,5 @@ class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):
 
     labels: dict[str, Any]
     """Labels by document id; they are checked one by one, so that an error names the document."""
+    drawn: dict[str, Any] = {}
+    """How labels were come by, by document id: random, chosen, found or unknown. New labels of suggested documents have it without being told."""

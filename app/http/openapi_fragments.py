@@ -7,6 +7,7 @@ import msgspec
 from app.codecs.base import MAX_TEXT
 from app.codecs.dispatch import FORMATS
 from app.errors import PROBLEM
+from core.documents.drawn import Draw
 from core.documents.kinds import FIELDS, Kind
 
 _ERRORS = {
@@ -31,9 +32,21 @@ _TRY_AGAIN = {"Retry-After": {"description": "Seconds to wait.", "schema": {"typ
 NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"}
 LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_TEXT}, {"type": "integer"}, {"type": "null"}]}
 LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null removes a label.", "additionalProperties": LABEL}
+DRAW: dict[str, Any] = {"type": "string", "enum": [draw.word for draw in Draw]}
+DRAWS: dict[str, Any] = {
+    "type": "object",
+    "default": {},
+    "description": "How labels were come by, by document id. A new label of a document that the service has suggested is chosen or random by itself.",
+    "additionalProperties": DRAW,
+}
 _COMMON_FIELDS = {
     "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
     "label": {"description": "Absent or null: unlabeled.", **LABEL},
+    "drawn": {
+        "description": "How the label was come by, only beside one: random (from all documents), chosen (as by a model), found (as by words of its "
+        "class). Absent or null: unknown.",
+        "anyOf": [DRAW, {"type": "null"}],
+    },
 }
 _CONTENT_FIELDS: dict[Kind, dict[str, Any]] = {
     "text": {"text": {"type": "string", "description": "Any text; the options of a job say how it becomes terms."}},

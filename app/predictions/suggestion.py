@@ -1,5 +1,6 @@
 """Active learning: which documents of a dataset to label next, by a model and a strategy."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 from starlette.responses import Response
 
+from app.codecs.documents import DrawWord
 from app.http.bodies import read_json
 from app.http.schemas import Schema
 from app.predictions.prediction import load_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored
 from app.services import Services
+from core.documents.drawn import Draw
 from core.evaluation.active_learning import POOL, SmallestMargins, TopTwo, comparable, representatives, top_two
 from core.models.model import Model
 from core.one_vs_rest import column_of
@@ -45,6 +48,8 @@ class Suggestion(LabeledDocument):
 
     rival: Label
     """Likeliest class beside ``label``."""
+    drawn: DrawWord
+    """How it was drawn, which the service remembers for its label: at random, or chosen by the model."""
     margin: float
     """Difference between the likeliest class and the next one."""
 
@@ -84,7 +89,9 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         diverse = body.strategy == "diverse"
         pool = _least_certain(model, documents, unlabeled, body.n * POOL if diverse else body.n)
         chosen = _representative(model, documents, pool, body.n, warnings) if diverse else pool
-    suggestions = _suggestions(version, model, documents, chosen, unseen)
+    drawn = dict.fromkeys(chosen.tolist(), Draw.RANDOM if body.strategy == "random" else Draw.CHOSEN)
+    suggestions = _suggestions(version, model, documents, drawn, unseen)
+    services.datasets.record_suggested(body.dataset, drawn)
     content = {
         "model": version.name,
         "version": version.number,
@@ -124,9 +131,9 @@ def _representative(model: Model, documents: Documents, pool: Positions, n: int,
     return compared[representatives(rows, n)]
 
 
-def _suggestions(version: Version, model: Model, documents: Documents, chosen: Positions, unseen: UnseenCounter) -> list[dict[str, Any]]:
-    """The suggestions for the documents at these positions, in this order."""
-    ascending = np.sort(chosen)
+def _suggestions(version: Version, model: Model, documents: Documents, drawn: Mapping[int, Draw], unseen: UnseenCounter) -> list[dict[str, Any]]:
+    """The suggestions for the documents at these positions, in this order, each with its draw."""
+    ascending = np.array(sorted(drawn), np.int64)
     ids = documents.ids.at(ascending.tolist())
     found: dict[int, dict[str, Any]] = {}
     for scored in score_stored(model, documents, ascending):
@@ -142,6 +149,7 @@ def _suggestions(version: Version, model: Model, documents: Documents, chosen: P
                 "score": float(scored.scores[index, column_of(label, model.n_columns)]),
                 "probability": None if probabilities is None else float(probabilities[index, label]),
                 "rival": version.classes[rival],
+                "drawn": drawn[position].word,
                 "margin": float(margins[index]),
             }
-    return [found[position] for position in chosen.tolist()]
+    return [found[position] for position in drawn]

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class=RawRou
 
 _MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
 _VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
-_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Suggestions}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
+_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Suggestions}, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}
 
 
 def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +27,8 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 async def suggest_newest(request: Request) -> Response:
     """Suggest documents of a dataset to label next, by the newest version of a model or by that of an alias.
 
-    Only documents without a label in that dataset are suggested: all of them, if they are fewer than requested.
+    Only documents without a label in that dataset are suggested: all of them, if they are fewer than requested. When their labels come in, by
+    `PUT /v1/datasets/{id}/labels`, the service knows how they were come by.
     """
     return await suggest(request, services_of(request), request.path_params["name"])
 

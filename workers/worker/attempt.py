@@ -187,6 +187,7 @@ class Attempts:
                     request.options,
                     seed=request.seed,
                     start=start,
+                    drawn=documents.drawn,
                     names=_names(documents.ids, inputs.vocabulary),
                 ),
                 TrainingContext(heartbeat.observe, inputs.rest, began, context.threads or None, context.max_model_bytes),

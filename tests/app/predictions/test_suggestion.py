@@ -57,6 +57,7 @@ def test_the_least_sure_come_first(gateway: Gateway) -> None:
         "score": pytest.approx(0.1),
         "probability": None,
         "rival": "no",
+        "drawn": "chosen",
         "margin": pytest.approx(0.1),
     }
 

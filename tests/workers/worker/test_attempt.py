@@ -11,11 +11,13 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
 
+import core.train
+from core.documents.drawn import Draw
 from core.errors import InvalidDocuments
 from core.models.linear import LinearModel
 from core.problem.result import Status
 from core.progress import Observer, TracePoint
-from core.train import Training
+from core.train import Training, TrainingContext, TrainingTask
 from tests.waiting import HANG, until
 from tests.workers.conftest import make_dataset, rows, sparse, submit, two_clouds
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
@@ -318,6 +320,23 @@ def test_training_starts_from_the_model_it_was_told(store: Store, context: Worke
     phases = {point["phase"] for point in json.loads(store.read(outcome.files["trace"].key))}
     assert phases == {"tsvm/stage=0"}, "a warm start needs no supervised solution and no stages of λ'"
     assert outcome.objective == pytest.approx(first.objective, rel=1e-2)
+
+
+def test_training_is_told_how_labels_were_come_by(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    train = core.train.train
+
+    def watched(task: TrainingTask, context: TrainingContext) -> Training:
+        given.append(task.drawn)
+        return train(task, context)
+
+    monkeypatch.setattr(core.train, "train", watched)
+    base = make_dataset(store)
+    Datasets(store).record_suggested(base.id, {40: Draw.CHOSEN})
+    for dataset in (base, Datasets(store).relabel(base.id, {"d40": "no"}, {"d3": "random"})):
+        Attempts(context).run(submit(store, dataset=dataset.id))
+    assert given[0] is None
+    assert {position: draw for position, draw in enumerate(given[1].tolist()) if draw} == {3: Draw.RANDOM, 40: Draw.CHOSEN}
 
 
 def test_a_start_that_was_deleted_fails_the_job_by_name(store: Store, context: WorkerContext) -> None:

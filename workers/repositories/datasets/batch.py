@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.documents.kinds import Rows
 from workers.contract import Label
 
@@ -15,3 +18,5 @@ class Batch(NamedTuple):
     """label of each row, None for unlabeled; Python strings or integers, not NumPy's"""
     ids: Sequence[str | None] | None = None
     """id of each row; for None, of one row or of all, the position in the dataset is the id"""
+    drawn: NDArray[np.int8] | None = None
+    """how the label of each row was come by, shape (n_rows,), values of core.documents.drawn.Draw; None where nothing is known of any row"""

@@ -15,6 +15,7 @@ from workers.contract import Dataset, File, Label
 from workers.errors import LimitExceeded, StoreUnavailable
 from workers.names import new_id
 from workers.repositories.datasets.batch import Batch
+from workers.repositories.datasets.drawn import WITHOUT_LABEL, DrawnWriter
 from workers.repositories.datasets.ids import IdWriter, id_fault
 from workers.repositories.datasets.labels import Classes
 from workers.repositories.datasets.manifest import class_warnings, content_digest
@@ -47,6 +48,7 @@ class DatasetBuilder:
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
             self._labels = stack.enter_context(NpyWriter(self._folder / "codes.npy", "<i4"))
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
+            self._drawn = stack.enter_context(closing(DrawnWriter(self._folder)))
             self._held = stack.pop_all()
         return self
 
@@ -70,8 +72,9 @@ class DatasetBuilder:
         self._rows.append(rows)
         self._labels.append(self._classes.encode(batch.labels))
         self._ids.append(batch.ids, rows.n_rows)
+        self._drawn.append(batch.drawn, rows.n_rows)
         self.n_documents += rows.n_rows
-        if 4 * self.n_documents + self._rows.n_bytes + self._ids.n_bytes > self._limits.bytes:
+        if 4 * self.n_documents + self._rows.n_bytes + self._ids.n_bytes + self._drawn.n_bytes > self._limits.bytes:
             raise LimitExceeded("bytes", self._limits.bytes)
 
     @property
@@ -87,10 +90,8 @@ class DatasetBuilder:
         """
         if self._rows is None or not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
-        ids = self._ids.seal()
-        paths = self._rows.finish()
-        if ids is not None:
-            paths["ids"] = ids
+        optional = {"ids": self._ids.seal(), "drawn": self._drawn.finish()}
+        paths = self._rows.finish() | {name: path for name, path in optional.items() if path is not None}
         labels, classes = self._final_labels()
         paths["labels"] = labels.finish()
         try:
@@ -118,6 +119,7 @@ class DatasetBuilder:
             n_features=facts.n_features,
             n_nonzeros=facts.n_nonzeros,
             classes=classes,
+            drawn=self._drawn.counts,
             sha256=content_digest(facts.n_features, classes, files),
             created_at=datetime.now(UTC),
             warnings=[*facts.warnings, *class_warnings(classes)],
@@ -129,7 +131,7 @@ class DatasetBuilder:
         wrong = shape_fault(batch.rows)
         if wrong is not None:
             raise InvalidDocuments(f"{wrong.field} {wrong.detail}", [wrong])
-        for field, given in (("label", batch.labels), ("id", batch.ids)):
+        for field, given in (("label", batch.labels), ("id", batch.ids), ("drawn", batch.drawn)):
             if given is not None and len(given) != batch.rows.n_rows:
                 detail = f"{len(given)} given for {batch.rows.n_rows} documents"
                 raise InvalidDocuments(f"{field}: {detail}", [Fault("", field, detail)])
@@ -137,6 +139,8 @@ class DatasetBuilder:
     def _faults(self, batch: Batch, of_rows: list[Fault]) -> list[tuple[int, str, str]]:
         found = [(int(fault.document), fault.field, fault.detail) for fault in of_rows]
         found += [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
+        known = () if batch.drawn is None else np.flatnonzero(batch.drawn).tolist()
+        found += [(place, "drawn", WITHOUT_LABEL) for place in known if batch.labels[place] is None]
         for place, id in enumerate(batch.ids or ()):
             fault = None if id is None else id_fault(id, place)
             if fault is not None:

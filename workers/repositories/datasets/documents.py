@@ -25,6 +25,8 @@ class Documents(NamedTuple):
     """shape (n_documents,): position in ``classes``, or -1 for an unlabeled document"""
     classes: list[Label]
     ids: Ids
+    drawn: NDArray[np.int8] | None = None
+    """shape (n_documents,): how each label was come by, as core.documents.drawn.Draw; None where nothing is known of any"""
 
 
 class StoredNames(Sequence[str]):
@@ -53,7 +55,9 @@ class StoredNames(Sequence[str]):
 
 def open_documents(store: Store, dataset: Dataset) -> Documents:
     """The documents of a dataset; raises KeyMissing when its files were deleted, StoreUnavailable when they are damaged."""
-    return Documents(_rows(store, dataset), _array(store, dataset, "labels"), [label for label, _ in dataset.classes], open_ids(store, dataset))
+    classes = [label for label, _ in dataset.classes]
+    drawn = _array(store, dataset, "drawn") if "drawn" in dataset.files else None
+    return Documents(_rows(store, dataset), _array(store, dataset, "labels"), classes, open_ids(store, dataset), drawn)
 
 
 def open_ids(store: Store, dataset: Dataset) -> Ids:

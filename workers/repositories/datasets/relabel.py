@@ -1,19 +1,22 @@
 """Relabeling: the manifest and the labels of a dataset that differs from another in some labels."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.drawn import Draw
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import Dataset, File, Label
 from workers.errors import LimitExceeded
 from workers.names import new_id
 from workers.repositories.datasets.documents import Documents
+from workers.repositories.datasets.drawn import WITHOUT_LABEL, DrawnWriter, draw_detail
 from workers.repositories.datasets.ids import Ids
 from workers.repositories.datasets.labels import UNLABELED, label_detail
 from workers.repositories.datasets.manifest import class_warnings, content_digest
@@ -22,33 +25,69 @@ from workers.settings import DatasetLimits
 from workers.store.digest import sha256_of
 
 
-def relabeled(base: Dataset, documents: Documents, labels: Mapping[str, Label | None], limits: DatasetLimits, folder: Path) -> tuple[Dataset, Path]:
-    """The manifest of the changed dataset, which is not stored yet, and the file of its labels, in ``folder``. ``base`` does not change.
+class Changes(NamedTuple):
+    """What changes of the labels of a dataset."""
+
+    labels: Mapping[str, Label | None]
+    """by document id, None: no label"""
+    drawn: Mapping[str, str]
+    """how labels were come by, as words by document id; of those in ``labels`` that are not here the service may know it"""
+    suggested: Mapping[int, Draw]
+    """how documents were suggested to be labeled, by position"""
+
+
+def relabeled(base: Dataset, documents: Documents, changes: Changes, limits: DatasetLimits, folder: Path) -> tuple[Dataset, dict[str, Path]]:
+    """The manifest of the changed dataset, which is not stored yet, and its files by content, in ``folder``. ``base`` does not change.
 
     Raises InvalidDocuments, LimitExceeded.
     """
-    positions = _positions(documents.ids, labels)
+    labels, positions = changes.labels, _positions(documents.ids, changes.labels.keys() | changes.drawn.keys())
     _refuse([Fault(id, "label", detail) for id, label in labels.items() if label is not None and (detail := label_detail(label, None))])
+    _refuse([Fault(id, "drawn", detail) for id, word in changes.drawn.items() if (detail := draw_detail(word))])
     classes, class_indices = _changed(documents, positions, labels)
     if len(classes) > limits.classes:
         raise LimitExceeded("classes", limits.classes)
-    id = new_id("ds")
-    with NpyWriter(folder / "labels.npy", "<i4") as file:
-        file.append(class_indices)
-        path = file.finish()
-    digest, size = sha256_of(path)
-    files = {**base.files, "labels": File(key=f"datasets/{id}/labels.npy", sha256=digest, bytes=size)}
+    _refuse([Fault(id, "drawn", WITHOUT_LABEL) for id in changes.drawn if class_indices[positions[id]] == UNLABELED])
+    id, (paths, counts) = new_id("ds"), _written(folder, class_indices, _drawn(documents, positions, changes))
+    files = {content: file for content, file in base.files.items() if content != "drawn"}
+    for content, path in paths.items():
+        digest, size = sha256_of(path)
+        files[content] = File(key=f"datasets/{id}/{path.name}", sha256=digest, bytes=size)
     warnings = [warning for warning in base.warnings if warning not in class_warnings(base.classes)]
-    changes = {
+    fields = {
         "id": id,
         "n_labeled": sum(number for _, number in classes),
         "classes": classes,
+        "drawn": counts,
         "sha256": content_digest(base.n_features, classes, files),
         "created_at": datetime.now(UTC),
         "warnings": [*warnings, *class_warnings(classes)],
         "files": files,
     }
-    return base.model_copy(update=changes), path
+    return base.model_copy(update=fields), paths
+
+
+def _written(folder: Path, class_indices: NDArray[np.int32], drawn: NDArray[np.int8]) -> tuple[dict[str, Path], dict[str, int]]:
+    """The files of labels and draws by content, and the number of labels by draw."""
+    with NpyWriter(folder / "labels.npy", "<i4") as labels, closing(DrawnWriter(folder)) as draws:
+        labels.append(class_indices)
+        draws.append(drawn, len(drawn))
+        paths = {"labels": labels.finish(), "drawn": draws.finish()}
+        return {content: path for content, path in paths.items() if path is not None}, draws.counts
+
+
+def _drawn(documents: Documents, positions: Mapping[str, int], changes: Changes) -> NDArray[np.int8]:
+    """How the labels of all documents were come by, shape (n_documents,)."""
+    drawn = np.zeros(len(documents.class_indices), np.int8) if documents.drawn is None else np.array(documents.drawn)
+    for id, label in changes.labels.items():
+        position = positions[id]
+        if label is None:
+            drawn[position] = Draw.UNKNOWN
+        elif documents.class_indices[position] == UNLABELED:
+            drawn[position] = changes.suggested.get(position, Draw.UNKNOWN)
+    for id, word in changes.drawn.items():
+        drawn[positions[id]] = Draw.of(word)
+    return drawn
 
 
 def _changed(
@@ -80,15 +119,15 @@ def _refuse_mixture(present: list[Label], labels: Mapping[str, Label | None]) ->
         _refuse([Fault(id, "label", "labels must be all strings or all integers") for id in odd])
 
 
-def _positions(ids: Ids, labels: Mapping[str, Label | None]) -> dict[str, int]:
-    """Positions of the documents by id; raises InvalidDocuments naming ids that are unknown."""
+def _positions(ids: Ids, wanted: Collection[str]) -> dict[str, int]:
+    """Positions of the documents with these ids; raises InvalidDocuments naming ids that are unknown."""
     if ids.positional:
         # Python refuses to convert thousands of digits
         longest = len(str(len(ids)))
-        found = {id: int(id) for id in labels if len(id) <= longest and id.isascii() and id.isdigit() and str(int(id)) == id and int(id) < len(ids)}
+        found = {id: int(id) for id in wanted if len(id) <= longest and id.isascii() and id.isdigit() and str(int(id)) == id and int(id) < len(ids)}
     else:
-        found = {id: position for position, id in enumerate(ids) if id in labels}
-    _refuse([Fault(id, "id", "there is no such document") for id in labels if id not in found])
+        found = {id: position for position, id in enumerate(ids) if id in wanted}
+    _refuse([Fault(id, "id", "there is no such document") for id in wanted if id not in found])
     return found
 
 

@@ -3,12 +3,14 @@
 datasets/{id}/manifest.json    the manifest: with it the dataset exists
 datasets/{id}/*.npy, *.ndjson  arrays and ids; labels alone for a dataset that shares the documents of another
 datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
+datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``suggestions.py``
 """
 
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from core.documents.drawn import Draw
 from workers.contract import Dataset, Label
 from workers.errors import Conflict, NotFound
 from workers.names import check_name, is_id, older_than
@@ -16,7 +18,8 @@ from workers.repositories.datasets.builder import DatasetBuilder
 from workers.repositories.datasets.documents import Documents, open_documents, open_ids
 from workers.repositories.datasets.ids import Ids
 from workers.repositories.datasets.quota import Quota
-from workers.repositories.datasets.relabel import relabeled
+from workers.repositories.datasets.relabel import Changes, relabeled
+from workers.repositories.datasets.suggestions import Suggestions
 from workers.repositories.deletions import Deletions
 from workers.repositories.jobs import Jobs
 from workers.settings import DatasetLimits
@@ -33,6 +36,7 @@ class Datasets:
         self._abandoned_seconds = abandoned_seconds
         self._limits = limits or DatasetLimits()
         self._deletions = Deletions(store)
+        self._suggestions = Suggestions(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
         """A builder of a new dataset; raises InvalidName, QuotaExceeded."""
@@ -75,34 +79,41 @@ class Datasets:
             raise NotFound("dataset", id) from None
 
     @translate_os_errors("write", "the labels of a dataset")
-    def relabel(self, id: str, labels: Mapping[str, Label | None], name: str | None = None) -> Dataset:
+    def relabel(self, id: str, labels: Mapping[str, Label | None], drawn: Mapping[str, str] | None = None, name: str | None = None) -> Dataset:
         """A new dataset that shares the documents of another and differs in the labels of some, by document id (None: no label).
 
-        Without ``name`` it has the name of the other. Raises NotFound, InvalidName, InvalidDocuments naming documents that are unknown or labels that
-        are not valid, LimitExceeded, QuotaExceeded.
+        ``drawn`` says how labels were come by, as the words of core.documents.drawn.Draw by document id. A new label of which it says nothing is of
+        the draw in which its document was suggested, if it was; another label keeps its draw. Without ``name`` the dataset has the name of the other.
+        Raises NotFound, InvalidName, InvalidDocuments naming documents that are unknown or labels that are not valid, LimitExceeded, QuotaExceeded.
         """
         base, limits = self.get(id), self._limits_left()
         if name is not None:
             base = base.model_copy(update={"name": check_name("dataset", name)})
         folder = self._store.staging()
         try:
-            dataset, file = relabeled(base, self.open(id), labels, limits, folder)
-            self._share(base, dataset, file)
+            changes = Changes(labels, drawn or {}, self._suggestions.of(base.documents))
+            dataset, paths = relabeled(base, self.open(id), changes, limits, folder)
+            self._share(base, dataset, paths)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return dataset
+
+    def record_suggested(self, id: str, suggested: Mapping[int, Draw]) -> None:
+        """Record documents of a dataset, by position, that are suggested to be labeled; raises NotFound. Their labels may come in by ``relabel``."""
+        self._suggestions.record(self.get(id).documents, suggested)
 
     def _limits_left(self) -> DatasetLimits:
         """Limits of one more dataset, within the quota; raises QuotaExceeded."""
         left = None if self._quota is None else self._quota.left()
         return self._limits if left is None else self._limits._replace(bytes=min(self._limits.bytes, left))
 
-    def _share(self, base: Dataset, dataset: Dataset, labels: Path) -> None:
-        """Store a relabeled dataset; on an error nothing of it stays."""
+    def _share(self, base: Dataset, dataset: Dataset, paths: Mapping[str, Path]) -> None:
+        """Store a relabeled dataset and its files, by content; on an error nothing of it stays."""
         shared = f"datasets/{base.documents}/shared/{dataset.id}"
         self._store.create(shared, b"")
         try:
-            self._store.upload(dataset.files["labels"].key, labels)
+            for content, path in paths.items():
+                self._store.upload(dataset.files[content].key, path)
             # a deletion of the documents before this mark has removed the base; a later one sees the mark
             self.get(base.id)
             records.create(self._store, _manifest(dataset.id), dataset)
