@@ -65,7 +65,7 @@ class GatewaySettings(Settings):
     model_cache_bytes: Count = 512 * 2**20
     """Bytes of models that are kept in memory; beyond, the least recently used are dropped."""
     version_cache_seconds: Seconds = 0.25
-    """Seconds for which the newest version of a model is cached, where the store is not a local folder."""
+    """Seconds for which the version that a model serves is cached, where the store is not a local folder."""
     reconcile_interval_seconds: Seconds = 1.0
     """Seconds between two searches for lost and for half-published jobs."""
     cleanup_interval_seconds: Seconds = 600.0
@@ -73,8 +73,8 @@ class GatewaySettings(Settings):
     abandoned_after_seconds: Seconds = 86_400.0
     """Seconds after which an unfinished upload, relabeling or deletion counts as abandoned, and its files are removed."""
     keep_versions: Keep | None = None
-    """Versions to keep of each model, as JSON of count, seconds and bytes. The newest version, and versions that an alias or an unfinished job names,
-    are kept in any case."""
+    """Versions to keep of each model, as JSON of count, seconds and bytes. The version that is served, and those that an alias or an unfinished job
+    names, are kept in any case."""
     keep_jobs: Keep | None = None
     """Finished jobs to keep, in the same form. A version stays when the job that published it is removed."""
     keep_datasets: Keep | None = None

@@ -18,7 +18,8 @@ from benchmarks.base import class_indices_of, machine, number, rows_of, table, t
 from benchmarks.data import load, text_like, tfidf
 from core.documents.rows import SparseRows
 from core.problem.result import Status
-from core.train import Training, TrainingTask, train, warm_up
+from core.train import Training, TrainingTask, train
+from core.warm_up import warm_up
 
 _ROOT = Path(__file__).parent.parent
 _KEPT = _ROOT / "build" / "cuts3vm"

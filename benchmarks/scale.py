@@ -75,7 +75,8 @@ def _measure(folder: Path, algorithm: str, size: int) -> dict[str, float]:
 
 
 def _run(folder: Path, algorithm: str, size: int) -> dict[str, float]:
-    from core.train import TrainingContext, TrainingTask, train, warm_up
+    from core.train import TrainingContext, TrainingTask, train
+    from core.warm_up import warm_up
 
     warm_up()
     indptr = np.load(folder / "indptr.npy")[: size + 1]

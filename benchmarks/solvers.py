@@ -18,7 +18,8 @@ from core.numerics.width import WIDTH
 from core.problem.problem import Problem
 from core.problem.result import Result
 from core.registry import algorithm as find_algorithm
-from core.train import Training, TrainingTask, train, warm_up
+from core.train import Training, TrainingTask, train
+from core.warm_up import warm_up
 
 _FRACTION = 0.3494
 _MORE_LABELS = 20

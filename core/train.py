@@ -1,9 +1,8 @@
 """Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -27,7 +26,7 @@ from core.options.base import Options
 from core.problem.problem import Problem
 from core.problem.result import Result, Status, ensure_complete
 from core.progress import WHOLE, Observer, Part, TracePoint
-from core.registry import AUTO, OFFERED, Algorithm
+from core.registry import AUTO, Algorithm
 from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
 from core.selection.class_fractions import estimate_with_draw
@@ -104,6 +103,9 @@ class Training:
     """what would have kept its numbers within range, for a training that is not usable"""
     largest: Fault | None = None
     """largest value of all documents, as a fault of its document"""
+    held_out: NDArray[np.float64] | None = None
+    """shape (n_labeled, n_columns): scores of the labeled documents in their order, each by cross-validation without its label; NaN where no fold
+    leaves a document out; None of a training without cross-validation"""
 
 
 _DEFAULT_CONTEXT = TrainingContext()
@@ -128,11 +130,11 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
         return _untrained(checked)
     try:
         ensure_complete(solutions.results)
-        calibration, status = solutions.calibrate(), reduce(Status.worse, (result.status for result in solutions.results))
+        validated, status = solutions.validate(), reduce(Status.worse, (result.status for result in solutions.results))
     except Stopped:
-        calibration, status = None, Status.CANCELLED
+        validated, status = None, Status.CANCELLED
     model = model_of(documents, checked.order, task.rows.n_features, checked.classes, [result.decision for result in solutions.results])
-    return _training(checked, solutions, model if calibration is None else replace(model, calibration=calibration), status, run, scale)
+    return _training(checked, solutions, model, validated, status, run, scale)
 
 
 def _value_scale(checked: "_CheckedTask", documents: Compact, run: "_Run") -> ValueScale:
@@ -207,12 +209,20 @@ class _Run(NamedTuple):
         return Sweeper(rows, threads=context.threads, max_model_bytes=context.max_model_bytes, watch=self.watch, tally=self.tally)
 
 
+class _Validated(NamedTuple):
+    """What cross-validation adds to solutions."""
+
+    calibration: Calibration
+    held_out: NDArray[np.float64]
+    """shape (n_labeled, n_columns), as in Training"""
+
+
 class _Solutions(NamedTuple):
     """The solutions of the two-class problems, and what else is known of them."""
 
     results: list[Result]
-    calibrate: Callable[[], Calibration | None]
-    """calibration by held-out scores, None if nothing asks for it; raises Stopped"""
+    validate: Callable[[], _Validated | None]
+    """held-out scores and the calibration by them, None if nothing asks for it; raises Stopped"""
     report: dict[str, Any] | None
     warm: bool = False
     """whether a solver started from another model"""
@@ -224,7 +234,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
     data = checked.selection_data(documents, run.watch)
     with run.sweeper(data.scaled.rows) as sweeper:
         selection = auto(sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
-    return _Solutions(selection.results, selection.calibrate, selection.report)
+    return _Solutions(selection.results, lambda: _Validated(selection.calibrate(), selection.held_out), selection.report)
 
 
 def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
@@ -242,11 +252,11 @@ def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
         cold: Points = [None] * len(points)  # the points to start from know the labels
         return replace(solver, points=cold, prefix=f"fold={fold}/").solve(rows, class_indices, parts[fold + 1])
 
-    def calibrate() -> Calibration:
+    def validate() -> _Validated:
         held_out = cross_val_scores(documents.rows, checked.class_indices, len(points), checked.task.seed, solve_without, run.watch)
-        return _calibration(checked, held_out, results, fractions, run.watch)
+        return _Validated(_calibration(checked, held_out, results, fractions, run.watch), held_out)
 
-    return _Solutions(results, calibrate, report, warm)
+    return _Solutions(results, validate, report, warm)
 
 
 def _starting_points(checked: _CheckedTask, documents: Compact, watch: Watch) -> Points:
@@ -310,9 +320,13 @@ def _calibration(
     return fit_calibration(held_out, checked.class_indices, scores, fractions, watch)
 
 
-def _training(checked: _CheckedTask, solutions: _Solutions, model: Model, status: Status, run: _Run, scale: ValueScale) -> Training:
+def _training(
+    checked: _CheckedTask, solutions: _Solutions, model: Model, validated: _Validated | None, status: Status, run: _Run, scale: ValueScale
+) -> Training:
     """The outcome when all is solved; the observer gets a last report."""
     results, watch = solutions.results, run.watch
+    if validated is not None:
+        model = replace(model, calibration=validated.calibration)
     # one two-class problem after the other: their order in time depends on the threads
     trace = [point for result in results for point in result.trace]
     if status is not Status.CANCELLED:
@@ -332,6 +346,7 @@ def _training(checked: _CheckedTask, solutions: _Solutions, model: Model, status
         report=solutions.report,
         range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
         largest=scale.fault(checked.task.names),
+        held_out=None if validated is None else validated.held_out,
     )
 
 
@@ -358,27 +373,3 @@ def _untrained(checked: _CheckedTask) -> Training:
     n_columns = n_problems(len(classes))
     model = LinearModel(classes, checked.task.rows.n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
     return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
-
-
-def warming(algorithms: Collection[str] = tuple(OFFERED)) -> Iterator[None]:
-    """Compile all that training by these algorithms runs, or load it from Numba's cache, in steps. Do it before forking: no job waits then."""
-    for n_features in (2, 16):  # dense rows, then sparse ones
-        indices = np.arange(16, dtype=np.uint32) % np.uint32(n_features)
-        rows = SparseRows(np.arange(17, dtype=np.int64), indices, np.ones(16, np.float32), n_features)
-        # as what is read from a store is: to Numba that is another type
-        for array in rows[:3]:
-            array.flags.writeable = False
-        for offered in (OFFERED[name] for name in algorithms):
-            # an estimate is many solves: one is enough, which auto makes
-            common = {"positive_fraction": "labeled"} if offered is not AUTO and offered.options.needs_fractions else {}
-            for own, class_indices in product(offered.options.warm_up_options, ([0, 1, *[-1] * 14], [0, 1, 2, *[-1] * 13])):
-                classes = range(max(class_indices) + 1)
-                task = TrainingTask(rows, np.array(class_indices, np.int32), classes, offered.name, {**common, **own})
-                train(task, TrainingContext(threads=1))
-                yield
-
-
-def warm_up() -> None:
-    """All steps of ``warming``."""
-    for _ in warming():
-        pass

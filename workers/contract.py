@@ -97,6 +97,10 @@ class JobState(StrEnum):
         return self in (JobState.CANCELLED, JobState.SUCCEEDED, JobState.FAILED)
 
 
+Publish = Literal["if_better", "always"]
+"""When a new version takes over from the one that is served: unless it is clearly worse, or in any case."""
+
+
 class JobRequest(Record):
     """Request for a job: ``jobs/{id}/request.json``, durable before the job is enqueued."""
 
@@ -111,6 +115,8 @@ class JobRequest(Record):
     """options of the terms, likewise; null for a dataset of another kind"""
     start: "Publication | None" = None
     """version of a model to start from"""
+    publish: Publish = "if_better"
+    """when the version of this job takes over"""
     key: str | None = None
     """digest of the idempotency key of the request"""
     caller: str | None = None
@@ -163,6 +169,36 @@ class Progress(BaseModel):
     """the objective that chooses the best iterate, as far as it is known"""
 
 
+class Comparison(Record):
+    """Comparison of a new version with the one that is served, on labels that neither was told, and what follows from it."""
+
+    takes_over: bool
+    """whether the name of the model stands for the new version from now on; if not, its number and aliases do"""
+    why: str
+    """reason, in plain sentences, and what can be done"""
+    against: int | None = None
+    """number of the version that was served; null if the two were not compared"""
+    labels: int = 0
+    """number of labels that neither was told"""
+    gained: int = 0
+    """number of these on which the new version alone is right"""
+    lost: int = 0
+    """number of these on which the new version alone is wrong"""
+    p_value: float | None = None
+    """probability of so few gained by chance, if both were equally good; null if the two were not compared"""
+
+
+class HeldOut(Record):
+    """Predictions of labels that cross-validation left out."""
+
+    labels: int
+    """number of these labels"""
+    right: int
+    """number of right predictions"""
+    by_chance: float
+    """share that would be right if predictions had nothing to do with labels, but each class were predicted as often"""
+
+
 class Outcome(Record):
     """How a job ended: ``jobs/{id}/outcome.json``. The first that is created counts; the files of every other attempt are removed."""
 
@@ -174,12 +210,20 @@ class Outcome(Record):
     warnings: list[str] = []
     report: dict[str, Any] | None = None
     """estimates and choices of the training, with their reasons"""
+    comparison: Comparison | None = None
+    """comparison of a success with the version that was served then"""
+    held_out: HeldOut | None = None
+    """predictions of labels left out; null without cross-validation"""
     error: Problem | None = None
     progress: Progress | None = None
     """progress at the end"""
     files: dict[str, File] = {}
     """files by content: ``trace`` (JSON) if a solver has begun; for a success ``model`` (safetensors), ``model_meta`` (JSON) and ``labels`` (NDJSON
     of the documents that were unlabeled)"""
+
+
+Confidence = Literal["high", "low", "none"]
+"""How far a model can be trusted; none: it knows nothing that chance would not."""
 
 
 class Version(Record):
@@ -202,8 +246,19 @@ class Version(Record):
     """facts about the model: its ``family``, its ``bytes`` and others of that family, such as the number of documents that it keeps"""
     objective: float | None
     status: Status
+    comparison: Comparison | None = None
+    """comparison with the version that was served before; null of versions from before there were comparisons"""
+    held_out: HeldOut | None = None
+    """predictions of labels left out; null without cross-validation"""
+    confidence: Confidence | None = None
+    """how far the report of the training trusts the model; null if it does not say"""
     created_at: AwareDatetime
     files: dict[str, File]
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether the name of the model stands for this version, unless a newer one takes over."""
+        return self.comparison is None or self.comparison.takes_over
 
     @field_validator("facts", mode="before")
     @classmethod

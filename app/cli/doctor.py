@@ -160,7 +160,7 @@ def _disk(settings: GatewaySettings) -> Iterator[Finding]:
 def _kernels(settings: GatewaySettings) -> Iterator[Finding]:
     started = time.monotonic()
     try:
-        from core.train import warm_up
+        from core.warm_up import warm_up
 
         warm_up()
     except Exception as error:  # Numba raises many types

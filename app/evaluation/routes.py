@@ -15,7 +15,7 @@ from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["evaluations"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
+_MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
 _NUMBER = path_parameter("number", "Number of the version.", NUMBER)
 _ACCEPT = {
     "name": "Accept",

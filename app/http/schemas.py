@@ -20,6 +20,25 @@ class FaultOut(Schema):
     detail: str
 
 
+class ComparisonOut(Schema):
+    """A comparison of a new version with the one that was served when its training ended, on labels that neither was told."""
+
+    takes_over: bool
+    """Whether the name of the model stands for the new version; if not, its number and aliases do."""
+    why: str
+    """Reason, in plain sentences, and what can be done."""
+    against: int | None
+    """Number of the version that was served; null if the two were not compared."""
+    labels: int
+    """Number of labels that neither was told."""
+    gained: int
+    """Number of these on which the new version alone is right."""
+    lost: int
+    """Number of these on which the new version alone is wrong."""
+    p_value: float | None
+    """Probability of so few gained by chance, if both were equally good; null if the two were not compared."""
+
+
 class ProblemOut(Schema):
     """A problem (RFC 9457)."""
 

@@ -21,7 +21,7 @@ from workers.errors import Unavailable
 health_router = APIRouter(prefix="/v2", tags=["health"], route_class=RawRoute)
 router = APIRouter(prefix="/v2/models", tags=["inference"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
+_MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
 _VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
 _EXAMPLE = {
     "id": "42",

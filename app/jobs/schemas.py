@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime
 
-from app.http.schemas import ProblemOut, Schema
-from workers.contract import Job, JobState, Progress
+from app.http.schemas import ComparisonOut, ProblemOut, Schema
+from workers.contract import Job, JobState, Progress, Publish
 
 
 class Made(Schema):
@@ -30,6 +30,8 @@ class JobOut(Schema):
     dataset: str
     start_from: Made | None
     """Version that training starts from."""
+    publish: Publish
+    """When the version of this job takes over from the one that is served: unless it is clearly worse, or always."""
     model: Made | None
     """Version that the job has published; null until it has succeeded."""
     model_name: str
@@ -45,6 +47,8 @@ class JobOut(Schema):
     warnings: list[str]
     report: dict[str, Any] | None
     """Report of a succeeded job: the class fractions; what was estimated, tried and chosen, and why."""
+    comparison: ComparisonOut | None
+    """Comparison of the new version with the one that was served, and whether it takes over; null until the job has succeeded."""
     error: ProblemOut | None
 
     @classmethod
@@ -60,6 +64,7 @@ class JobOut(Schema):
             text=request.text,
             dataset=request.dataset,
             start_from=Made(name=request.start.name, version=request.start.version) if request.start else None,
+            publish=request.publish,
             model=Made(name=request.model, version=job.version) if job.version is not None else None,
             model_name=request.model,
             progress=job.progress,
@@ -71,6 +76,7 @@ class JobOut(Schema):
             objective=outcome.objective if outcome else None,
             warnings=outcome.warnings if outcome else [],
             report=outcome.report if outcome else None,
+            comparison=ComparisonOut.model_validate(outcome.comparison.model_dump()) if outcome and outcome.comparison else None,
             error=ProblemOut.model_validate(outcome.error.model_dump()) if outcome and outcome.error else None,
         )
 
@@ -113,4 +119,6 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     """Options of how text becomes terms: min_documents, ngrams, max_terms; only for documents that are text."""
     start_from: str | None = None
     """Model to start from, as name or name@alias: with some more labels, training takes a fraction of the time. Not for all algorithms."""
+    publish: Publish = "if_better"
+    """When the new version takes over from the one that is served: if_better, unless it is clearly worse on labels that neither was told; always."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0

@@ -89,6 +89,7 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         seed=body.seed,
         text=text,
         start=_start(services, body, dataset),
+        publish=body.publish,
         idempotency_key=submission.idempotency_key,
         fingerprint=submission.fingerprint,
         caller=submission.key_id,
@@ -143,6 +144,7 @@ def _fingerprint(body: JobBody) -> str:
     meaning = {"dataset": body.dataset, "documents": _meaning(body.documents), "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     meaning |= {} if body.text is None else {"text": body.text}
+    meaning |= {} if body.publish == "if_better" else {"publish": body.publish}
     return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()
 
 

@@ -6,13 +6,24 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
-from app.http.schemas import Schema
+from app.http.schemas import ComparisonOut, Schema
 from core.documents.kinds import Kind
-from workers.contract import Label, Version
+from workers.contract import Confidence, Label, Version
 from workers.errors import NotFound
 from workers.repositories.models import Models
 
 Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+
+
+class HeldOutOut(Schema):
+    """Predictions of labels that cross-validation left out."""
+
+    labels: int
+    """Number of these labels."""
+    right: int
+    """Number of right predictions."""
+    by_chance: float
+    """Share that would be right if predictions had nothing to do with labels, but each class were predicted as often."""
 
 
 class VersionOut(Schema):
@@ -37,25 +48,36 @@ class VersionOut(Schema):
     and ``n_words``."""
     objective: float | None
     status: str
+    takes_over: bool
+    """Whether the name of the model stands for this version, unless a newer one takes over."""
+    comparison: ComparisonOut | None
+    """Comparison with the version that was served before; null of versions from before there were comparisons."""
+    held_out: HeldOutOut | None
+    """Predictions of labels that cross-validation left out; null without it."""
+    confidence: Confidence | None
+    """How far the report of the training trusts the model; none: it knows nothing that chance would not; null if the report does not say."""
     created_at: AwareDatetime
 
     @classmethod
     def of(cls, version: Version) -> Self:
         """The record in the form of the contract."""
-        return cls(version=version.number, **version.model_dump(exclude={"number", "files"}))
+        return cls(version=version.number, takes_over=version.takes_over, **version.model_dump(exclude={"number", "files"}))
 
 
 class ModelOut(Schema):
     """A model with its versions, oldest first, and its aliases."""
 
     name: str
+    served: int
+    """Number of the version to which the name alone refers: the newest that takes over."""
     versions: list[VersionOut]
     aliases: dict[str, int]
 
     @classmethod
     def of(cls, models: Models, name: str) -> Self:
         """The model of that name; raises NotFound."""
-        return cls(name=name, versions=[VersionOut.of(version) for version in models.versions(name)], aliases=models.aliases(name))
+        versions = [VersionOut.of(version) for version in models.versions(name)]
+        return cls(name=name, served=models.resolve(name).number, versions=versions, aliases=models.aliases(name))
 
 
 class ModelSummary(Schema):
@@ -63,14 +85,16 @@ class ModelSummary(Schema):
 
     name: str
     newest: int
-    """Number of the newest version, to which the name alone refers."""
+    """Number of the newest version."""
+    served: int
+    """Number of the version to which the name alone refers: the newest that takes over."""
     aliases: dict[str, int]
 
     @classmethod
     def of(cls, models: Models, name: str) -> Self | None:
         """The summary of a model, or None if the model was deleted meanwhile."""
         try:
-            return cls(name=name, newest=models.resolve(name).number, aliases=models.aliases(name))
+            return cls(name=name, newest=models.newest(name), served=models.resolve(name).number, aliases=models.aliases(name))
         except NotFound:
             return None
 

@@ -15,7 +15,7 @@ from app.services import services_of
 
 router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=RawRoute)
 
-_MODEL = path_parameter("name", "Name of a model (its newest version), or name@alias.")
+_MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
 _VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
 _ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.base import machine, renewed, write
 from benchmarks.kernel import iterations, large, robust, small
 from benchmarks.kernel.chosen import chosen
-from core.train import warm_up
+from core.warm_up import warm_up
 
 _DOCS = Path(__file__).parents[2] / "docs"
 _PAGE = "kernel-figures.md"

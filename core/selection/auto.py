@@ -49,6 +49,8 @@ class Selection(NamedTuple):
     """calibration by the held-out scores; raises Stopped"""
     report: dict[str, Any]
     """what was tried, what it showed, what was selected and why, as JSON"""
+    held_out: NDArray[np.float64]
+    """shape (n_labeled, n_problems): scores of the labeled rows by the selected method without their labels; NaN where no fold leaves the row out"""
 
 
 class Candidate(NamedTuple):
@@ -112,7 +114,7 @@ def auto(
         **({} if found is None else found.report(classes)),
     }
     calibrate = partial(_calibration, data, best.held_out, results, found, checkpoint)
-    return Selection([_on_original_features(result, data) for result in results], calibrate, report)
+    return Selection([_on_original_features(result, data) for result in results], calibrate, report, best.held_out)
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:

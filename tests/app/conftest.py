@@ -185,8 +185,9 @@ def publish(
     dataset: str | None = None,
     calibrated: bool = False,
     model: Model | None = None,
+    **outcome: Any,
 ) -> Version:
-    """A model as a succeeded job of a dataset leaves it; by default its k-th feature speaks for the k-th class."""
+    """A model as a succeeded job of a dataset leaves it; by default its k-th feature speaks for the k-th class. ``outcome``: more of its outcome."""
     if model is None:
         n_columns = 1 if len(classes) == 2 else len(classes)
         weights = np.array([[-1.0], [1.0], [0.0]]) if n_columns == 1 else np.eye(n_columns)
@@ -205,12 +206,8 @@ def publish(
     files = {kind: store.upload(f"jobs/{id}/attempts/1/{kind}", folder / kind) for kind in ("model", "model_meta", "trace", "labels")}
     folder.rmdir()
     jobs.claim_attempt(id, "worker")
-    jobs.record_outcome(
-        id,
-        Outcome(
-            state=JobState.SUCCEEDED, attempt=1, finished_at=datetime.now(UTC), status=Status.CONVERGED, objective=0.5, warnings=["hm"], files=files
-        ),
-    )
+    fields = {"status": Status.CONVERGED, "objective": 0.5, "warnings": ["hm"], "files": files, **outcome}
+    jobs.record_outcome(id, Outcome(state=JobState.SUCCEEDED, attempt=1, finished_at=datetime.now(UTC), **fields))
     version = jobs.publish(id)
     assert version is not None
     assert Models(store).version(name, version.number) == version

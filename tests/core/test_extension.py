@@ -15,7 +15,8 @@ from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimis
 from core.options.base import TrainingSize
 from core.problem.result import Linear, Result, Status
 from core.registry import OFFERED, Algorithm
-from core.train import TrainingContext, TrainingTask, train, warming
+from core.train import TrainingContext, TrainingTask, train
+from core.warm_up import warming
 from tests.core.problems import dense_of, normal, rows_of, with_bias
 from tests.core.toy_kernel import KernelMeanOptions
 from tests.core.toy_one_class import OneClassOptions

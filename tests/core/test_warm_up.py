@@ -11,7 +11,8 @@ from numba.core.dispatcher import Dispatcher
 
 from core.registry import OFFERED
 from core.documents.rows import SparseRows
-from core.train import TrainingContext, TrainingTask, train, warm_up
+from core.train import TrainingContext, TrainingTask, train
+from core.warm_up import warm_up
 
 
 def compiled():

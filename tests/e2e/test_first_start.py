@@ -18,7 +18,7 @@ import gc
 
 from numba.core.dispatcher import Dispatcher
 
-from core.train import warm_up
+from core.warm_up import warm_up
 
 warm_up()
 loops = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and each.py_func.__module__.startswith("core.")]

@@ -31,6 +31,7 @@ from workers.contract import (
     Outcome,
     Progress,
     Publication,
+    Publish,
     Record,
     Version,
 )
@@ -69,6 +70,7 @@ class Jobs:
         seed: int,
         text: Mapping[str, int] | None = None,
         start: Publication | None = None,
+        publish: Publish = "if_better",
         idempotency_key: str | None = None,
         fingerprint: str = "",
         caller: str | None = None,
@@ -92,6 +94,7 @@ class Jobs:
             seed=seed,
             text=None if text is None else dict(text),
             start=start,
+            publish=publish,
             key=None if idempotency_key is None else digest_of(idempotency_key),
             caller=caller,
             created_at=datetime.now(UTC),

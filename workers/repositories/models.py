@@ -1,5 +1,8 @@
 """Published models: numbered versions that never change, and aliases that may move.
 
+The name of a model stands for its newest version that takes over: one that is clearly worse than the version that was served before does not
+(``Version.comparison``). That is a part of the record of the version, so it is served from the moment of its creation, or never.
+
 models/{name}/versions/{n}.json    version n; numbers start at 1, have no gaps and are never used again
 models/{name}/deleted/{n}.json     version n was deleted; its record stays, so that neither its number nor its job gets another version
 models/{name}/aliases/{alias}.json version of the alias
@@ -9,9 +12,9 @@ models/{name}/aliasing/{n}.{mark}  an alias is being set to version n, which can
 import json
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from workers.contract import Alias, Job, JobRequest, Outcome, Record, Version
+from workers.contract import Alias, Confidence, Job, JobRequest, Outcome, Record, Version
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.names import check_name, new_id, older_than
 from workers.store import KeyMissing, Store, records
@@ -89,14 +92,21 @@ class Models:
             raise missing from None
 
     def resolve(self, reference: str) -> Version:
-        """The version that ``name@alias``, or ``name`` (the newest), stands for now; raises NotFound."""
+        """The version that ``name@alias``, or ``name`` (the newest that takes over), stands for now; raises NotFound."""
         name, at, alias = reference.partition("@")
         if at:
             return self.version(name, self._alias(name, alias).version)
+        served = self._served(name)
+        if served is None:
+            raise NotFound("model", name)
+        return self._read(name, served)
+
+    def newest(self, name: str) -> int:
+        """Number of the newest version of a model, whether it takes over or not; raises NotFound."""
         newest = self._newest(name)
         if newest is None:
             raise NotFound("model", name)
-        return self._read(name, newest)
+        return newest
 
     def load(self, version: Version) -> "Model":
         """The model of a version, from its verified files; raises NotFound if it was deleted meanwhile."""
@@ -222,6 +232,9 @@ class Models:
             facts=meta.get("facts", {}),
             objective=outcome.objective,
             status=outcome.status,
+            comparison=outcome.comparison,
+            held_out=outcome.held_out,
+            confidence=confidence if (confidence := (outcome.report or {}).get("confidence")) in get_args(Confidence) else None,
             created_at=datetime.now(UTC),
             files={kind: outcome.files[kind] for kind in MODEL_FILES},
         )
@@ -283,6 +296,15 @@ class Models:
             self._last.clear()
         self._last[name] = last
         return last if not self.deleted(name, last) else max(self._numbers(name), default=None)
+
+    def _served(self, name: str) -> int | None:
+        """Number of the newest version that is not deleted and takes over; if the others were deleted, of the newest that is left."""
+        newest = self._newest(name)
+        # records are cached, so nothing is listed
+        for number in range(newest or 0, 0, -1):
+            if self._read(name, number).takes_over and not self.deleted(name, number):
+                return number
+        return newest
 
     def _deleted_numbers(self, name: str) -> set[int]:
         return _numbers_in(self._store.children(f"models/{name}/deleted"))

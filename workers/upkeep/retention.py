@@ -35,7 +35,7 @@ class Policy(NamedTuple):
     """Bounds of a store; None keeps all."""
 
     versions: Keep | None = None
-    """versions of each model, beside the newest and those that an alias or an unfinished job names"""
+    """versions of each model, beside the one that is served and those that an alias or an unfinished job names"""
     jobs: Keep | None = None
     """jobs that have ended"""
     datasets: Keep | None = None
@@ -72,12 +72,13 @@ class Retention:
             return
         for name in self._models.every():
             with suppress(NotFound):
-                newest, *others = reversed(self._models.versions(name))
-                sized = [(version, version.created_at, _size(version.files.values())) for version in (newest, *others)]
+                versions = reversed(self._models.versions(name))
+                sized = [(version, version.created_at, _size(version.files.values())) for version in versions]
+                served = self._models.resolve(name).number
                 for version in surplus(sized, self._policy.versions, now):
-                    # what an alias or an unfinished job names is refused; the newest is what the model's name stands for
+                    # what an alias or an unfinished job names is refused
                     with suppress(NotFound, Conflict):
-                        if version is not newest:
+                        if version.number != served:
                             self._models.delete_version(name, version.number, self._jobs.starting_from)
                             yield f"{name}/{version.number}"
 

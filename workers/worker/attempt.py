@@ -34,6 +34,7 @@ from workers.repositories.datasets import Datasets, Documents
 from workers.repositories.datasets.ids import Ids
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
+from workers.worker.comparison import compare, held_out_of
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
 from workers.worker.inputs import size_of, text_remedy, training_inputs
@@ -136,6 +137,7 @@ class Attempts:
             if not usable(training):
                 largest = [] if training.largest is None else [training.largest._asdict()]
                 return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE + training.range_remedy, largest))
+            comparison = self._store_retry.call(lambda: compare(self._context.store, request, documents, training), stopped)
             prefix = _prefix_of(request.id, attempt.number)
             files = self._store_retry.call(lambda: store_results(self._context.store, training, documents, prefix), stopped)
         except StoreFull as error:
@@ -156,8 +158,10 @@ class Attempts:
             update={
                 "status": training.status,
                 "objective": training.objective,
-                "warnings": list(training.warnings),
+                "warnings": [*training.warnings, *([] if comparison.takes_over else [comparison.why])],
                 "report": training.report,
+                "comparison": comparison,
+                "held_out": held_out_of(documents, training),
                 "files": files,
             }
         )

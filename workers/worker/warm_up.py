@@ -11,7 +11,7 @@ import time
 from collections.abc import Generator, Iterator
 
 from core.registry import OFFERED
-from core.train import warming as warming_of
+from core.warm_up import warming as warming_of
 from workers.errors import CannotStart
 from workers.process import die_with_parent
 

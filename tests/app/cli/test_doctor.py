@@ -11,7 +11,7 @@ import pytest
 from app.cli import doctor
 from app.cli.commands import main
 from app.cli.doctor import examine
-from core import train as training
+from core import warm_up
 from tests.waiting import HANG
 from tests.workers.conftest import Valkey, s3_endpoint, s3_options
 from workers.queue.connect import connect
@@ -22,7 +22,7 @@ from workers.store.folder import FolderStore
 
 __all__ = ["s3_endpoint"]
 
-WARM_UP = training.warm_up
+WARM_UP = warm_up.warm_up
 
 
 @pytest.fixture(autouse=True)
@@ -37,14 +37,14 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, valkey: Valkey) ->
     # machines that test may be slow
     monkeypatch.setattr(doctor, "_SLOW_SECONDS", HANG)
     # a second each time, and one test does it
-    monkeypatch.setattr(training, "warm_up", lambda: None)
+    monkeypatch.setattr(warm_up, "warm_up", lambda: None)
 
 
 def test_kernels_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise RuntimeError("no locator available")
 
-    monkeypatch.setattr(training, "warm_up", fail)
+    monkeypatch.setattr(warm_up, "warm_up", fail)
     assert to_fix() == {"kernels": "cannot be compiled: no locator available; NUMBA_CACHE_DIR must name a writable folder"}
 
 
@@ -53,7 +53,7 @@ def to_fix() -> dict[str, str]:
 
 
 def test_where_all_is_well(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "warm_up", WARM_UP)
+    monkeypatch.setattr(warm_up, "warm_up", WARM_UP)
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[1] for line in lines} == {"settings", "access", "redis", "workers", "store", "disk", "kernels"}

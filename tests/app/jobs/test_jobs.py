@@ -56,6 +56,25 @@ def test_a_start_that_is_of_use_is_accepted(gateway: Gateway, dataset: str, algo
     assert answer.json()["start_from"] == {"name": "news", "version": 1}
 
 
+def test_a_job_says_when_its_version_takes_over(gateway: Gateway, dataset: str) -> None:
+    for given, said in (({}, "if_better"), ({"publish": "if_better"}, "if_better"), ({"publish": "always"}, "always")):
+        job = gateway.job(dataset=dataset, **given).json()
+        assert (job["publish"], job["comparison"]) == (said, None)
+        assert gateway.client.get(f"/v1/jobs/{job['id']}").json() == job
+    fault = problem_of(gateway.job(dataset=dataset, publish="never"), 422)["errors"][0]
+    assert (fault["field"], fault["detail"]) == ("publish", "Invalid enum value 'never'; it is one of always, if_better")
+
+
+def test_jobs_that_take_over_otherwise_are_others(gateway: Gateway, dataset: str) -> None:
+    def post(**fields: Any) -> httpx.Response:
+        body = {"dataset": dataset, "model": "news", **fields}
+        return gateway.client.post("/v1/jobs", json=body, headers={"idempotency-key": "k"})
+
+    first = post().json()["id"]
+    assert post(publish="if_better").json()["id"] == first
+    problem_of(post(publish="always"), 422)
+
+
 def test_without_an_algorithm_it_is_chosen(gateway: Gateway, dataset: str) -> None:
     answer = gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "news"})
     assert answer.status_code == 202

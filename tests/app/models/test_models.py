@@ -13,6 +13,7 @@ import pytest
 
 from tests.app.codecs.encodings import ENCODERS, npz
 from tests.app.conftest import NDJSON, Gateway, Start, problem_of, publish
+from workers.contract import Comparison, HeldOut
 
 DOCUMENTS = [{"indices": [0], "values": [2.0]}, {"indices": [1, 2], "values": [0.5, 9.0]}]
 
@@ -116,14 +117,35 @@ def test_the_cache_stays_within_its_bytes(start: Start) -> None:
     assert 0 < float(cached[0].split()[1]) < 300
 
 
+def test_a_version_that_does_not_take_over_is_served_by_its_number_alone(gateway: Gateway) -> None:
+    publish(gateway.store)
+    worse = Comparison(takes_over=False, why="it is worse", against=1, labels=20, gained=1, lost=12, p_value=0.0017)
+    known = HeldOut(labels=20, right=12, by_chance=0.5)
+    job = publish(gateway.store, bias=5.0, comparison=worse, held_out=known, report={"confidence": "low"}, warnings=[worse.why]).job
+    assert [predict(gateway, path)["labels"] for path in ("news/predict", "news/versions/2/predict")] == [["no", "yes"], ["yes", "yes"]]
+    shown = gateway.client.get("/v1/models/news").json()
+    assert shown["served"] == 1
+    assert [version["takes_over"] for version in shown["versions"]] == [True, False]
+    assert [version["comparison"] for version in shown["versions"]] == [None, worse.model_dump()]
+    assert [(version["held_out"], version["confidence"]) for version in shown["versions"]] == [(None, None), (known.model_dump(), "low")]
+    assert gateway.client.get("/v1/models").json()["models"] == [{"name": "news", "newest": 2, "served": 1, "aliases": {}}]
+    ended = gateway.client.get(f"/v1/jobs/{job}").json()
+    assert (ended["state"], ended["model"], ended["comparison"]) == ("succeeded", {"name": "news", "version": 2}, worse.model_dump())
+    assert ended["warnings"] == ["it is worse"]
+    gateway.client.put("/v1/models/news/aliases/trial", json={"version": 2})
+    assert predict(gateway, "news@trial/predict")["version"] == 2
+    assert gateway.client.delete("/v1/models/news/versions/1").status_code == 204
+    assert predict(gateway)["version"] == 2, "it is all that is left"
+
+
 def test_listing_and_showing(gateway: Gateway) -> None:
     for name in ("b", "a", "a"):
         publish(gateway.store, name)
     gateway.client.put("/v1/models/a/aliases/live", json={"version": 1})
     page = gateway.client.get("/v1/models", params={"limit": 1}).json()
-    assert page["models"] == [{"name": "a", "newest": 2, "aliases": {"live": 1}}]
+    assert page["models"] == [{"name": "a", "newest": 2, "served": 2, "aliases": {"live": 1}}]
     assert gateway.client.get("/v1/models", params={"cursor": page["next_cursor"]}).json() == {
-        "models": [{"name": "b", "newest": 1, "aliases": {}}],
+        "models": [{"name": "b", "newest": 1, "served": 1, "aliases": {}}],
         "next_cursor": None,
     }
     shown = gateway.client.get("/v1/models/a").json()

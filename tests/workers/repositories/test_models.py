@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workers.conftest import make_dataset, submit, success
-from workers.contract import Publication, Version
+from workers.contract import Comparison, Publication, Version
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.names import new_id
 from workers.repositories.jobs import Jobs
@@ -59,6 +59,46 @@ def test_the_newest_of_any_number_of_versions_is_found_without_listing_them(stor
     Models(store).delete("news")
     with pytest.raises(NotFound):
         models.resolve("news")
+
+
+def held_back(store: Store) -> None:
+    """Publish a version that does not take over."""
+    worse = Comparison(takes_over=False, why="it is worse", against=1, labels=9, lost=9, p_value=0.002)
+    id = submit(store)
+    Jobs(store).record_outcome(id, success(store).model_copy(update={"comparison": worse}))
+    Jobs(store).publish(id)
+
+
+def test_the_name_stands_for_the_newest_version_that_takes_over(store: Store) -> None:
+    publish(store)
+    for _ in range(3):
+        held_back(store)
+    models = Models(store)
+    assert (models.resolve("news").number, Models(store).resolve("news").number, models.newest("news")) == (1, 1, 4)
+    assert [version.takes_over for version in models.versions("news")] == [True, False, False, False]
+    publish(store)
+    assert models.resolve("news").number == 5
+    held_back(store)
+    models.delete_version("news", 5)
+    assert models.resolve("news").number == 1
+    models.delete_version("news", 1)
+    assert models.resolve("news").number == 6, "it is all that is left"
+    models.delete_version("news", 6)
+    assert (models.resolve("news").number, models.newest("news")) == (4, 4)
+    models.delete("news")
+    for find in (models.resolve, models.newest):
+        with pytest.raises(NotFound):
+            find("news")
+
+
+def test_what_is_served_is_found_without_listing_what_is_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(store)
+    for _ in range(3):
+        held_back(store)
+    models = Models(store)
+    assert models.resolve("news").number == 1
+    monkeypatch.setattr(store, "children", lambda prefix: pytest.fail(prefix))
+    assert models.resolve("news").number == 1
 
 
 @pytest.mark.parametrize("reference", ["nothing", "news@nothing", "news@", "@news", "", "../news", "news@../x", "a/b", "n" * 200])

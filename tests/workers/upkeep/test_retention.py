@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from app.settings import GatewaySettings
-from tests.workers.conftest import make_dataset, submit
+from tests.workers.conftest import make_dataset, submit, success
 from tests.workers.upkeep.finished_jobs import done, failed, ids
-from workers.contract import Publication
+from workers.contract import Comparison, Publication
 from workers.errors import JobNotFinished
 from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
@@ -76,6 +76,20 @@ def test_versions_that_something_names_stay(store: Store) -> None:
     Jobs(store).cancel(starting)
     assert retention(store, versions=Keep(count=1)).remove_expired().versions == ["news/3"]
     assert models.aliases("news") == {"live": 2}
+
+
+def test_the_version_that_is_served_stays_though_it_is_not_the_newest(store: Store) -> None:
+    done(store)
+    worse = Comparison(takes_over=False, why="it is worse", against=1)
+    for _ in range(3):
+        id = submit(store)
+        Jobs(store).record_outcome(id, success(store).model_copy(update={"comparison": worse}))
+        Jobs(store).publish(id)
+    models = Models(store)
+    assert retention(store, versions=Keep(count=1)).remove_expired().versions == ["news/3", "news/2"]
+    assert [version.number for version in models.versions("news")] == [1, 4]
+    assert retention(store, versions=NONE).remove_expired().versions == ["news/4"]
+    assert models.resolve("news").number == 1
 
 
 def test_datasets_that_something_names_stay(store: Store) -> None:

@@ -1,0 +1,31 @@
+"""Digests of documents: equal documents have equal digests, in whatever dataset and at whatever position they are."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import NamedRows, Rows, TextRows
+from core.documents.rows import SparseRows
+
+_DIGEST_BYTES = 16
+
+
+def row_digests(rows: Rows, positions: NDArray[np.int64]) -> Iterator[bytes]:
+    """A digest of each document at these positions. Vectors have no explicit zeros, and their indices ascend."""
+    for position in positions.tolist():
+        start, stop = int(rows.indptr[position]), int(rows.indptr[position + 1])
+        yield blake2b(_content(rows, start, stop), digest_size=_DIGEST_BYTES).digest()
+
+
+def _content(rows: Rows, start: int, stop: int) -> bytes:
+    match rows:
+        case TextRows():
+            return rows.data[start:stop].tobytes()
+        case SparseRows():
+            return rows.indices[start:stop].tobytes() + rows.values[start:stop].tobytes()
+        case NamedRows():
+            # columns are numbered by each dataset in its own order
+            names = [rows.names[column] for column in rows.rows.indices[start:stop].tolist()]
+            return repr(sorted(zip(names, rows.rows.values[start:stop].tolist(), strict=True))).encode()

@@ -1,0 +1,134 @@
+"""Comparison of a new version with the one that is served, on labels that neither was told: one that is clearly worse does not take over.
+
+The new version predicts a label by cross-validation, without having been told it; the version that is served was trained without the label, which is
+found by the content of documents in its dataset. The two are paired on each document, and a sign test decides.
+
+What is not fair about it does no harm. Cross-validation tells the new version a third fewer labels than it has in the end: a version that loses by
+that alone is not clearly worse. Labels of documents that ``suggest`` chose are hard for the version that was unsure of them, which favours the new.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.digests import row_digests
+from core.documents.kinds import kind_of
+from core.errors import InvalidDocuments
+from core.evaluation.sign_test import is_worse, sign_test
+from core.models.model import Model
+from workers.contract import Comparison, HeldOut, JobRequest, Version
+from workers.errors import NotFound, StoreDamaged
+from workers.repositories.datasets import Datasets, Documents
+from workers.repositories.models import Models
+from workers.store import Store
+
+if TYPE_CHECKING:
+    from core.train import Training
+
+_MOST_LABELS = 5_000
+"""labels that are compared at most: enough for any difference that matters"""
+_ROWS = 500
+
+Positions = NDArray[np.int64]
+
+
+def compare(store: Store, request: JobRequest, documents: Documents, training: "Training") -> Comparison:
+    """Whether the version of this training takes over from the one that is served now, and why. Raises StoreUnavailable."""
+    if request.publish == "always":
+        return _uncompared("the job asked for that")
+    if training.held_out is None:
+        return _uncompared("its training left no labels out; auto does, other algorithms do with the option probabilities")
+    models = Models(store)
+    try:
+        served = models.resolve(request.model)
+    except NotFound:
+        return _uncompared("the model has no other")
+    difference = _difference(served, documents, training.model)
+    if difference is not None:
+        return _uncompared(f"version {served.number}, which was served, has other {difference}")
+    try:
+        told = Datasets(store).open(served.dataset)
+        rows, positions = _untold(documents, told, training.held_out, request.seed)
+        predicted = training.model.labels_of(training.held_out[rows])
+        return _compared(served, documents, positions, predicted, _predicted(models.load(served), documents, positions))
+    except (NotFound, StoreDamaged, InvalidDocuments):
+        return _uncompared(f"version {served.number}, which was served, or the dataset that it learned from was deleted or cannot be read")
+
+
+def held_out_of(documents: Documents, training: "Training") -> HeldOut | None:
+    """How the labels left out were predicted; None of a training without cross-validation, or that could leave out none."""
+    if training.held_out is None:
+        return None
+    known = np.isfinite(training.held_out).all(axis=1)
+    if not known.any():
+        return None
+    labels = documents.class_indices[documents.class_indices >= 0][known]
+    predicted = training.model.labels_of(training.held_out[known])
+    n_classes = len(documents.classes)
+    shares = [np.bincount(classes, minlength=n_classes) / len(labels) for classes in (labels, predicted)]
+    by_chance = float((shares[0] * shares[1]).sum())
+    return HeldOut(labels=len(labels), right=int(np.count_nonzero(labels == predicted)), by_chance=by_chance)
+
+
+def _difference(served: Version, documents: Documents, model: Model) -> str | None:
+    """What makes two versions incomparable, None if nothing does."""
+    if list(served.classes) != list(model.classes):
+        return "classes"
+    other_numbers = served.kind == "vectors" and served.n_features != model.n_features
+    return "features" if served.kind != kind_of(documents.rows) or other_numbers else None
+
+
+def _untold(documents: Documents, told: Documents, held_out: NDArray[np.float64], seed: int) -> tuple[Positions, Positions]:
+    """The labels that neither version was told: rows of ``held_out``, and positions of their documents; of too many some at random."""
+    labeled = np.flatnonzero(documents.class_indices >= 0)
+    rows = np.flatnonzero(np.isfinite(held_out).all(axis=1))
+    known = set(row_digests(told.rows, np.flatnonzero(told.class_indices >= 0)))
+    fresh = np.fromiter((digest not in known for digest in row_digests(documents.rows, labeled[rows])), bool, len(rows))
+    rows = rows[fresh]
+    if len(rows) > _MOST_LABELS:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _MOST_LABELS, replace=False))
+    return rows, labeled[rows]
+
+
+def _predicted(model: Model, documents: Documents, positions: Positions) -> NDArray[np.intp]:
+    """The classes that a model gives to documents."""
+
+    def parts() -> Iterator[NDArray[np.intp]]:
+        for start in range(0, len(positions), _ROWS):
+            rows = model.vocabulary.read(documents.rows.taken(positions[start : start + _ROWS])).rows
+            yield model.labels_of(model.scores(rows))
+
+    return np.concatenate([np.zeros(0, np.intp), *parts()])
+
+
+def _compared(
+    served: Version, documents: Documents, positions: Positions, new: NDArray[np.integer[Any]], old: NDArray[np.integer[Any]]
+) -> Comparison:
+    """The verdict on predictions of the same documents by the new version and by the one that is served."""
+    labels = documents.class_indices[positions]
+    lost_of = labels[(old == labels) & (new != labels)]
+    gained, lost = int(np.count_nonzero((new == labels) & (old != labels))), len(lost_of)
+    worse, p_value = is_worse(gained, lost), sign_test(gained, lost)
+    counts = f"of {len(labels)} labels that neither was told, the new version alone is right on {gained}, version {served.number} alone on {lost}"
+    if worse:
+        why = f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = {p_value:.1g}). "
+        why += _remedy(served.name, [served.classes[label] for label in lost_of.tolist()])
+    else:
+        why = f"the new version takes over: {counts}" if len(labels) else "the new version takes over: there are no labels that neither was told"
+    return Comparison(takes_over=not worse, why=why, against=served.number, labels=len(labels), gained=gained, lost=lost, p_value=p_value)
+
+
+def _remedy(name: str, lost: list[Any]) -> str:
+    """What to do about a version that is worse: ``lost`` are the labels of the documents on which it alone is wrong."""
+    label, count = Counter(lost).most_common(1)[0]
+    return (
+        f"{count} of these {len(lost)} documents are labeled {label!r}: check that these labels are right; more labels of documents like these would "
+        f'help most, and POST /v1/models/{name}/suggest names some. A job with "publish": "always" takes over in any case'
+    )
+
+
+def _uncompared(why: str) -> Comparison:
+    return Comparison(takes_over=True, why=f"the new version takes over without a comparison: {why}")
