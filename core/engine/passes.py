@@ -5,7 +5,6 @@ the parts. So what a pass answers has the same bits whatever the number of threa
 A part is read in slices, between which the observer is asked.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -229,8 +228,8 @@ def parts_of(rows: SparseRows) -> list[tuple[int, int]]:
     most = max(_MOST_PARTS, min(_MOST_LARGE_PARTS, n_nonzeros // _LARGE_PART))
     fit = max(_SUM_BYTES, _NONZERO_BYTES * n_nonzeros) // (8 * WIDTH * length)
     count = max(1, min(n_nonzeros // _PART_NONZEROS, max(2, n_nonzeros // (_PART_SHARE * length)), most))
-    # powers of two: of three parts, one of two threads would read two
-    count = 1 << min(round(math.log2(count)), max(1, fit).bit_length() - 1)
+    # powers of two, the exponent round(log2(count)) in whole numbers: of three parts, one of two threads would read two
+    count = 1 << min((count * count).bit_length() // 2, max(1, fit).bit_length() - 1)
     weight = rows.indptr - rows.indptr[0] + np.arange(len(rows.indptr))
     bounds = np.searchsorted(weight, np.linspace(0, weight[-1], count + 1).round())
     bounds[-1] = rows.n_rows
