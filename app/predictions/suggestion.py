@@ -14,12 +14,23 @@ from starlette.responses import Response
 from app.codecs.documents import DrawWord
 from app.http.bodies import read_json
 from app.http.schemas import Schema
+from app.predictions.ignorance import ignorance
 from app.predictions.prediction import load_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored
 from app.services import Services
 from core.documents.drawn import Draw
-from core.evaluation.active_learning import POOL, SmallestMargins, TopTwo, comparable, representatives, top_two
+from core.evaluation.active_learning import (
+    POOL,
+    Balanced,
+    BalancedMargins,
+    TopTwo,
+    comparable,
+    interleaved,
+    random_share,
+    representatives,
+    top_two,
+)
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from workers.contract import Label, Version
@@ -38,9 +49,12 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     dataset: str
     n: Annotated[int, Meta(ge=1, le=1000)] = 10
     strategy: Strategy = "diverse"
-    """Strategy. uncertain: the documents of least margin. diverse: representatives of three times as many of these. random: any."""
+    """Strategy. uncertain: the documents of least margin, evenly of the classes that are predicted. diverse: representatives of three times as many
+    of these. random: any."""
+    random: Annotated[float, Meta(ge=0, le=1)] = 0.25
+    """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents, unless it is 0."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
-    """Seed of the random strategy; equal seeds give equal documents."""
+    """Seed of the random documents; equal seeds give equal documents."""
 
 
 class Suggestion(LabeledDocument):
@@ -55,7 +69,7 @@ class Suggestion(LabeledDocument):
 
 
 class Suggestions(Schema):
-    """Documents to label next, the most useful first."""
+    """Documents to label next, the most useful first, with the random ones spread evenly among them."""
 
     model: str
     version: int
@@ -83,13 +97,8 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     documents = services.datasets.open(body.dataset)
     unlabeled = np.flatnonzero(documents.class_indices < 0)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
-    if body.strategy == "random":
-        chosen = np.random.default_rng(body.seed).choice(unlabeled, min(body.n, len(unlabeled)), replace=False)
-    else:
-        diverse = body.strategy == "diverse"
-        pool = _least_certain(model, documents, unlabeled, body.n * POOL if diverse else body.n)
-        chosen = _representative(model, documents, pool, body.n, warnings) if diverse else pool
-    drawn = dict.fromkeys(chosen.tolist(), Draw.RANDOM if body.strategy == "random" else Draw.CHOSEN)
+    ignorant = version.confidence == "none"
+    drawn = _drawn(model, documents, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
     suggestions = _suggestions(version, model, documents, drawn, unseen)
     services.datasets.record_suggested(body.dataset, drawn)
     content = {
@@ -100,9 +109,29 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         "n_unlabeled": len(unlabeled),
         "margin_of": "scores" if model.calibration is None else "probabilities",
         "suggestions": suggestions,
-        "warnings": [*unseen.warnings(), *warnings],
+        "warnings": [*([ignorance(version.held_out)] if ignorant else []), *unseen.warnings(), *warnings],
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
+
+
+def _drawn(model: Model, documents: Documents, unlabeled: Positions, body: SuggestBody, share: float, warnings: list[str]) -> dict[int, Draw]:
+    """Positions of the documents to label, in order, and the draw of each; ``share`` of them are random.
+
+    These are drawn first, from all that have no label: what the model would choose may be among them, as in any random sample.
+    """
+    n = min(body.n, len(unlabeled))
+    random = np.random.default_rng(body.seed).choice(unlabeled, random_share(n, share), replace=False)
+    chosen = _chosen(model, documents, np.setdiff1d(unlabeled, random), body.strategy, n - len(random), warnings)
+    draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
+    return {position: draws.get(position, Draw.CHOSEN) for position in interleaved(random, chosen).tolist()}
+
+
+def _chosen(model: Model, documents: Documents, candidates: Positions, strategy: Strategy, n: int, warnings: list[str]) -> Positions:
+    """Positions of ``n`` of the candidates that the model chooses, evenly of the classes that it predicts."""
+    if not n:
+        return np.zeros(0, np.int64)
+    pool = _least_certain(model, documents, candidates, n * POOL if strategy == "diverse" else n)
+    return _representative(model, documents, pool, n, warnings) if strategy == "diverse" else pool.positions
 
 
 def _top_two(model: Model, scores: NDArray[np.float64]) -> TopTwo:
@@ -110,25 +139,25 @@ def _top_two(model: Model, scores: NDArray[np.float64]) -> TopTwo:
     return top_two(scores if probabilities is None else probabilities)
 
 
-def _least_certain(model: Model, documents: Documents, unlabeled: Positions, most: int) -> Positions:
-    """Positions of the documents of least margin, the least certain first."""
-    pool = SmallestMargins(most)
-    for scored in score_stored(model, documents, unlabeled):
-        pool.add(scored.positions, _top_two(model, scored.scores).margins)
-    return pool.positions
+def _least_certain(model: Model, documents: Documents, candidates: Positions, most: int) -> Balanced:
+    """The documents of least margin, evenly of the classes that are predicted."""
+    pool = BalancedMargins(most)
+    for scored in score_stored(model, documents, candidates):
+        pool.add(scored.positions, _top_two(model, scored.scores))
+    return pool.balanced
 
 
-def _representative(model: Model, documents: Documents, pool: Positions, n: int, warnings: list[str]) -> Positions:
-    """Representatives of the pool; the least certain documents where the documents are too long to be compared."""
-    if len(pool) <= n:
-        return pool
-    compared = pool[: comparable(documents.rows.indptr, pool)]
-    if len(compared) <= n:
+def _representative(model: Model, documents: Documents, pool: Balanced, n: int, warnings: list[str]) -> Positions:
+    """Positions of representatives of the pool; of the least certain documents where the documents are too long to be compared."""
+    if len(pool.positions) <= n:
+        return pool.positions
+    compared = pool.taken(comparable(documents.rows.indptr, pool.positions))
+    if len(compared.positions) <= n:
         warnings.append("the documents are too long to be compared with each other: these are the least certain ones")
-        return pool[:n]
-    ascending = np.argsort(compared)
-    rows = rows_at(model, documents, compared[ascending]).taken(np.argsort(ascending))
-    return compared[representatives(rows, n)]
+        return pool.taken(n).positions
+    ascending = np.argsort(compared.positions)
+    rows = rows_at(model, documents, compared.positions[ascending]).taken(np.argsort(ascending))
+    return compared.positions[representatives(rows, n, compared.classes)]
 
 
 def _suggestions(version: Version, model: Model, documents: Documents, drawn: Mapping[int, Draw], unseen: UnseenCounter) -> list[dict[str, Any]]:

@@ -1,13 +1,15 @@
-"""Active learning: which unlabeled documents to label next. Uncertainty sampling by margins, and representatives of the uncertain ones.
+"""Active learning: which unlabeled documents to label next. Uncertainty sampling by margins, balanced over the classes that are predicted, and
+representatives of the uncertain ones.
 
 Conventions: positions are those of documents in their dataset. A margin is the difference of a document's two likeliest classes, in probability where
 that is known, else in score.
 Sources: Settles, Active learning literature survey, 2009 (margins); Nemhauser, Wolsey & Fisher, An analysis of approximations for maximizing
-submodular set functions, 1978 (the greedy method comes within 1 − 1/e of the best); Minoux, Accelerated greedy algorithms for maximizing submodular
-set functions, 1978 (gains only fall, so that most need not be computed again).
+submodular set functions, 1978 (the greedy method comes within 1 − 1/e of the best, and within 1/2 where each class has a bound: part II); Minoux,
+Accelerated greedy algorithms for maximizing submodular set functions, 1978 (gains only fall, so that most need not be computed again).
 """
 
 import heapq
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,8 @@ POOL = 3
 """factor on the number of documents requested: representatives are selected among so many of least margin"""
 MOST_NONZEROS = 1 << 23
 """most nonzeros of the documents that are compared with each other, or bytes of their text, which has fewer nonzeros"""
+_LEAST_MIXED = 4
+_ROUNDING = 1e-9
 _BLOCK = 256
 _DENSE = 8
 """most numbers a nonzero for which rows are made dense: a dense product is as many times as fast"""
@@ -65,17 +69,74 @@ class SmallestMargins:
         self.positions, self.margins = positions[order], margins[order]
 
 
+class Balanced(NamedTuple):
+    """Documents of little margin, in an order of which every beginning has the predicted classes as evenly as it can."""
+
+    positions: NDArray[np.int64]
+    """shape (n,)"""
+    classes: NDArray[np.intp]
+    """shape (n,): the class that each is predicted"""
+
+    def taken(self, n: int) -> "Balanced":
+        """The first ``n`` of them."""
+        return Balanced(self.positions[:n], self.classes[:n])
+
+
+class BalancedMargins:
+    """The documents of least margin of each predicted class; holds no more than ``most`` of a class."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._pools: dict[int, SmallestMargins] = {}
+
+    def add(self, positions: NDArray[np.int64], two: TopTwo) -> None:
+        """Add documents, shape (n_rows,), with their likeliest classes."""
+        for predicted in np.unique(two.first).tolist():
+            own = two.first == predicted
+            self._pools.setdefault(predicted, SmallestMargins(self._most)).add(positions[own], two.margins[own])
+
+    @property
+    def balanced(self) -> Balanced:
+        """At most ``most`` documents: the least certain of each class, by their margins, then the second of each class, and so on."""
+        pools = [(predicted, pool) for predicted, pool in sorted(self._pools.items())]
+        positions = np.concatenate([np.zeros(0, np.int64), *(pool.positions for _, pool in pools)])
+        margins = np.concatenate([np.zeros(0), *(pool.margins for _, pool in pools)])
+        ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(pool.positions)) for _, pool in pools)])
+        classes = np.repeat([predicted for predicted, _ in pools], [len(pool.positions) for _, pool in pools]).astype(np.intp)
+        order = np.lexsort((positions, margins, ranks))[: self._most]
+        return Balanced(positions[order], classes[order])
+
+
+def random_share(n: int, share: float) -> int:
+    """How many of ``n`` documents are to be drawn at random: about this share, at least one of four or more unless the share is 0."""
+    # a share such as 0.29 of 100 is a little less in binary
+    return max(math.floor(n * share + _ROUNDING), int(share > 0 and n >= _LEAST_MIXED))
+
+
+def interleaved(random: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Both in one order, shape (n_random + n_chosen,), in which the random ones are spread evenly: whoever labels a beginning has some of them."""
+    n, count = len(random) + len(chosen), max(1, len(random))
+    # the first ⌈i n / count⌉ documents have i random ones
+    places = -(-np.arange(1, len(random) + 1) * n // count) - 1
+    mixed = np.empty(n, np.int64)
+    mixed[places] = random
+    mixed[np.setdiff1d(np.arange(n), places)] = chosen
+    return mixed
+
+
 def comparable(indptr: NDArray[np.int64], positions: NDArray[np.int64]) -> int:
     """The number of rows at these positions, from the first on, that can be compared with each other by their nonzeros."""
     lengths = indptr[positions + 1] - indptr[positions]
     return int(np.searchsorted(np.cumsum(lengths), MOST_NONZEROS, side="right"))
 
 
-def representatives(rows: SparseRows, n: int) -> NDArray[np.int64]:
+def representatives(rows: SparseRows, n: int, classes: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
     """Positions of ``n`` rows that represent all of them best, shape (n,); of equal gains the first row is taken.
 
-    Maximises the facility location ``Σ_i max_{j chosen} max(0, cos(x_i, x_j))`` greedily. Takes n_rows² numbers of memory.
+    Maximises the facility location ``Σ_i max_{j chosen} max(0, cos(x_i, x_j))`` greedily. With ``classes``, shape (n_rows,), it takes as many of each
+    class as the first ``n`` rows have. Takes n_rows² numbers of memory.
     """
+    left = None if classes is None else np.bincount(classes[:n], minlength=int(classes.max(initial=0)) + 1)
     similar = similarities(rows)
     covered: NDArray[np.float32] = np.zeros(rows.n_rows, np.float32)
     heap = [(-float(gain), place, 0) for place, gain in enumerate(similar.sum(axis=1, dtype=np.float64))]
@@ -83,10 +144,14 @@ def representatives(rows: SparseRows, n: int) -> NDArray[np.int64]:
     chosen: list[int] = []
     while len(chosen) < n:
         _, place, known = heap[0]
-        if known == len(chosen):
+        if left is not None and classes is not None and not left[classes[place]]:
+            heapq.heappop(heap)
+        elif known == len(chosen):
             heapq.heappop(heap)
             chosen.append(place)
             np.maximum(covered, similar[place], out=covered)
+            if left is not None and classes is not None:
+                left[classes[place]] -= 1
         else:  # its gain was computed when fewer were chosen
             gain = float(np.maximum(similar[place] - covered, 0).sum(dtype=np.float64))
             heapq.heapreplace(heap, (-gain, place, len(chosen)))

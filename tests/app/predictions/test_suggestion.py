@@ -1,17 +1,20 @@
 """Suggestions of documents to label, over HTTP."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
-from app.predictions import suggestion
+from app.predictions.ignorance import ignorance
 from core.evaluation import active_learning as querying
 from core.models.linear import LinearModel
 from core.models.model import Model
 from core.validation.calibration import Calibration
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+from tests.workers.conftest import no_file_beyond
+from workers.contract import HeldOut
 
 # the scores of these by the model of ``publish`` are the differences of their second and first value
 UNLABELED = {"far": [0.0, 3.0], "near": [0.5, 0.6], "even": [1.0, 1.0], "no": [2.0, 0.0], "twin": [1.0, 1.1]}
@@ -132,12 +135,17 @@ def test_diverse_ones_are_the_representatives_of_the_least_sure(gateway: Gateway
     documents, model = strewn(300)
     publish(gateway.store, model=model)
     dataset = upload(gateway, documents)
-    pool = ids(suggest(gateway, dataset=dataset, n=3 * n, strategy="uncertain"))
+    pool = ids(suggest(gateway, dataset=dataset, n=3 * n, strategy="uncertain", random=0))
     scores = np.array(list(documents.values()), np.float32).astype(float) @ model.coefficients + model.intercepts  # type: ignore[attr-defined]
-    two = np.sort(scores, axis=1)[:, -2:]
-    assert pool == [f"d{k}" for k in np.argsort(two[:, 1] - two[:, 0], kind="stable")[: 3 * n]]
-    found = suggest(gateway, dataset=dataset, n=n)
+    two, classes = np.sort(scores, axis=1)[:, -2:], np.argmax(scores, axis=1)
+    margins = two[:, 1] - two[:, 0]
+    ranks = [np.count_nonzero((classes == classes[k]) & (margins < margins[k])) for k in range(300)]
+    assert pool == [f"d{k}" for k in np.lexsort((margins, ranks))[: 3 * n]]
+    found = suggest(gateway, dataset=dataset, n=n, random=0)
     assert len(set(ids(found))) == n
+    predicted = {f"d{k}": int(each) for k, each in enumerate(classes)}
+    left = Counter(predicted[id] for id in pool[:n])
+    assert Counter(predicted[id] for id in ids(found)) == left, "as even as the least certain ones of each class"
     units = np.array([documents[id] for id in pool])
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     similar = np.maximum(units @ units.T, 0)
@@ -145,7 +153,93 @@ def test_diverse_ones_are_the_representatives_of_the_least_sure(gateway: Gateway
     for count in range(min(n, 10)):
         covered = similar[:, chosen[:count]].max(axis=1, initial=0.0)
         gains = np.maximum(similar - covered[:, None], 0).sum(axis=0)
-        assert gains[chosen[count]] == pytest.approx(gains.max(), abs=1e-3)
+        open_classes = [place for place, id in enumerate(pool) if left[predicted[id]]]
+        assert gains[chosen[count]] == pytest.approx(gains[open_classes].max(), abs=1e-3)
+        left[predicted[pool[chosen[count]]]] -= 1
+
+
+def drawn(found: dict[str, Any]) -> dict[str, str]:
+    return {each["id"]: each["drawn"] for each in found["suggestions"]}
+
+
+@pytest.mark.parametrize("strategy", ["diverse", "uncertain"])
+@pytest.mark.parametrize(
+    ("n", "more", "n_random"),
+    [(20, {}, 5), (10, {}, 2), (4, {}, 1), (3, {}, 0), (1, {}, 0), (20, {"random": 0}, 0), (8, {"random": 0.01}, 1), (8, {"random": 1}, 8)],
+)
+def test_some_of_the_suggested_are_random(gateway: Gateway, strategy: str, n: int, more: dict[str, Any], n_random: int) -> None:
+    documents, model = strewn(300)
+    publish(gateway.store, model=model)
+    dataset = upload(gateway, documents)
+    found = suggest(gateway, dataset=dataset, n=n, strategy=strategy, **more)
+    words = list(drawn(found).values())
+    assert (len(words), words.count("random"), words.count("chosen")) == (n, n_random, n - n_random)
+    if n == 20 and n_random == 5:
+        assert [place for place, word in enumerate(words) if word == "random"] == [3, 7, 11, 15, 19], "spread evenly"
+    assert found == suggest(gateway, dataset=dataset, n=n, strategy=strategy, **more), "the same call gives the same answer"
+
+
+def test_random_ones_are_drawn_from_all(gateway: Gateway) -> None:
+    """Any document is among the random ones as often as any other, also those that the model would choose."""
+    publish(gateway.store)
+    dataset = upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(8)})
+    counts = Counter[str]()
+    for seed in range(160):
+        counts.update(id for id, word in drawn(suggest(gateway, dataset=dataset, n=4, seed=seed)).items() if word == "random")
+    assert counts.total() == 160
+    assert min(counts[f"d{k}"] for k in range(8)) >= 8, "20 each are expected, with a standard deviation of 4"
+
+
+def test_the_strategy_random_says_so(gateway: Gateway) -> None:
+    publish(gateway.store)
+    found = suggest(gateway, dataset=upload(gateway), n=3, strategy="random")
+    assert set(drawn(found).values()) == {"random"}
+
+
+def test_chosen_ones_are_even_over_the_classes_that_are_predicted(gateway: Gateway) -> None:
+    """Though all that the model is least sure of are of one class."""
+    publish(gateway.store)
+    documents = {f"yes{k}": [1.0, 1.0 + (k + 1) / 100] for k in range(40)} | {f"no{k}": [3.0 + k, 1.0] for k in range(40)}
+    dataset = upload(gateway, documents)
+    for strategy in ("uncertain", "diverse"):
+        found = suggest(gateway, dataset=dataset, n=10, strategy=strategy, random=0)
+        assert Counter(each["label"] for each in found["suggestions"]) == {"yes": 5, "no": 5}
+
+
+@pytest.mark.parametrize("strategy", ["diverse", "uncertain", "random"])
+def test_while_the_model_knows_nothing_all_are_random(gateway: Gateway, strategy: str) -> None:
+    known = HeldOut(labels=20, right=9, by_chance=0.5)
+    publish(gateway.store, report={"confidence": "none"}, held_out=known)
+    dataset = upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(50)})
+    found = suggest(gateway, dataset=dataset, n=10, strategy=strategy, random=0)
+    assert (found["strategy"], set(drawn(found).values())) == (strategy, {"random"})
+    assert found["warnings"] == [ignorance(known)]
+    assert ids(found) == ids(suggest(gateway, dataset=dataset, n=10, strategy="random"))
+
+
+@pytest.mark.parametrize("confidence", ["low", "high"])
+def test_while_it_knows_something_they_are_not(gateway: Gateway, confidence: str) -> None:
+    publish(gateway.store, report={"confidence": confidence}, held_out=HeldOut(labels=20, right=9, by_chance=0.5))
+    found = suggest(gateway, dataset=upload(gateway), n=3)
+    assert (set(drawn(found).values()), found["warnings"]) == ({"chosen"}, [])
+
+
+@pytest.mark.parametrize("strategy", ["diverse", "uncertain", "random"])
+def test_what_was_suggested_is_recorded_once(gateway: Gateway, strategy: str) -> None:
+    publish(gateway.store)
+    dataset = upload(gateway)
+    for _ in range(2):
+        found = suggest(gateway, dataset=dataset, n=4, strategy=strategy)
+        assert len(gateway.store.children(f"datasets/{dataset}/suggested")) == 1
+    changed = gateway.client.put(f"/v1/datasets/{dataset}/labels", json={"labels": dict.fromkeys(ids(found), "yes")}).json()
+    assert changed["drawn"] == dict(Counter(drawn(found).values()))
+
+
+def test_a_full_store_refuses(gateway: Gateway) -> None:
+    publish(gateway.store)
+    dataset = upload(gateway)
+    with no_file_beyond(0):
+        problem_of(gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset}), 507)
 
 
 def test_documents_too_long_to_be_compared(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +275,8 @@ def test_versions_and_aliases(gateway: Gateway, path: str) -> None:
         ({"n": 1001}, "n"),
         ({"strategy": "best"}, "strategy"),
         ({"seed": -1}, "seed"),
+        ({"random": -0.1}, "random"),
+        ({"random": 1.1}, "random"),
         ({"count": 3}, "count"),
         ({"documents": []}, "documents"),
     ],
@@ -200,7 +296,7 @@ def test_what_is_not_there(gateway: Gateway, path: str) -> None:
 
 
 def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory while a dataset is looked through does not grow with it: no more documents are held than the pool has."""
+    """Memory while a dataset is looked through does not grow with it: no more documents of a class are held than the pool has."""
     held = []
 
     class Watched(querying.SmallestMargins):
@@ -208,9 +304,9 @@ def test_so_many_at_a_time(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) ->
             super().add(positions, margins)
             held.append(len(self.positions))
 
-    monkeypatch.setattr(suggestion, "SmallestMargins", Watched)
+    monkeypatch.setattr(querying, "SmallestMargins", Watched)
     publish(gateway.store)
-    suggest(gateway, dataset=upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(500)}), n=4)
+    suggest(gateway, dataset=upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(500)}), n=4, random=0)
     assert max(held) == 12
 
 

@@ -10,7 +10,17 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from core.evaluation import active_learning as querying
-from core.evaluation.active_learning import SmallestMargins, comparable, representatives, similarities, top_two
+from core.evaluation.active_learning import (
+    BalancedMargins,
+    SmallestMargins,
+    TopTwo,
+    comparable,
+    interleaved,
+    random_share,
+    representatives,
+    similarities,
+    top_two,
+)
 from tests.core.problems import dense_of, random_rows, rows_of
 
 VALUES = st.integers(2, 6).flatmap(
@@ -117,3 +127,56 @@ def test_how_many_can_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(querying, "MOST_NONZEROS", 5)
     rows = rows_of([[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 0], [1, 0, 0]])
     assert [comparable(rows.indptr, np.array(chosen, np.int64)) for chosen in ([], [0], [2, 0, 3, 4], [4, 1, 2], [2, 2])] == [0, 1, 3, 3, 1]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0, 2.0])), max_size=40), st.integers(1, 12), st.integers(1, 15))
+def test_the_least_sure_of_each_class_in_turn(given_documents: list[tuple[int, float]], most: int, batch: int) -> None:
+    pool = BalancedMargins(most)
+    for start in range(0, len(given_documents), batch):
+        part = given_documents[start : start + batch]
+        classes, margins = np.array([each for each, _ in part], np.intp), np.array([margin for _, margin in part])
+        pool.add(np.arange(start, start + len(part)), TopTwo(classes, 1 - classes, margins))
+    left = {each: sorted((margin, place) for place, (own, margin) in enumerate(given_documents) if own == each) for each in range(4)}
+    expected: list[tuple[int, int]] = []
+    while any(left.values()):
+        heads = sorted((*queue.pop(0), each) for each, queue in left.items() if queue)
+        expected += [(place, each) for _, place, each in heads]
+    found = pool.balanced
+    assert list(zip(found.positions.tolist(), found.classes.tolist(), strict=True)) == expected[:most]
+    assert found.taken(2).positions.tolist() == [place for place, _ in expected[:most][:2]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_representatives_are_as_even_as_the_first_rows(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, classes = random_rows(rng, 40, 30, 0.15), rng.integers(0, 3, 40)
+    similar = cosines(dense_of(rows))
+    chosen = representatives(rows, 12, classes).tolist()
+    left = np.bincount(classes[:12], minlength=3)
+    for count, place in enumerate(chosen):
+        before = covered(similar, chosen[:count])
+        allowed = [other for other in range(rows.n_rows) if other not in chosen[:count] and left[classes[other]]]
+        best = max(covered(similar, [*chosen[:count], other]) for other in allowed)
+        assert covered(similar, [*chosen[:count], place]) - before == pytest.approx(best - before, abs=1e-4)
+        left[classes[place]] -= 1
+    assert not left.any()
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "expected"),
+    [(0, 0.25, 0), (3, 0.25, 0), (4, 0.25, 1), (10, 0.25, 2), (20, 0.25, 5), (100, 0.29, 29), (4, 0.01, 1), (3, 0.01, 0), (9, 0.0, 0), (5, 1.0, 5)],
+)
+def test_how_many_are_random(n: int, share: float, expected: int) -> None:
+    assert random_share(n, share) == expected
+
+
+@pytest.mark.parametrize(("n_random", "n_chosen"), [(0, 0), (0, 3), (3, 0), (1, 3), (5, 15), (2, 8), (7, 3), (1, 999)])
+def test_random_ones_are_spread_evenly(n_random: int, n_chosen: int) -> None:
+    random, chosen = np.arange(n_random), 1000 + np.arange(n_chosen)
+    mixed = interleaved(random, chosen).tolist()
+    assert [each for each in mixed if each < 1000] == random.tolist()
+    assert [each for each in mixed if each >= 1000] == chosen.tolist()
+    for beginning in range(len(mixed) + 1):
+        count = sum(each < 1000 for each in mixed[:beginning])
+        assert count == beginning * n_random // max(1, len(mixed))

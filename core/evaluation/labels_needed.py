@@ -1,0 +1,27 @@
+"""How many labels it takes to tell a model from chance."""
+
+import math
+
+from core.evaluation.sign_test import LEVEL, binomial_tail
+
+_EXACT = 1_000
+"""number of labels to come up to which the binomial distribution is summed; beyond, the normal one is as close as the question deserves"""
+_QUANTILE = 1.6448536269514722
+"""quantile of the normal distribution that a share of ``LEVEL`` exceeds"""
+
+
+def labels_needed(labels: int, right: int, by_chance: float, further: float) -> int | None:
+    """Least number of labels left out, in all, that tell a model from one that is right on a share ``by_chance``.
+
+    It is right on ``right`` of ``labels`` so far, and on a share ``further`` of those to come. A one-sided binomial test tells the two apart: so many
+    are right by chance with a probability below ``LEVEL``. None if ``further`` is not above chance.
+    """
+    if further <= by_chance:
+        return None
+    for n in range(max(1, labels), labels + _EXACT + 1):
+        if binomial_tail(right + round(further * (n - labels)), n, by_chance) < LEVEL:
+            return n
+    # of n labels, right + further (n - labels) - by_chance n = quantile · sqrt(by_chance (1 - by_chance) n): quadratic in sqrt(n)
+    gain, spread = further - by_chance, _QUANTILE * math.sqrt(by_chance * (1 - by_chance))
+    root = (spread + math.sqrt(spread * spread + 4 * gain * (further * labels - right))) / (2 * gain)
+    return math.ceil(root * root)
