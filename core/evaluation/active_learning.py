@@ -114,7 +114,7 @@ def random_share(n: int, share: float) -> int:
 
 
 def interleaved(random: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Both in one order, shape (n_random + n_chosen,), in which the random ones are spread evenly: whoever labels a beginning has some of them."""
+    """Both in one order, shape (n_random + n_chosen,), in which the random ones are spread evenly: each beginning has its share of them."""
     n, count = len(random) + len(chosen), max(1, len(random))
     # the first ⌈i n / count⌉ documents have i random ones
     places = -(-np.arange(1, len(random) + 1) * n // count) - 1

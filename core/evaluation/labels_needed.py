@@ -1,4 +1,4 @@
-"""How many labels it takes to tell a model from chance."""
+"""The number of labels that it takes to distinguish a model from chance."""
 
 import math
 
@@ -11,10 +11,10 @@ _QUANTILE = 1.6448536269514722
 
 
 def labels_needed(labels: int, right: int, by_chance: float, further: float) -> int | None:
-    """Least number of labels left out, in all, that tell a model from one that is right on a share ``by_chance``.
+    """Least number of labels left out, in all, that distinguish a model from one that is right on a share ``by_chance``.
 
-    It is right on ``right`` of ``labels`` so far, and on a share ``further`` of those to come. A one-sided binomial test tells the two apart: so many
-    are right by chance with a probability below ``LEVEL``. None if ``further`` is not above chance.
+    It is right on ``right`` of ``labels`` so far, and on a share ``further`` of those to come. The test is binomial and one-sided: so many are right
+    by chance with a probability below ``LEVEL``. None if ``further`` is not above chance.
     """
     if further <= by_chance:
         return None

@@ -3,8 +3,8 @@
 The new version predicts a label by cross-validation, without having been told it; the version that is served was trained without the label, which is
 found by the content of documents in its dataset. The two are paired on each document, and a sign test decides.
 
-What is not fair about it does no harm. Cross-validation tells the new version a third fewer labels than it has in the end: a version that loses by
-that alone is not clearly worse. Labels of documents that ``suggest`` chose are hard for the version that was unsure of them, which favours the new.
+What is not fair about it does no harm. In cross-validation the new version has a third fewer labels than in the end: a version that loses by that
+alone is not clearly worse. Labels of documents that ``suggest`` chose are hard for the version that was unsure of them, which favours the new.
 """
 
 from collections import Counter
@@ -38,9 +38,9 @@ Positions = NDArray[np.int64]
 def compare(store: Store, request: JobRequest, documents: Documents, training: "Training") -> Comparison:
     """Whether the version of this training takes over from the one that is served now, and why. Raises StoreUnavailable."""
     if request.publish == "always":
-        return _uncompared("the job asked for that")
+        return _uncompared("the job requested that")
     if training.held_out is None:
-        return _uncompared("its training left no labels out; auto does, other algorithms do with the option probabilities")
+        return _uncompared("its training left no labels out, as auto does and other algorithms with the option probabilities")
     models = Models(store)
     try:
         served = models.resolve(request.model)
@@ -117,7 +117,7 @@ def _compared(
         why = f"the new version does not take over from version {served.number}: {counts}, which is not chance (p = {p_value:.1g}). "
         why += _remedy(served.name, [served.classes[label] for label in lost_of.tolist()])
     else:
-        why = f"the new version takes over: {counts}" if len(labels) else "the new version takes over: there are no labels that neither was told"
+        why = f"the new version takes over: {counts}" if len(labels) else "the new version takes over: no label exists that neither was told"
     return Comparison(takes_over=not worse, why=why, against=served.number, labels=len(labels), gained=gained, lost=lost, p_value=p_value)
 
 

@@ -125,7 +125,7 @@ def test_without_labels_that_neither_was_told_it_takes_over(loop: Loop) -> None:
     loop.train(after(RIGHT, truth(12)))
     found = verdict(loop.train(after(RIGHT, -truth(12))))
     assert (found.takes_over, found.against, found.labels) == (True, 1, 0)
-    assert found.why == "the new version takes over: there are no labels that neither was told"
+    assert found.why == "the new version takes over: no label exists that neither was told"
 
 
 def test_labels_that_no_fold_leaves_out_do_not_count(loop: Loop) -> None:
@@ -148,7 +148,7 @@ def test_always_takes_over(loop: Loop, store: Store) -> None:
     loop.train(after(RIGHT, truth(12)))
     loop.label(30)
     found = verdict(loop.train(after(RIGHT, -truth(30)), publish="always"))
-    assert found.why == "the new version takes over without a comparison: the job asked for that"
+    assert found.why == "the new version takes over without a comparison: the job requested that"
     assert Models(store).resolve("news").number == 2
 
 
@@ -156,7 +156,7 @@ def test_without_held_out_scores_there_is_no_comparison(loop: Loop) -> None:
     loop.train(after(RIGHT, truth(12)))
     found = verdict(loop.train(after(RIGHT)))
     assert (found.takes_over, found.against) == (True, None)
-    assert found.why.endswith("its training left no labels out; auto does, other algorithms do with the option probabilities")
+    assert found.why.endswith("its training left no labels out, as auto does and other algorithms with the option probabilities")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 datasets/{documents}/suggested/{sha256}.json  documents that one answer suggested for the first time, by their positions
 
 Relabeled datasets share these records with the documents. A document is in at most one record for each way in which it was suggested, so the records
-do not grow beyond the dataset, however often somebody asks. They are deleted with the documents.
+do not grow beyond the dataset, however often documents are suggested. They are deleted with the documents.
 """
 
 import hashlib
