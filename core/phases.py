@@ -11,7 +11,8 @@ _NAMES = {"graph": "label spreading", "mixture": "naive Bayes"}
 _PATH = re.compile(
     rf"""(fold=(?P<calibration>\d+)/)?
     (class=(?P<label>.*?)/)?
-    (supervised/|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/fold=(?P<mixture>\d+)/)?
+    (supervised/|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/fold=(?P<mixture>\d+)/|
+    (?P<tuning>tuning)/(fold=(?P<tuned>\d+)/)?)?
     (?P<solver>{"|".join([*ALGORITHMS, *_NAMES])})
     (?P<details>(/(svm|subset|feasible|\w+=\d+))*)""",
     re.DOTALL | re.VERBOSE,
@@ -40,6 +41,8 @@ def _purpose(path: Match[str]) -> str:
         return f"class fractions, fit {int(path['fractions']) + 1}: "
     if path["choice"] is not None:
         return f"lambda {path['ridge']}, fold {int(path['choice']) + 1}: "
+    if path["tuning"] is not None:
+        return "choice of C and gamma: " if path["tuned"] is None else f"choice of C and gamma, fold {int(path['tuned']) + 1}: "
     return f"fit {int(path['mixture']) + 1}: " if path["mixture"] is not None else ""
 
 

@@ -16,6 +16,7 @@ from core.documents.value_scale import ValueScale, value_scale
 from core.engine.runner import Steps, Sweeper, Tally, Vector
 from core.engine.solver import load
 from core.errors import Fault, MessageNames
+from core.evaluation.training_warnings import one_class_warnings, scale_warnings
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
 from core.models.model import Model
@@ -23,6 +24,7 @@ from core.models.warm_start import Points, starting_points
 from core.one_vs_rest import n_problems, positives_of, prefixes_of
 from core.options.auto import AutoOptions
 from core.options.base import Options
+from core.options.kernel import KernelChoice
 from core.problem.problem import Problem
 from core.problem.result import Result, Status, ensure_complete
 from core.progress import WHOLE, Observer, Part, TracePoint
@@ -34,6 +36,7 @@ from core.selection.data import SelectionData
 from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
+from core.validation.kernel_tuning import Tuning, tune
 from core.watch import Stopped, Watch
 
 
@@ -241,7 +244,9 @@ def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped before there is one."""
     points = _starting_points(checked, documents, run.watch)
     fractions, report, part = _class_fractions(checked, documents, run)
-    solver = _OneVsRest(checked, run, fractions, points)
+    tuning, part = _tuning(checked, documents, run, part)
+    report = report if tuning is None else {**tuning.report, **(report or {})}
+    solver = _OneVsRest(checked, run, fractions, points, {} if tuning is None else tuning.chosen)
     warm = any(point is not None for point in points)
     if not checked.options.needs_probabilities:
         return _Solutions(solver.solve(documents.rows, checked.class_indices, part), lambda: None, report, warm)
@@ -280,6 +285,17 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
 
 
+def _tuning(checked: _CheckedTask, documents: Compact, run: _Run, part: Part) -> tuple[Tuning | None, Part]:
+    """What the data choose of a kernel method's options, if anything, and the part of the work that is left; raises Stopped."""
+    options = checked.options
+    if not isinstance(options, KernelChoice) or not options.is_tuned:
+        return None, part
+    before, rest = part.part(0.0, options.tuning_share), part.part(options.tuning_share, 1.0)
+    tuning = tune(run.sweeper, documents.rows, checked.class_indices, checked.classes, options, checked.task.seed, run.watch, before)
+    run.watch.latest = run.watch.latest._replace(phase=checked.task.algorithm)
+    return tuning, rest
+
+
 @dataclass(frozen=True)
 class _OneVsRest:
     """The solver of a task, for all its two-class problems."""
@@ -289,6 +305,8 @@ class _OneVsRest:
     fractions: Vector | None
     """shape (n_classes,), for a solver that needs them"""
     points: Points
+    chosen: Mapping[str, float]
+    """options that the data chose"""
     prefix: str = ""
     """beginning of all phases"""
 
@@ -299,7 +317,7 @@ class _OneVsRest:
         def begin(positive: int, point: Vector | None) -> Steps:
             problem = Problem.of(rows, np.where(class_indices == positive, 1.0, -1.0), seed=seed)
             own = {} if self.fractions is None else {"positive_fraction": float(self.fractions[positive]), "class_fractions": None}
-            return solver(problem, options.model_copy(update=own), point)
+            return solver(problem, options.model_copy(update={**self.chosen, **own}), point)
 
         classes = self.checked.classes
         places = zip(prefixes_of(classes), positives_of(len(classes)), self.points, strict=True)
@@ -333,14 +351,15 @@ def _training(
         # the last report may lie back by all that takes no time to solve
         watch.end(trace[-1] if trace else watch.latest)
     scores = np.column_stack([result.unlabeled_scores for result in results])
+    probabilities = model.probabilities(scores)
     return Training(
         model=model,
         unlabeled=checked.unlabeled,
         scores=scores,
-        probabilities=model.probabilities(scores),
+        probabilities=probabilities,
         objective=sum(result.objective for result in results),
         status=status,
-        warnings=_warnings(checked, solutions, scale),
+        warnings=_warnings(checked, solutions, scale, model.labels_of(scores, probabilities)),
         trace=[watch.of_all(point) for point in trace],
         passes=run.tally.passes,
         report=solutions.report,
@@ -350,20 +369,16 @@ def _training(
     )
 
 
-def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale) -> list[str]:
-    warnings, results, options = [], solutions.results, checked.options
+def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, given: NDArray[np.intp]) -> list[str]:
+    """What the owner of the documents should know; ``given`` are the classes of the unlabeled ones."""
+    warnings, options, statuses = [], checked.options, [result.status for result in solutions.results]
     if checked.task.start is not None and not solutions.warm:
         warnings.append("the model to start from is of no use to this algorithm or to these classes: training started from nothing")
     if options.needs_fractions and not len(checked.unlabeled):
         warnings.append("there are no unlabeled documents: the model is the supervised one")
-    short = sum(result.status is Status.ITERATION_LIMIT for result in results)
-    remedy = scale.remedy(checked.task.names) if options.depends_on_scale or (scale.dominated and not options.rescales_features) else None
-    if short:
-        warnings.append(f"{short} of {len(results)} two-class problems ended at the iteration limit; {remedy or options.limit_remedy}")
-    elif remedy is not None and options.hardly_learns(scale.length, len(checked.class_indices)):
-        warnings.append(f"with these options the model hardly depends on the documents; {remedy}")
-    elif remedy is not None and scale.dominated:
-        warnings.append(remedy)
+    warnings += scale_warnings(options, statuses, scale, checked.task.names, len(checked.class_indices))
+    if {*statuses} <= {Status.CONVERGED, Status.ITERATION_LIMIT}:
+        warnings += one_class_warnings(given, checked.class_indices, checked.classes, checked.known_fractions(), options.one_class_remedy)
     return warnings
 
 

@@ -12,7 +12,7 @@ from core.kernels.gram import Positions, Vector
 from core.losses.balance import positive_fraction
 from core.numerics.vectors import dot
 from core.optimizers.cccp import CccpState, Pieces, kink_margin, maximise_to_pieces, run_cccp
-from core.optimizers.expansion import DualSolution, check_model_size, empty_result, hinge, hinge_terms, kernel_spec
+from core.optimizers.expansion import DualSolution, check_model_size, empty_result, hinge, hinge_terms, kernel_spec, settled_C
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult
 from core.options.kernel import CccpOptions
 from core.problem.problem import Problem
@@ -89,7 +89,11 @@ def cccp_tsvm(problem: Problem, options: CccpOptions, init: Vector | None = None
     Stopping: the pieces on which the unlabeled rows lie repeat, or ``max_iterations``.
     """
     fraction = positive_fraction(problem, options)
-    loss = TransductiveLoss(problem, options.C, unlabeled_caps(problem, options), options.s, fraction, kink_margin(options.tolerance))
+    try:
+        C = yield from settled_C(options, problem, options.cache_bytes)
+    except Stopped:
+        return empty_result(options, problem, Status.CANCELLED)
+    loss = TransductiveLoss(problem, C, unlabeled_caps(problem, options, C), options.s, fraction, kink_margin(options.tolerance))
     search = _Search(problem, options, loss)
     try:
         return (yield from search.run(init))
@@ -97,12 +101,12 @@ def cccp_tsvm(problem: Problem, options: CccpOptions, init: Vector | None = None
         return search.result(Status.CANCELLED)
 
 
-def unlabeled_caps(problem: Problem, options: CccpOptions) -> Vector:
+def unlabeled_caps(problem: Problem, options: CccpOptions, C: float) -> Vector:
     """C* of each unlabeled row, shape (n_unlabeled,)."""
     labeled, unlabeled = problem.costs[: problem.n_labeled], problem.costs[problem.n_labeled :]
     weight = options.C_u
     if weight is None:
-        weight = options.C * float(labeled.sum()) / float(unlabeled.sum()) if len(unlabeled) else 0.0
+        weight = C * float(labeled.sum()) / float(unlabeled.sum()) if len(unlabeled) else 0.0
     return weight * unlabeled
 
 

@@ -14,7 +14,7 @@ from core.kernels.function import Kernel
 from core.losses.balance import positive_fraction
 from core.losses.relaxation import Relaxation
 from core.numerics.blocked_lapack import Indefinite, Matrix, Vector
-from core.optimizers.expansion import check_model_size, empty_result, kernel_spec
+from core.optimizers.expansion import check_model_size, empty_result, kernel_spec, settled_C
 from core.optimizers.interior_point import Interior
 from core.options.relaxation import CtsvmOptions
 from core.problem.problem import Problem
@@ -50,7 +50,8 @@ def ctsvm(problem: Problem, options: CtsvmOptions, init: Vector | None = None, /
         # nearly all rows have a weight
         yield from check_model_size(kernel, np.arange(problem.rows.n_rows))
         K = yield from _kernel_matrix(cache)
-        search = _Search(Interior(_relaxation(problem, options, K)), options)
+        C = yield from settled_C(options, problem, 4 * problem.n_labeled**2)
+        search = _Search(Interior(_relaxation(problem, options, K, C)), options)
         del K
         status = yield from search.run()
     except Stopped:
@@ -139,7 +140,7 @@ def _kernel_matrix(cache: RowCache) -> Generator[Request, Any, Matrix]:
     return K
 
 
-def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxation:
+def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix, C: float) -> Relaxation:
     """The relaxation of a problem; K is overwritten by its G. Raises InvalidOption if the bias leaves no digit to the kernel's differences."""
     n, n_labeled, mean = len(K), problem.n_labeled, float(K.diagonal().mean())
     ridge = options.regularisation * (mean or 1.0)
@@ -148,8 +149,8 @@ def _relaxation(problem: Problem, options: CtsvmOptions, K: Matrix) -> Relaxatio
         raise InvalidOption("bias", f"{message}: no digit is left of what tells documents apart; lower it, or raise regularisation")
     K.reshape(-1)[:: n + 1] += ridge
     K += options.bias**2
-    unlabeled_cap = options.C if options.C_u is None else options.C_u
-    caps = np.repeat([options.C, unlabeled_cap], [n_labeled, n - n_labeled]) * problem.costs
+    unlabeled_cap = C if options.C_u is None else options.C_u
+    caps = np.repeat([C, unlabeled_cap], [n_labeled, n - n_labeled]) * problem.costs
     if options.hard_margin:
         caps = np.full(n, np.inf)
     balance = None if options.epsilon is None or n == n_labeled else _balance(problem, positive_fraction(problem, options))

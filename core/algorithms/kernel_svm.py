@@ -8,7 +8,17 @@ from core.engine.kernel_requests import KernelRange
 from core.engine.runner import Report, Steps, Stopped, Vector
 from core.kernels.cache import RowCache
 from core.numerics.vectors import dot
-from core.optimizers.expansion import DualSolution, check_model_size, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled
+from core.optimizers.expansion import (
+    DualSolution,
+    check_model_size,
+    empty_result,
+    expansion_of,
+    hinge,
+    hinge_terms,
+    kernel_spec,
+    score_unlabeled,
+    settled_C,
+)
 from core.optimizers.smo import Multipliers, maximise
 from core.options.kernel import KernelOptions
 from core.problem.problem import Problem
@@ -22,13 +32,13 @@ def kernel_svm(problem: Problem, options: KernelOptions, init: Vector | None = N
     Collobert et al. 2006). Solved in its dual by sequential minimal optimisation. The problem is convex, so ``init`` would change nothing.
     Stopping: core.optimizers.smo, with ``tolerance``.
     """
-    caps = options.C * problem.costs[: problem.n_labeled]
     multipliers = Multipliers.zero(problem.n_labeled)
     result = empty_result(options, problem, Status.CANCELLED)
     try:
         cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.n_labeled, None, options.cache_bytes)
         if not cache.gram.fits_float32:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
+        caps = (yield from settled_C(options, problem, options.cache_bytes)) * problem.costs[: problem.n_labeled]
         report = Report("kernel_svm", 0, 0.0, None, 0.0, share=0.9)
         found = yield from maximise(cache, hinge_terms(problem.y, caps), multipliers, options.tolerance, report)
         solution = DualSolution(multipliers, found.intercept)

@@ -15,7 +15,7 @@ from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
 from core.numerics.width import WIDTH
 from core.optimizers.cccp import SURE, CccpState, Pieces, kink_margin, run_cccp, tolerances
-from core.optimizers.expansion import DualSolution, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled
+from core.optimizers.expansion import DualSolution, empty_result, expansion_of, hinge, hinge_terms, kernel_spec, score_unlabeled, settled_C
 from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.options.kernel import RampOptions
 from core.problem.problem import Problem
@@ -66,14 +66,14 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
     scores of all rows, takes the place of either.
     Stopping: a round gives up the same documents as the one before, or ``max_iterations``.
     """
-    caps = options.C * problem.costs[: problem.n_labeled]
-    loss = RampLoss(problem.y, caps, options.s, kink_margin(options.tolerance))
-    state = CccpState(loss, Multipliers.zero(problem.n_labeled))
     result = empty_result(options, problem, Status.CANCELLED)
     try:
         cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.n_labeled, None, options.cache_bytes)
         if not cache.gram.fits_float32:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
+        caps = (yield from settled_C(options, problem, options.cache_bytes)) * problem.costs[: problem.n_labeled]
+        loss = RampLoss(problem.y, caps, options.s, kink_margin(options.tolerance))
+        state = CccpState(loss, Multipliers.zero(problem.n_labeled))
         report = Report("ramp_svm", 0, 0.0, np.nan, 0.0, share=0.95)
         pieces: Pieces = np.zeros(problem.n_labeled, np.int8)
         if init is not None:

@@ -33,6 +33,8 @@ class KernelRange(NamedTuple):
     stop: int
     mean: Vector | None
     most_bytes: int
+    reproducible: bool = False
+    """whether all processors must compute the same bits, though dense documents then take longer"""
 
 
 class KernelSubset(NamedTuple):

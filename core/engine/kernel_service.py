@@ -49,14 +49,14 @@ class KernelService:
 
     def _shared_cache(self, request: KernelRange) -> RowCache:
         kernel = self._kernel_of(request.kernel, request.start, request.stop)
-        key = (kernel, request.start, request.stop, None if request.mean is None else request.mean.tobytes())
+        key = (kernel, request.start, request.stop, None if request.mean is None else request.mean.tobytes(), request.reproducible)
         if key not in self._caches:
-            gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._checkpoint)
+            gram = Gram(self._rows.between(request.start, request.stop), kernel, request.mean, self._checkpoint, request.reproducible)
             self._caches[key] = RowCache(gram, request.most_bytes, self._team, self._checkpoint)
         return self._caches[key]
 
     def _kernel_of(self, spec: KernelSpec, start: int, stop: int) -> Kernel:
-        rows = self._rows.between(start, stop) if spec.gamma == "scale" else self._rows
+        rows = self._rows.between(start, stop) if spec.gamma in ("scale", "auto") else self._rows
         key = (spec, start, stop)
         if key not in self._kernels:
             self._kernels[key] = resolve_kernel(*spec, rows, self._checkpoint)

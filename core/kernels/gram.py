@@ -33,20 +33,23 @@ class Gram:
     """The kernel matrix of ``rows``, of which any rows can be computed.
 
     Dense documents are multiplied as dense matrices in float32, sparse ones through their columns, whichever is estimated to take less time. Of
-    sparse ones all processors compute the same bits.
+    sparse ones all processors compute the same bits; so they do of dense ones that are to be ``reproducible``.
     With ``weights``, of shape (n_rows,) and summing to 1, there is one more point behind the rows: their weighted mean in the space of the kernel
     (Eqn. 1.15 of Collobert et al.). Its row is known once ``set_mean`` was called.
     ``checkpoint`` is called between slices of the preparations.
     """
 
-    def __init__(self, rows: SparseRows, kernel: Kernel, weights: Vector | None = None, checkpoint: Checkpoint = lambda: None) -> None:
+    def __init__(
+        self, rows: SparseRows, kernel: Kernel, weights: Vector | None = None, checkpoint: Checkpoint = lambda: None, reproducible: bool = False
+    ) -> None:
         self.kernel, self.weights = kernel, weights
         self.n_points = rows.n_rows + (weights is not None)
         self.mean = np.zeros(self.n_points, np.float32)
         self._rows, self._scaled_kernel, isolated = scaled_to_range(rows, kernel, checkpoint)
         counts = _counts(self._rows, checkpoint)
         sparse, dense = float(counts @ counts.astype(np.float64)), float(rows.n_rows) ** 2 * rows.n_features
-        self._dense = dense_copy(self._rows, kernel, checkpoint) if dense <= _DENSE_GAIN * sparse else None
+        by_blas = dense <= _DENSE_GAIN * sparse and not reproducible
+        self._dense = dense_copy(self._rows, kernel, checkpoint) if by_blas else None
         self._inverted = inverted(self._rows, counts, checkpoint) if self._dense is None else None
         norms = squares_of(self._dense, checkpoint) if self._dense is not None else sparse_squares(self._rows, checkpoint)
         self._norms = np.minimum(norms, _LARGEST).astype(np.float32)

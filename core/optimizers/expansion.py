@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.engine.kernel_requests import CheckModelSize, KernelScores, KernelSpec
+from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelScores, KernelSpec, KernelSums
 from core.engine.runner import Request
+from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Positions, Vector
 from core.numerics.vectors import dot
@@ -14,6 +15,12 @@ from core.optimizers.smo import DualTerms, Multipliers
 from core.options.kernel import KernelChoice
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
+
+DEFAULT_MARGIN = 100.0
+"""C in units of 1 / the variance of the labeled documents in the space of the kernel, where labels are too few to choose it by"""
+_LEAST_VARIANCE = 1e-6
+"""share of mean k(x, x) below which the variance is rounding error"""
+_SAMPLE = 1_000
 
 
 class DualSolution(NamedTuple):
@@ -36,6 +43,31 @@ class DualSolution(NamedTuple):
 def kernel_spec(options: KernelChoice) -> KernelSpec:
     """The kernel that the options name."""
     return KernelSpec(options.kernel, options.gamma, options.degree, options.coef0)
+
+
+def feature_variance(cache: RowCache, n_labeled: int) -> Generator[Request, Any, float]:
+    """The variance of the first ``n_labeled`` points in the space of the kernel: mean k(x, x) less mean k(x, z); of many, of some evenly spaced ones.
+
+    1 / variance is what C is to be compared with: with it, a document that is like no other just reaches its margin.
+    """
+    chosen = np.unique(np.linspace(0, n_labeled - 1, min(n_labeled, _SAMPLE)).round().astype(np.int64))
+    sums: Vector = yield KernelSums(cache, chosen, np.full(len(chosen), 1.0 / len(chosen)))
+    mean = float(cache.gram.diagonal[chosen].sum()) / len(chosen)
+    variance = mean - float(sums[chosen].sum()) / len(chosen)
+    return max(variance, _LEAST_VARIANCE * mean) or 1.0
+
+
+def settled_C(options: KernelChoice, problem: Problem, most_bytes: int) -> Generator[Request, Any, float]:
+    """C as a number: where it is left to the data and core.validation.kernel_tuning has not chosen it, what suits the scale of the kernel values.
+
+    ``most_bytes`` of kernel rows of the labeled documents may be kept for that.
+    """
+    if options.C != "auto":
+        return options.C
+    cache: RowCache = yield KernelRange(kernel_spec(options), 0, problem.n_labeled, None, most_bytes)
+    if not cache.gram.fits_float32:
+        return 1.0
+    return options.weight_unit * DEFAULT_MARGIN / (yield from feature_variance(cache, problem.n_labeled))
 
 
 def hinge_terms(y: Vector, caps: Vector) -> DualTerms:

@@ -13,6 +13,7 @@ class AutoOptions(BalancedOptions):
     selects_method: ClassVar[bool] = True
     rescales_features: ClassVar[bool] = True
     limit_remedy: ClassVar[str] = "raise tolerance"
+    one_class_remedy: ClassVar[str] = "give class_fractions if they are known"
 
     tolerance: float = Field(
         default=1e-6, gt=0, le=1, description="The chosen model is solved until its objective lies within this relative distance of the minimum."

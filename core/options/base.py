@@ -9,7 +9,8 @@ from core.errors import InvalidOption
 from core.numerics.width import WIDTH
 from core.one_vs_rest import n_problems
 
-Weight = Annotated[float, Field(ge=1e-12, le=1e9, allow_inf_nan=False)]
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e9
+Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT, allow_inf_nan=False)]
 """Beyond these bounds sums of squares overflow or vanish before any method is meaningfully different from its limit."""
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Drawn = Literal["unknown", "random", "chosen"]
@@ -60,6 +61,8 @@ class Options(BaseModel):
     """options that together run all compiled loops of the algorithm"""
     limit_remedy: ClassVar[str] = "raise max_iterations"
     """what lets a solve that ended at its iteration limit converge"""
+    one_class_remedy: ClassVar[str] = "try the algorithm auto"
+    """what may tell classes apart where the model gives all documents one"""
     range_remedy: ClassVar[str] = "smooth more, as by a lower C"
     """what keeps the numbers of a training within range, where the values of the documents are of a usual size"""
 

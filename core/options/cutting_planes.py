@@ -1,6 +1,6 @@
 """The options of CutS3VM."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -29,6 +29,8 @@ class Cuts3vmOptions(SolverOptions, BalancedOptions):
     )
     restarts: int = Field(default=1, ge=1, le=10_000, description="Random directions to begin in; the end of the least objective is taken.")
     max_iterations: int = Field(default=500, ge=1, le=1_000_000, description="Most planes of one start; reaching it is told in the status.")
+
+    one_class_remedy: ClassVar[str] = "try a larger C or the algorithm auto"
 
     def hardly_learns(self, length: float, n_labeled: int) -> bool:
         """See Options: by ½ |w|² against a mean loss of C."""

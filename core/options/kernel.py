@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from core.numerics.width import WIDTH
-from core.options.base import MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
+from core.options.base import LARGEST_WEIGHT, MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
 
 _BY_COLUMNS, _SCORED = 8, 16
 """bytes a nonzero: the rows by their columns; the rows that a solver of labeled rows scores, twice"""
@@ -18,21 +18,43 @@ Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 
 
 class KernelChoice(SolverOptions):
-    """Which kernel function to learn with."""
+    """Which kernel function to learn with, and how much losses weigh."""
 
+    uses_unlabeled: ClassVar[bool] = False
+    """whether the unlabeled documents have multipliers, too, and so kernel rows"""
+    weight_unit: ClassVar[float] = 1.0
+    """C that weighs losses as C = 1 does beside ½ |w|²"""
+    tuning_share: ClassVar[float] = 0.5
+    """share of the work that the choice of C and gamma takes, where the data choose them; of labeled documents alone it is most of it"""
     estimation_share: ClassVar[float] = 0.1
     """as in Options: an estimate is linear, whatever it is for"""
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"kernel": "poly"})
+    one_class_remedy: ClassVar[str] = "try a larger C or the algorithm auto"
     range_remedy: ClassVar[str] = "use another kernel, or lower degree, coef0 or C"
 
     kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")
-    gamma: Weight | Literal["scale", "median"] = Field(
-        default="scale",
-        description="Factor in the kernel; scale: 1 / (features · variance of the values that are trained on), "
-        "median: 1 / (2 · median distance of two documents ²).",
+    C: Weight | Literal["auto"] = Field(
+        default="auto",
+        description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth. auto: chosen by cross-validation "
+        "of the labels.",
+    )
+    gamma: Weight | Literal["auto", "scale", "median"] = Field(
+        default="auto",
+        description="Factor in the kernel; auto: of rbf chosen by cross-validation of the labels, else scale; scale: 1 / (features · variance of the "
+        "values that are trained on), median: 1 / (2 · median distance of two documents ²).",
     )
     degree: int = Field(default=3, ge=1, le=10, description="Power of the polynomial kernel.")
     coef0: float = Field(default=0.0, ge=0, le=1e9, allow_inf_nan=False, description="Constant of the polynomial kernel.")
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether C or gamma are left to the data."""
+        return self.C == "auto" or (self.gamma == "auto" and self.kernel == "rbf")
+
+    @property
+    def largest_C(self) -> float:
+        """C, or the largest that may be chosen."""
+        return LARGEST_WEIGHT if self.C == "auto" else self.C
 
     @property
     def depends_on_scale(self) -> bool:
@@ -56,10 +78,6 @@ class KernelChoice(SolverOptions):
 class KernelOptions(KernelChoice):
     """What every algorithm takes that learns an expansion in kernel functions by pairs of multipliers."""
 
-    uses_unlabeled: ClassVar[bool] = False
-    """whether the unlabeled documents have multipliers, too, and so kernel rows"""
-
-    C: Weight = Field(default=1.0, description="Weight of the summed losses of the labeled documents against ½ |w|²; large is hardly smooth.")
     tolerance: float = Field(
         default=1e-3, ge=1e-9, le=1, description="A convex solve ends when no pair of documents violates the optimality conditions by more."
     )
@@ -67,7 +85,7 @@ class KernelOptions(KernelChoice):
 
     def hardly_learns(self, length: float, n_labeled: int) -> bool:
         """See Options: by ½ |w|² against losses of C each."""
-        return self.is_flat(length, self.C * n_labeled) or self.is_sharp(length)
+        return self.is_flat(length, self.largest_C * n_labeled) or self.is_sharp(length)
 
     def working_bytes(self, size: TrainingSize) -> int:
         """Bytes of the cached kernel rows, and of the rows by their columns of all problems that are solved at a time."""
@@ -107,6 +125,7 @@ class CccpOptions(KernelOptions, BalancedOptions):
     """Options of the transductive SVM by the concave-convex procedure."""
 
     uses_unlabeled: ClassVar[bool] = True
+    tuning_share: ClassVar[float] = 0.2
 
     C_u: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = Field(
         default=None, description="Weight of the summed losses of the unlabeled documents; by default labeled and unlabeled weigh the same in total."

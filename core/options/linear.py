@@ -24,6 +24,7 @@ class LinearOptions(SolverOptions):
     max_iterations: int = Field(default=100, ge=1, le=1_000_000, description="Most Newton steps of one solve; reaching it is told in the status.")
 
     limit_remedy: ClassVar[str] = "raise max_iterations or lambda"
+    one_class_remedy: ClassVar[str] = "try a smaller lambda or the algorithm auto"
     range_remedy: ClassVar[str] = "raise lambda"
 
     def hardly_learns(self, length: float, n_labeled: int) -> bool:

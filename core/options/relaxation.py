@@ -1,6 +1,6 @@
 """The options of the convex relaxation."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,7 +15,15 @@ _MATRICES = 16
 class CtsvmOptions(KernelChoice, BalancedOptions):
     """Options of the transductive SVM by convex relaxation."""
 
-    C: Weight = Field(default=1.0, description="Weight of the summed losses of the labeled documents against |w|²: twice that of kernel_svm.")
+    uses_unlabeled: ClassVar[bool] = True
+    weight_unit: ClassVar[float] = 2.0
+    tuning_share: ClassVar[float] = 0.2
+
+    C: Weight | Literal["auto"] = Field(
+        default="auto",
+        description="Weight of the summed losses of the labeled documents against |w|²: twice that of kernel_svm. auto: chosen by cross-validation "
+        "of the labels with kernel_svm.",
+    )
     C_u: Weight | None = Field(default=None, description="Weight of the summed losses of the unlabeled documents; by default C.")
     hard_margin: bool = Field(default=False, description="Allow no losses at all, whatever C and C_u.")
     epsilon: Annotated[float, Field(ge=1e-6, le=1e6)] | None = Field(
@@ -41,7 +49,7 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
 
     def hardly_learns(self, length: float, n_labeled: int) -> bool:
         """See Options: by |w|² against losses of C each, or hard margins."""
-        return (not self.hard_margin and self.is_flat(length, 0.5 * self.C * n_labeled)) or self.is_sharp(length)
+        return (not self.hard_margin and self.is_flat(length, 0.5 * self.largest_C * n_labeled)) or self.is_sharp(length)
 
     def working_bytes(self, size: TrainingSize) -> int:
         """Bytes of the dense matrices of documents × documents that are held at a time; the classes share the kernel matrix."""

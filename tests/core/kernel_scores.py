@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,9 @@ from tests.core.digests import texts
 from tests.core.problems import rows_of
 
 FRACTIONS = {"positive_fraction": "labeled"}
-ALGORITHMS: dict[str, dict[str, Any]] = {
-    "kernel_svm": {"C": 10.0},
-    "ramp_svm": {"C": 10.0},
-    "cccp_tsvm": {"C": 10.0, **FRACTIONS},
-    "ctsvm": {"C": 10.0, **FRACTIONS},
-}
-"""with their default tolerances"""
+ALGORITHMS: dict[str, dict[str, Any]] = {"kernel_svm": {}, "ramp_svm": {}, "cccp_tsvm": FRACTIONS, "ctsvm": FRACTIONS}
+VALUES: dict[str, dict[str, Any]] = {"given": {"C": 10.0, "gamma": "scale"}, "chosen": {}}
+"""C and gamma; all else by default"""
 
 
 def sets() -> Iterator[tuple[str, SparseRows, NDArray[np.int64]]]:
@@ -46,14 +43,16 @@ def _labeled(classes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def scores(threads: int) -> dict[str, dict[str, Any]]:
-    """Scores, shape (n_unlabeled, n_columns), and labels of the unlabeled documents, by set and algorithm."""
+    """Scores, shape (n_unlabeled, n_columns), and labels of the unlabeled documents, by set, algorithm and values."""
     found = {}
     for name, rows, class_indices in sets():
-        for algorithm, options in ALGORITHMS.items():
-            task = TrainingTask(rows, class_indices, range(int(class_indices.max()) + 1), algorithm, options)
+        for (algorithm, options), (kind, values) in product(ALGORITHMS.items(), VALUES.items()):
+            task = TrainingTask(rows, class_indices, range(int(class_indices.max()) + 1), algorithm, {**options, **values})
             training = train(task, TrainingContext(threads=threads))
             labels = training.model.labels_of(training.scores)
-            found[f"{name}, {algorithm}"] = {"scores": training.scores.tolist(), "labels": labels.tolist(), "status": training.status}
+            chosen = None if training.report is None else training.report.get("chosen")
+            answer = {"scores": training.scores.tolist(), "labels": labels.tolist(), "status": training.status, "chosen": chosen}
+            found[f"{name}, {algorithm}, {kind}"] = answer
     return found
 
 

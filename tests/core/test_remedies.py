@@ -93,7 +93,8 @@ def test_a_column_of_ids_is_named_and_without_it_all_is_well(algorithm: str, opt
     training = fit(np.column_stack([dense, ids]), algorithm, options, NAMES)
     largest = int(np.argmax(ids.astype(np.float32)))
     assert np.isfinite(training.scores).all()
-    assert len(training.warnings) == 1
+    # what the others amount to beside it may be nothing, so that all documents get one class
+    assert len([warning for warning in training.warnings if "unlabeled documents get class" not in warning]) == 1
     assert "feature column 10 outweighs all others together" in training.warnings[0]
     assert f"(document 'page {largest}')" in training.warnings[0]
     again = fit(dense, algorithm, options)

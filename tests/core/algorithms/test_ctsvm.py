@@ -183,6 +183,7 @@ def test_the_gap_closes_and_the_trace_tells() -> None:
 def test_the_model_gives_the_scores_less_the_regularisation(options: dict[str, Any]) -> None:
     """z = f + r a: what the ridge on the diagonal adds to a row's own score."""
     data = small(1, n=50, labeled=8)
+    options = {"C": 1.0, "gamma": "scale", **options}
     result = solved(data.problem, **options)
     training = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "ctsvm", {"positive_fraction": "labeled", **options}))
     np.testing.assert_allclose(training.scores[:, 0], result.unlabeled_scores)

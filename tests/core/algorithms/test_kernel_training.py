@@ -205,7 +205,7 @@ def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density
             class_indices,
             list("abcd"),
             "kernel_svm",
-            {"kernel": kernel, "gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"kernel": kernel},
+            {"kernel": kernel, "C": 1.0, **({"gamma": 0.3, "coef0": 1.0} if kernel == "poly" else {"gamma": "scale"})},
         )
     )
     dense = dense_of(rows)[:9].astype(np.float64)
@@ -268,7 +268,7 @@ def test_a_transductive_algorithm_bears_an_unlabeled_document_of_huge_values(alg
     rows, class_indices = clusters(1, density=density, width=6 if density > 0.5 else 200)
     dense = dense_of(rows).astype(np.float32)
     huge = np.flatnonzero(class_indices < 0)[3]
-    options = kernel | {"positive_fraction": "labeled"} if algorithm == "cccp_tsvm" else kernel | {"positive_fraction": "labeled", "tolerance": 1e-3}
+    options = {"C": 1.0, "gamma": "scale", "positive_fraction": "labeled"} | kernel | ({} if algorithm == "cccp_tsvm" else {"tolerance": 1e-3})
     plain = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, options))
     dense[huge, 2] = 4e18
     training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, options))
