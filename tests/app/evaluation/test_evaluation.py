@@ -231,7 +231,7 @@ def unlabeled(others: int, n: int) -> str:
 def test_labels_that_were_trained_on_are_reported(gateway: Gateway) -> None:
     version, documents = trained(gateway)
     assert evaluate(gateway, {"dataset": version.dataset})["warnings"] == [optimistic(10, 10)]
-    answer = gateway.client.put(f"/v1/datasets/{version.dataset}/labels", json={"labels": {"20": "no", "21": "no"}})
+    answer = gateway.client.put(f"/v1/datasets/{version.dataset}/labels", json={"labels": {"20": "no", "21": "no"}, "drawn": {"20": "random"}})
     relabeled = evaluate(gateway, {"dataset": answer.json()["id"]})
     assert relabeled["warnings"] == [optimistic(10, 12), unlabeled(2, 12)]
     assert (relabeled["documents"], relabeled["labeled"]) == (30, 12)
