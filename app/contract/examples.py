@@ -11,6 +11,16 @@ _OPTIONS = {"positive_fraction": "estimate", "class_fractions": None, "labels_dr
 _TEXT = {"min_documents": 2, "ngrams": 2, "max_terms": 500000}
 _POSTED, _STARTED, _ENDED = "2026-11-21T14:25:36.664449Z", "2026-11-21T14:25:36.697226Z", "2026-11-21T14:25:36.846876Z"
 
+_COMPARISON = {
+    "takes_over": True,
+    "why": "the new version takes over without a comparison: the model has no other",
+    "against": None,
+    "labels": 0,
+    "gained": 0,
+    "lost": 0,
+    "p_value": None,
+}
+
 EXAMPLES: dict[str, dict[str, Any]] = {
     "Dataset": {
         "id": _DATASET,
@@ -21,6 +31,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "n_features": None,
         "n_nonzeros": None,
         "classes": {"politics": 1, "sport": 1},
+        "drawn": {"random": 2},
         "sha256": _SHA256,
         "created_at": "2026-11-21T14:25:36.648476Z",
         "warnings": ["class 'politics' has one labeled document", "class 'sport' has one labeled document"],
@@ -34,6 +45,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "text": _TEXT,
         "dataset": _DATASET,
         "start_from": None,
+        "publish": "if_better",
         "model": {"name": "news", "version": 1},
         "model_name": "news",
         "progress": {"fraction": 1.0, "phase": "tsvm, stage 18 of 18", "iteration": 1, "objective": 0.0019},
@@ -48,6 +60,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
             "chosen": {"algorithm": "tsvm", "lambda": 0.001, "why": "…"},
             "class_fractions": {"politics": 0.497, "sport": 0.503},
         },
+        "comparison": _COMPARISON,
         "error": None,
     },
     "Version": {
@@ -64,6 +77,10 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "facts": {"family": "linear", "n_seen_features": 21, "bytes": 596, "n_terms": 21, "n_words": 13},
         "objective": 0.0019,
         "status": "converged",
+        "takes_over": True,
+        "comparison": _COMPARISON,
+        "held_out": None,
+        "confidence": "low",
         "created_at": _ENDED,
     },
     "Prediction": {

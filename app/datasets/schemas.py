@@ -52,5 +52,5 @@ class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):
 
     labels: dict[str, Any]
     """Labels by document id; they are checked one by one, so that an error names the document."""
-    drawn: dict[str, Any] = {}
+    drawn: dict[str, Any] | None = None
     """How labels were come by, by document id: random, chosen, found or unknown. New labels of suggested documents have it without being told."""

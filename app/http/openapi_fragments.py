@@ -34,10 +34,9 @@ LABEL: dict[str, Any] = {"anyOf": [{"type": "string", "minLength": 1, "maxLength
 LABELS: dict[str, Any] = {"type": "object", "description": "By document id; null removes a label.", "additionalProperties": LABEL}
 DRAW: dict[str, Any] = {"type": "string", "enum": [draw.word for draw in Draw]}
 DRAWS: dict[str, Any] = {
-    "type": "object",
-    "default": {},
     "description": "How labels were come by, by document id. A new label of a document that the service has suggested is chosen or random by itself.",
-    "additionalProperties": DRAW,
+    "anyOf": [{"type": "object", "additionalProperties": DRAW}, {"type": "null"}],
+    "default": None,
 }
 _COMMON_FIELDS = {
     "id": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "description": "By default the position, as a string."},
