@@ -5,13 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.base import machine, renewed, write
-from benchmarks.kernel import iterations, large, robust, small
+from benchmarks.kernel import defaults, iterations, large, robust, small
 from benchmarks.kernel.chosen import chosen
 from core.warm_up import warm_up
 
 _DOCS = Path(__file__).parents[2] / "docs"
 _PAGE = "kernel-figures.md"
 _SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
+    "defaults": ("C and gamma by default", defaults.defaults),
     "universvm": ("The sets that UniverSVM was measured on: 100 labels, C = 10, γ from the median distance", lambda: small.universvm(chosen())),
     "table13": ("Table 1.3: few labels", lambda: small.table_13(chosen())),
     "table11": ("Table 1.1: hinge loss and ramp loss", lambda: robust.table_11(chosen())),

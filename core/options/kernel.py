@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from core.numerics.width import WIDTH
+from core.one_vs_rest import n_problems
 from core.options.base import LARGEST_WEIGHT, MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
 
 _BY_COLUMNS, _SCORED = 8, 16
@@ -13,6 +14,11 @@ _BY_COLUMNS, _SCORED = 8, 16
 
 _SHARPEST = 1e4
 """gamma times a squared length beyond which an RBF kernel finds no two documents alike"""
+
+MOST_LABELS = 1_000
+"""labeled documents, at most, by which C and gamma are chosen, but two of each class: of more, as large a share of each class"""
+_HELD_OUT = 80
+"""bytes a label and two-class problem: its scores for all values of C, twice"""
 
 Clip = Annotated[float, Field(gt=-1, le=0, allow_inf_nan=False)]
 
@@ -51,6 +57,11 @@ class KernelChoice(SolverOptions):
         """Whether C or gamma are left to the data."""
         return self.C == "auto" or (self.gamma == "auto" and self.kernel == "rbf")
 
+    def tuning_bytes(self, size: TrainingSize) -> int:
+        """Bytes of the held-out scores by which C and gamma are chosen."""
+        n_labels = min(size.n_labeled, max(MOST_LABELS, 2 * size.n_classes))
+        return _HELD_OUT * n_problems(size.n_classes) * n_labels if self.is_tuned else 0
+
     @property
     def largest_C(self) -> float:
         """C, or the largest that may be chosen."""
@@ -88,9 +99,9 @@ class KernelOptions(KernelChoice):
         return self.is_flat(length, self.largest_C * n_labeled) or self.is_sharp(length)
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """Bytes of the cached kernel rows, and of the rows by their columns of all problems that are solved at a time."""
+        """Bytes of the cached kernel rows, of the rows by their columns of all problems that are solved at a time, and of the choice of values."""
         per_nonzero = _BY_COLUMNS + (0 if self.uses_unlabeled else _SCORED)
-        return self.cached_bytes(size) + size.n_parallel * per_nonzero * size.n_nonzeros
+        return self.tuning_bytes(size) + self.cached_bytes(size) + size.n_parallel * per_nonzero * size.n_nonzeros
 
     def cached_bytes(self, size: TrainingSize) -> int:
         """Bytes of the kernel values that are kept."""

@@ -53,7 +53,7 @@ class CtsvmOptions(KernelChoice, BalancedOptions):
 
     def working_bytes(self, size: TrainingSize) -> int:
         """Bytes of the dense matrices of documents × documents that are held at a time; the classes share the kernel matrix."""
-        return size.n_documents**2 * (8 * _MATRICES * size.n_parallel + 4)
+        return self.tuning_bytes(size) + size.n_documents**2 * (8 * _MATRICES * size.n_parallel + 4)
 
     def check_size(self, n_documents: int, n_classes: int) -> None:
         """Raise InvalidOption for more documents than ``max_documents``."""

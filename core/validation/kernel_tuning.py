@@ -19,7 +19,7 @@ from core.one_vs_rest import labels_of, positives_of, prefixes_of
 from core.optimizers.expansion import DEFAULT_MARGIN, feature_variance, hinge_terms, kernel_spec
 from core.optimizers.smo import Multipliers, maximise
 from core.options.base import LARGEST_WEIGHT, LEAST_WEIGHT
-from core.options.kernel import KernelChoice
+from core.options.kernel import MOST_LABELS, KernelChoice
 from core.problem.result import Linear, Result, Status
 from core.progress import Checkpoint, Part
 from core.validation.folds import folds_of
@@ -33,8 +33,6 @@ FEW_LABELS = 100
 
 With 20 and 50 labels of eight sets both won by chance where they did harm, most to transductive solutions: errors of .169 for .158.
 """
-MOST_LABELS = 1_000
-"""labeled documents that take part, at most: of more, as large a share of each class"""
 TUNING_FOLDS, DRAWS_OF_FEW = 5, 3
 """folds, and how often they are drawn of few labels: more than for calibration, since these solutions cost little and should see most labels"""
 TOLERANCE = 1e-2
