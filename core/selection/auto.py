@@ -16,7 +16,7 @@ from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.result import Linear, Result
 from core.progress import Checkpoint, Part
 from core.selection import log_evidence
-from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_with_draw
+from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.comparison import hits, likeliest
 from core.selection.data import SelectionData
 from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
@@ -51,6 +51,8 @@ class Selection(NamedTuple):
     """what was tried, what it showed, what was selected and why, as JSON"""
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_problems): scores of the labeled rows by the selected method without their labels; NaN where no fold leaves the row out"""
+    likelier: bool
+    """whether labels left out are likelier by these scores than if both classes were as likely; True of more classes, whose columns do not say it"""
 
 
 class Candidate(NamedTuple):
@@ -96,7 +98,7 @@ def auto(
     n_unlabeled = data.problems[0].n_unlabeled
     found = None
     if n_unlabeled:
-        data, found = estimate_with_draw(sweeper, data, Part(0.0, _ESTIMATED), given)
+        found = estimate_fractions(sweeper, data, Part(0.0, _ESTIMATED), given)
     candidates = [grid_search(sweeper, data, Part(_ESTIMATED if n_unlabeled else 0.0, _TUNED))]
     if found is not None:
         candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_label_spreading(data, found, given, checkpoint)]
@@ -114,7 +116,9 @@ def auto(
         **({} if found is None else found.report(classes)),
     }
     calibrate = partial(_calibration, data, best.held_out, results, found, checkpoint)
-    return Selection([_on_original_features(result, data) for result in results], calibrate, report, best.held_out)
+    return Selection(
+        [_on_original_features(result, data) for result in results], calibrate, report, best.held_out, _is_likelier_than_chance(data, best)
+    )
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
@@ -145,6 +149,14 @@ def held_out_log_likelihood(data: SelectionData, candidate: Candidate) -> float:
         if len(np.unique(problem.y[known])) == 2:
             total += float(log_evidence.from_held_out(scores[None, known], problem.y[known])[0])
     return total
+
+
+def _is_likelier_than_chance(data: SelectionData, candidate: Candidate) -> bool:
+    known = data.left_out
+    if data.n_classes > 2 or len(np.unique(data.class_indices[known])) < 2:
+        return True
+    chance = log_evidence.from_held_out(np.zeros((1, int(np.count_nonzero(known)))), data.problems[0].y[known])
+    return held_out_log_likelihood(data, candidate) > float(chance[0])
 
 
 def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candidate, str, dict[str, Any] | None]:

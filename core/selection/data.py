@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import SparseRows
 from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
-from core.options.base import Drawn
 from core.problem.problem import Problem
 from core.progress import Checkpoint
 from core.selection.feature_scaling import ScaledRows, scale_features
-from core.selection.log_evidence import is_balanced
+from core.selection.log_evidence import LabelCounts, is_balanced
 from core.validation.folds import folds_of
 
 
@@ -30,10 +30,8 @@ class SelectionData:
     """over the scaled rows"""
     prefixes: list[str]
     """beginnings of the phases of each problem"""
-    drawn: Drawn = "unknown"
-    """how the labeled rows were drawn"""
-    weighted: bool = False
-    """whether the labels of all classes cost the same in total, however many there are of each"""
+    drawn: NDArray[np.int8]
+    """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw"""
 
     @classmethod
     def of(
@@ -43,7 +41,7 @@ class SelectionData:
         classes: Sequence[str | int],
         seed: int,
         checkpoint: Checkpoint = lambda: None,
-        drawn: Drawn = "unknown",
+        drawn: NDArray[np.int8] | None = None,
     ) -> Self:
         """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work; what it raises ends the work."""
         scaled = scale_features(rows, checkpoint)
@@ -51,7 +49,8 @@ class SelectionData:
         whole = Problem.of(scaled.rows, np.ones(len(class_indices)), seed=seed)
         # all share the array of costs, a number a row
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
-        return cls(scaled, class_indices, folds_of(class_indices, seed), problems, prefixes_of(classes), drawn)
+        folds, drawn = folds_of(class_indices, seed), checked_drawn(drawn, len(class_indices))
+        return cls(scaled, class_indices, folds, problems, prefixes_of(classes), drawn)
 
     @property
     def n_classes(self) -> int:
@@ -63,28 +62,24 @@ class SelectionData:
         """The class of each problem."""
         return positives_of(self.n_classes)
 
+    def counts(self, problem: Problem) -> LabelCounts:
+        """What a problem's numbers of labels are, by how these were come by.
+
+        Equal numbers of each class are a plan, and say nothing. They are a random sample's only where the classes are about as frequent.
+        """
+        of_random, of_unknown = (problem.y[self.drawn == draw] for draw in (Draw.RANDOM, Draw.UNKNOWN))
+        unknown = (0, 0) if self.planned else (int(np.count_nonzero(of_unknown > 0)), len(of_unknown))
+        return LabelCounts(int(np.count_nonzero(of_random > 0)), len(of_random), *unknown)
+
+    @property
+    def planned(self) -> bool:
+        """Whether the labels of which nothing is known are (nearly) as many of each class."""
+        return is_balanced(np.bincount(self.class_indices[self.drawn == Draw.UNKNOWN], minlength=self.n_classes))
+
     @property
     def balanced(self) -> bool:
-        """Whether the classes have (nearly) equal numbers of labels, or equal costs of them."""
-        return self.weighted or is_balanced(np.bincount(self.class_indices, minlength=self.n_classes))
-
-    @property
-    def informative(self) -> bool:
-        """Whether the class counts of the labels are evidence of the class fractions."""
-        return self.drawn == "random" or (self.drawn == "unknown" and not self.balanced)
-
-    def weighted_by_class(self) -> Self:
-        """The same data, with labels that cost the same for each class in total, and whose numbers are no evidence.
-
-        Solutions then depend on what the labels of a class are like, and not on how many of each class somebody has labeled: that would move an
-        intercept towards the class of more labels, which need not have more documents.
-        """
-        counts = np.maximum(np.bincount(self.class_indices, minlength=self.n_classes), 1)
-        costs = self.problems[0].costs.copy()
-        costs[: len(self.class_indices)] = len(self.class_indices) / (self.n_classes * counts[self.class_indices])
-        costs.flags.writeable = False
-        problems = [replace(problem, costs=costs) for problem in self.problems]
-        return replace(self, problems=problems, drawn="chosen", weighted=True)
+        """Whether the classes have (nearly) equal numbers of labels."""
+        return is_balanced(np.bincount(self.class_indices, minlength=self.n_classes))
 
     @property
     def n_folds(self) -> int:

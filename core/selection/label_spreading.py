@@ -19,10 +19,10 @@ from core.kernels.gram import dense_copy, squares_of
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint
-from core.selection.class_fractions import predicted_fractions
 from core.selection.data import SelectionData
 from core.selection.eligibility import LANDMARKS
 from core.selection.fraction_path import FractionPath
+from core.selection.prediction import ERROR, Prediction, predicted_fractions
 
 Vector = NDArray[np.float64]
 
@@ -54,9 +54,9 @@ class LabelSpreading:
         return [[self._path(column, fold, grid) for fold in range(self._data.n_folds + 1)] for column, grid in enumerate(grids)]
 
     @property
-    def predicted(self) -> list[float]:
-        """The fraction of the unlabeled rows that the spread labels give the class of each two-class problem."""
-        return predicted_fractions(self._scores[-1][len(self._data.class_indices) :])
+    def predicted(self) -> list[Prediction]:
+        """What the spread labels predict for the unlabeled rows."""
+        return [Prediction(each, ERROR) for each in predicted_fractions(self._scores[-1][len(self._data.class_indices) :])]
 
     def steps(self, column: int, fraction: float) -> Steps:
         """A model of the scores of one two-class problem at this fraction, for documents outside the graph: kernel ridge regression (RBF).

@@ -3,7 +3,7 @@
 Conventions: ``fractions`` r of shape (n,) ascend strictly between 0 and 1; scores are those of a transductive solution for each of them.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,23 @@ WORTH = 5.0
 """independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything separates somewhat"""
 LEAST = 0.01
 """bound on a predicted fraction's distance from 0 and 1"""
-_EVEN_ERROR, _FREEDOM = 0.3, 3.0
-"""in logits: scale and degrees of freedom of the error of the supervised SVM's fractions after equally many labels of each class"""
-_UNEVEN_ERROR = 2.0
-"""in logits: its standard deviation after unequal counts of labels, when the class of more labels gets nearly everything"""
+_FREEDOM = 3.0
+"""degrees of freedom of the error of predicted fractions"""
 _SLACK = 1.1
 """ratio within which class counts are balanced"""
+
+
+class LabelCounts(NamedTuple):
+    """Numbers of the labels of a two-class problem that may say something of the fraction."""
+
+    positive: int
+    """positive labels of a random sample"""
+    total: int
+    """labels of a random sample"""
+    unknown_positive: int
+    """positive labels of which nobody says how they were come by, if their numbers are no plan"""
+    unknown_total: int
+    """all of these"""
 
 
 def is_balanced(counts: NDArray[np.integer[Any]]) -> bool:
@@ -35,46 +46,43 @@ def is_balanced(counts: NDArray[np.integer[Any]]) -> bool:
     return bool(counts.max() - counts.min() <= 1 or counts.max() <= _SLACK * counts.min())
 
 
-def from_counts(fractions: Vector, count: int, total: int, n_classes: int, informative: bool) -> Vector:
-    """Dirichlet prior worth two labels, shared evenly by ``n_classes`` classes, with the ``count`` of ``total`` labels if they are ``informative``.
+def from_sample(fractions: Vector, counts: LabelCounts, n_classes: int) -> Vector:
+    """Dirichlet prior worth two labels, shared evenly by ``n_classes`` classes, with the numbers of labels that are known to be a random sample.
 
     The density of one fraction by its logit, so that a sum over evenly spaced logits is an integral. For two classes the prior is flat. For more it
     is wider than one that is flat over the simplex, which would insist on even fractions.
     """
-    positive = 2.0 / n_classes
-    negative = 2.0 - positive
-    if informative:
-        positive, negative = positive + count, negative + total - count
+    positive = 2.0 / n_classes + counts.positive
+    negative = 2.0 - 2.0 / n_classes + counts.total - counts.positive
     return np.asarray(positive * log(fractions) + negative * log(1.0 - fractions))
 
 
-def beta_binomial(count: int, total: int, mean: float, variance: float) -> float:
-    """Log-probability of ``count`` of ``total`` labels of a random sample, the fraction being beta-distributed with this mean and variance."""
-    mean = min(max(mean, LEAST), 1 - LEAST)
-    size = max(mean * (1 - mean) / variance - 1, 1.0)
-    ones, others = np.arange(count), np.arange(total - count)
-    logs = (
-        log(np.asarray(mean * size + ones)).sum() + log(np.asarray((1 - mean) * size + others)).sum() - log(np.asarray(size + np.arange(total))).sum()
-    )
-    return float(logs + log(np.asarray((total - count + 1.0 + ones) / (1.0 + ones), np.float64)).sum())
+def sample_log_odds(fractions: Vector, counts: LabelCounts) -> Vector:
+    """At each fraction the log-odds that labels are a random sample of which nobody says how they were come by, shape (n,).
+
+    A random sample has binomial numbers. Otherwise they are anybody's choice, and all numbers are as likely. Both are as probable beforehand.
+    """
+    ones, rest = counts.unknown_positive, counts.unknown_total - counts.unknown_positive
+    steps = np.arange(1.0, ones + 1.0)
+    ways = float(log((rest + steps) / steps).sum()) + log_of(counts.unknown_total + 1.0)
+    return np.asarray(ways + ones * log(fractions) + rest * log(1.0 - fractions))
 
 
-def uniform(total: int) -> float:
-    """Log-probability of any number of ``total`` labels, if all numbers are as likely."""
-    return -log_of(total + 1.0)
+def from_counts(log_odds: Vector, others: float) -> Vector:
+    """What numbers of labels say that may be a random sample's: ``log_odds`` by sample_log_odds, plus those by the ``others``, the other classes.
+
+    They say much near the fraction that they show, and next to nothing against a fraction far from it that other evidence shows.
+    """
+    return log_add_exp(log_odds + others, np.zeros(1))
 
 
-def from_prediction(fractions: Vector, predicted: float, near: bool) -> Vector:
-    """Log-likelihood of a fraction ``predicted`` by a model that has none set; ``near``: its errors are small.
+def from_prediction(fractions: Vector, predicted: float, error: float) -> Vector:
+    """Log-likelihood of a fraction ``predicted`` by a model that has none set, ``error`` being the scale of its error in logits.
 
-    Balanced labels give no class an advantage. The fraction of the supervised SVM is then near the truth but for outliers, when few labels put the
-    threshold amid all scores: so the error is Student's with three degrees of freedom. After unequal counts the classes of many labels swallow the
-    others. The priors of naive Bayes, which do not depend on the counts of labels, are near either way.
+    It is near the truth but for outliers, when few labels put the threshold amid all scores: so the error is Student's with three degrees of freedom.
     """
     off = logit(fractions) - logit_of(min(max(predicted, LEAST), 1 - LEAST))
-    if near:
-        return np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / _EVEN_ERROR) ** 2 / _FREEDOM))
-    return np.asarray(-0.5 * (off / _UNEVEN_ERROR) ** 2)
+    return np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / error) ** 2 / _FREEDOM))
 
 
 def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:

@@ -23,6 +23,7 @@ from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath
 from core.selection.log_evidence import SLOPE
 from core.selection.posterior import refine_grid
+from core.selection.prediction import ERROR, Prediction
 from core.validation.calibration import iterative_proportional_fitting
 
 Vector = NDArray[np.float64]
@@ -139,7 +140,7 @@ class NaiveBayes:
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
-        estimate = combine_evidence(data, paths, run.priors[data.positives].tolist(), given, favours_majority=False)
+        estimate = combine_evidence(data, paths, [Prediction(float(prior), ERROR) for prior in run.priors[data.positives]], given)
         common = float(sizes.mean())
         return cls(run, common, replace(estimate, held_out=columns / common), margins / sizes, checkpoint)
 

@@ -39,7 +39,9 @@ def runbook(repository: Path) -> dict[str, str]:
 
 
 def run(script: str, folder: Path, **variables: str) -> str:
-    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **variables}
+    # the folder of real data sets is no setting of the service
+    own = {name: value for name, value in os.environ.items() if name != "HALFMOON_DATA"}
+    environment = {**own, "PATH": f"{BIN}:{os.environ['PATH']}", **variables}
     done = subprocess.run(["sh", "-euc", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

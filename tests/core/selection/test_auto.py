@@ -81,7 +81,7 @@ def test_counts_of_chosen_labels_are_not_gone_by(algorithm: str) -> None:
             assert training.report["estimate"]["label_counts_used"] == (drawn == "random")
             variations.append(variation(training, data))
     assert np.mean(found["chosen"]) < 0.5 * np.mean(found["random"])
-    assert found["unknown"] == found["chosen"]
+    assert found["unknown"] == pytest.approx(found["chosen"], abs=0.01)
 
 
 def test_random_labels_are_gone_by_though_they_are_even() -> None:

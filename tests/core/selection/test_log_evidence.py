@@ -7,9 +7,11 @@ from scipy.special import expit, logit
 from scipy.stats import beta
 
 from core.selection import log_evidence
-from core.selection.posterior import Posterior, grid_around, grid_centre, posterior_of, project_onto_simplex
+from core.selection.log_evidence import LabelCounts
+from core.selection.posterior import Posterior, grid_around, grid_centre, log_mean, posterior_of, project_onto_simplex
 
 GRID = expit(np.linspace(-4, 4, 161))
+NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
 
 
 @pytest.mark.parametrize(
@@ -19,42 +21,54 @@ def test_equal_counts_look_designed(counts: list[int], looks: bool) -> None:
     assert log_evidence.is_balanced(np.array(counts)) == looks
 
 
-def test_counts_make_the_posterior_of_a_share() -> None:
+def test_a_random_sample_makes_the_posterior_of_a_fraction() -> None:
     """For two classes and a flat prior: Beta(1 + 3, 1 + 17)."""
-    posterior = posterior_of(GRID, log_evidence.from_counts(GRID, 3, 20, 2, True))
+    posterior = posterior_of(GRID, log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0), 2))
     known = beta(4, 18)
     assert posterior.mean == pytest.approx(known.mean(), abs=2e-3)
     assert posterior.variance == pytest.approx(known.var(), rel=0.05)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_designed_counts_say_nothing(n_classes: int) -> None:
+def test_no_counts_say_nothing(n_classes: int) -> None:
     wide = expit(np.linspace(-12, 12, 400))
-    one, other = (log_evidence.from_counts(wide, count, 20, n_classes, False) for count in (1, 19))
-    np.testing.assert_array_equal(one, other)
-    assert posterior_of(wide, one).mean == pytest.approx(1 / n_classes, abs=0.01)
+    assert posterior_of(wide, log_evidence.from_sample(wide, NO_COUNTS, n_classes)).mean == pytest.approx(1 / n_classes, abs=0.01)
 
 
-@pytest.mark.parametrize("even", [True, False])
-def test_a_prediction_is_likeliest_where_it_is(even: bool) -> None:
-    evidence = log_evidence.from_prediction(GRID, 0.3, even)
+def test_counts_of_unknown_draw_are_a_mixture_of_a_sample_and_of_anything() -> None:
+    """Against SciPy's binomial law and 1 / 21."""
+    found = log_evidence.from_counts(log_evidence.sample_log_odds(GRID, LabelCounts(0, 0, 3, 20)), 0.0)
+    np.testing.assert_allclose(found, np.log(1 + 21 * stats.binom(20, GRID).pmf(3)), atol=1e-9)
+    np.testing.assert_allclose(log_evidence.sample_log_odds(GRID, NO_COUNTS), 0.0, atol=1e-12)
+
+
+def test_counts_of_unknown_draw_do_not_outweigh_what_the_documents_say() -> None:
+    """Two thirds of 30 labels are positive, a tenth of the documents is predicted to be: as a sample, the labels would drag the fraction along."""
+    predicted = log_evidence.from_prediction(GRID, 0.1, 0.3)
+    sampled = predicted + log_evidence.from_sample(GRID, LabelCounts(20, 30, 0, 0), 2)
+    unknown = predicted + log_evidence.from_counts(log_evidence.sample_log_odds(GRID, UNLIKELY), 0.0)
+    assert posterior_of(GRID, sampled).mean > 0.3
+    assert posterior_of(GRID, unknown).mean < 0.15
+
+
+def test_the_mean_of_what_is_known_by_its_logarithm() -> None:
+    evidence = log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0), 2)
+    assert log_mean(GRID, evidence, np.log(GRID)) == pytest.approx(np.log(posterior_of(GRID, evidence).mean), abs=1e-3)
+
+
+@pytest.mark.parametrize("error", [0.3, 2.0])
+def test_a_prediction_is_likeliest_where_it_is(error: float) -> None:
+    """Against SciPy's law of Student."""
+    evidence = log_evidence.from_prediction(GRID, 0.3, error)
     assert GRID[np.argmax(evidence)] == pytest.approx(0.3, abs=0.02)
-    near, far = log_evidence.from_prediction(expit(logit(0.3) + np.array([0.3, 2.0])), 0.3, even)
-    assert 0 > near > far
+    oracle = stats.t(3).logpdf((logit(GRID) - logit(0.3)) / error)
+    np.testing.assert_allclose(evidence - evidence[0], oracle - oracle[0], atol=1e-9)
 
 
-def test_a_prediction_after_even_labels_says_more_but_excludes_less() -> None:
-    """Compared over steps of a logit near what is predicted and far from it, against the law of uneven labels."""
-    steps = expit(logit(0.3) + np.array([0.0, 1.0, 8.0, 9.0]))
-    even, uneven = (-np.diff(log_evidence.from_prediction(steps, 0.3, kind))[[0, 2]] for kind in (True, False))
-    assert even[0] > 10 * uneven[0]
-    assert even[1] < uneven[1] / 3
-
-
-@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("error", [0.3, 2.0])
 @pytest.mark.parametrize("predicted", [0.0, 1.0])
-def test_a_prediction_of_nothing_rules_nothing_out(predicted: float, even: bool) -> None:
-    assert np.isfinite(log_evidence.from_prediction(GRID, predicted, even)).all()
+def test_a_prediction_of_nothing_rules_nothing_out(predicted: float, error: float) -> None:
+    assert np.isfinite(log_evidence.from_prediction(GRID, predicted, error)).all()
 
 
 def test_a_class_of_many_is_not_taken_for_half_of_all() -> None:
@@ -100,8 +114,12 @@ def test_the_grid_surrounds_its_centre() -> None:
 
 
 def test_the_centre_lies_between_labels_and_prediction() -> None:
-    assert 0.1 < grid_centre(0.1, 10, 20) < 0.5
-    assert 0.0 < grid_centre(0.0, 1, 20) < 0.1
+    assert 0.1 < grid_centre(0.1, LabelCounts(10, 20, 0, 0), 2) < 0.5
+    assert 0.0 < grid_centre(0.0, LabelCounts(1, 20, 0, 0), 2) < 0.1
+
+
+def test_numbers_of_labels_that_are_no_sample_do_not_move_the_centre() -> None:
+    assert 0.1 < grid_centre(0.1, UNLIKELY, 2) == grid_centre(0.1, NO_COUNTS, 2) < 0.5
 
 
 @pytest.mark.parametrize("means", [[0.2, 0.3, 0.5], [0.3, 0.3, 0.7], [0.1, 0.1, 0.1, 0.1], [0.9, 0.9, 0.01]])
@@ -129,12 +147,3 @@ def test_labels_of_a_class_weigh_what_its_share_is(n_classes: int) -> None:
     expected = 40 * sum(share * log_odds[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
     assert log_evidence.from_held_out_at_priors(scores, class_indices, fractions) == pytest.approx(expected)
     assert log_evidence.from_held_out_at_priors(scores[:0], class_indices[:0], fractions) == 0.0
-
-
-@pytest.mark.parametrize(("mean", "variance"), [(0.3, 0.01), (0.05, 0.002), (0.5, 0.2)])
-def test_a_beta_binomial_law(mean: float, variance: float) -> None:
-    size = max(mean * (1 - mean) / variance - 1, 1.0)
-    oracle = stats.betabinom(20, mean * size, (1 - mean) * size)
-    found = [log_evidence.beta_binomial(count, 20, mean, variance) for count in range(21)]
-    np.testing.assert_allclose(found, oracle.logpmf(np.arange(21)), atol=1e-9)
-    assert np.exp(log_evidence.uniform(20)) == pytest.approx(1 / 21)

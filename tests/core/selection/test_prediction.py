@@ -1,0 +1,55 @@
+"""What a model predicts of the fractions, and how far it may be off."""
+
+import numpy as np
+import pytest
+
+from core.selection.prediction import ERROR, centred_prediction, midpoint, predicted_fractions
+
+CLASSES = np.repeat([0, 1], [40, 80])
+
+
+def scores_of(rng: np.random.Generator, counts: tuple[int, int], shift: float) -> np.ndarray:
+    """Scores of two classes around −1 and +1, all of them moved."""
+    return np.concatenate([rng.normal(-1, 0.5, counts[0]), rng.normal(1, 0.5, counts[1])]) + shift
+
+
+@pytest.mark.parametrize("shift", [-2.0, 0.0, 2.0])
+def test_a_shift_of_all_scores_changes_nothing(shift: float) -> None:
+    """As of a model that gives one class nearly everything since more of its documents are labeled."""
+    rng = np.random.default_rng(0)
+    scores, held_out = scores_of(rng, (900, 100), shift), scores_of(rng, (40, 80), shift)
+    (found,) = centred_prediction(scores[:, None], held_out[:, None], CLASSES, balanced=False)
+    assert found.fraction == pytest.approx(0.1, abs=0.04)
+    assert ERROR < found.error < 1.5 * ERROR
+
+
+def test_without_labels_left_out_the_scores_are_taken_as_they_are() -> None:
+    scores = scores_of(np.random.default_rng(0), (900, 100), 0.0)[:, None]
+    nothing = np.full((120, 1), np.nan)
+    even, uneven = (centred_prediction(scores, nothing, CLASSES, balanced)[0] for balanced in (True, False))
+    assert even.fraction == uneven.fraction == predicted_fractions(scores)[0]
+    assert even.error == ERROR < uneven.error
+
+
+def test_the_fewer_labels_the_larger_the_error() -> None:
+    rng = np.random.default_rng(1)
+    scores, held_out = scores_of(rng, (700, 300), 0.0), scores_of(rng, (40, 80), 0.0)
+    few = np.full(120, np.nan)
+    few[[0, 1, 40, 41]] = held_out[[0, 1, 40, 41]]
+    errors = [centred_prediction(scores[:, None], each[:, None], CLASSES, balanced=False)[0].error for each in (held_out, few)]
+    assert errors[0] < errors[1]
+
+
+def test_the_other_classes_count_the_same_whatever_their_number_of_labels() -> None:
+    """By the definition, and the deviation by repeated draws."""
+    rng = np.random.default_rng(2)
+    class_indices = np.repeat([0, 1, 2], [4, 5, 60])
+    middles = []
+    for _ in range(2000):
+        scores = np.array([2.0, 0.0, -3.0])[class_indices] + rng.normal(0, 0.7, 69)
+        middle, deviation = midpoint(scores, class_indices, 0)
+        middles.append((middle, deviation))
+    found = np.array(middles)
+    assert found[:, 0].mean() == pytest.approx((2.0 + (0.0 - 3.0) / 2) / 2, abs=0.02)
+    assert found[:, 0].std() == pytest.approx(found[:, 1].mean(), rel=0.1)
+    assert np.isnan(midpoint(np.ones(5), np.zeros(5, int), 1)[1])
