@@ -31,9 +31,10 @@ from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import AUTO, Algorithm
 from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
-from core.selection.class_fractions import estimate_with_draw
+from core.selection.class_fractions import estimate_fractions
 from core.selection.data import SelectionData
 from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
+from core.validation.confidence import Confidence
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
 from core.validation.kernel_tuning import Tuning, tune
@@ -194,9 +195,7 @@ class _CheckedTask:
 
     def selection_data(self, documents: Compact, watch: Watch) -> SelectionData:
         """What the selection and the estimate of class fractions work on; raises Stopped."""
-        requested = self.options.requested_fractions(self.classes)
-        drawn = "unknown" if requested is None else requested.labels_drawn
-        return SelectionData.of(documents.rows, self.class_indices, self.classes, self.task.seed, watch, drawn)
+        return SelectionData.of(documents.rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn)
 
 
 class _Run(NamedTuple):
@@ -218,6 +217,14 @@ class _Validated(NamedTuple):
     calibration: Calibration
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_columns), as in Training"""
+    likelier: bool = True
+    """whether the labels left out are likelier than if all classes were as likely"""
+
+    def confidence(self, class_indices: NDArray[np.integer[Any]]) -> Confidence:
+        """What the labels left out, of shape (n_labeled,), show of the model."""
+        known = np.isfinite(self.held_out).all(axis=1)
+        predicted = self.calibration.probabilities(self.held_out[known]).argmax(axis=1)
+        return Confidence.of(predicted, class_indices[known], self.likelier)
 
 
 class _Solutions(NamedTuple):
@@ -237,7 +244,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
     data = checked.selection_data(documents, run.watch)
     with run.sweeper(data.scaled.rows) as sweeper:
         selection = auto(sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
-    return _Solutions(selection.results, lambda: _Validated(selection.calibrate(), selection.held_out), selection.report)
+    return _Solutions(selection.results, lambda: _Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
 
 
 def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
@@ -281,7 +288,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
         return None, None, WHOLE
     data, share = checked.selection_data(documents, run.watch), checked.options.estimation_share
     with run.sweeper(data.scaled.rows) as sweeper:
-        _, estimate = estimate_with_draw(sweeper, data, Part(0.0, share))
+        estimate = estimate_fractions(sweeper, data, Part(0.0, share))
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
 
 
@@ -343,8 +350,9 @@ def _training(
 ) -> Training:
     """The outcome when all is solved; the observer gets a last report."""
     results, watch = solutions.results, run.watch
+    confidence = None
     if validated is not None:
-        model = replace(model, calibration=validated.calibration)
+        model, confidence = replace(model, calibration=validated.calibration), validated.confidence(checked.class_indices)
     # one two-class problem after the other: their order in time depends on the threads
     trace = [point for result in results for point in result.trace]
     if status is not Status.CANCELLED:
@@ -359,17 +367,24 @@ def _training(
         probabilities=probabilities,
         objective=sum(result.objective for result in results),
         status=status,
-        warnings=_warnings(checked, solutions, scale, model.labels_of(scores, probabilities)),
+        warnings=_warnings(checked, solutions, scale, model.labels_of(scores, probabilities), confidence),
         trace=[watch.of_all(point) for point in trace],
         passes=run.tally.passes,
-        report=solutions.report,
+        report=_report(solutions, confidence),
         range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
         largest=scale.fault(checked.task.names),
         held_out=None if validated is None else validated.held_out,
     )
 
 
-def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, given: NDArray[np.intp]) -> list[str]:
+def _report(solutions: _Solutions, confidence: Confidence | None) -> dict[str, Any] | None:
+    """The report with what labels left out show, where any were."""
+    if confidence is None:
+        return solutions.report
+    return {**(solutions.report or {}), "confidence": confidence.level, "summary": [confidence.sentence()]}
+
+
+def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, given: NDArray[np.intp], confidence: Confidence | None) -> list[str]:
     """What the owner of the documents should know; ``given`` are the classes of the unlabeled ones."""
     warnings, options, statuses = [], checked.options, [result.status for result in solutions.results]
     if checked.task.start is not None and not solutions.warm:
@@ -379,6 +394,8 @@ def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, g
     warnings += scale_warnings(options, statuses, scale, checked.task.names, len(checked.class_indices))
     if {*statuses} <= {Status.CONVERGED, Status.ITERATION_LIMIT}:
         warnings += one_class_warnings(given, checked.class_indices, checked.classes, checked.known_fractions(), options.one_class_remedy)
+    if confidence is not None and confidence.level == "none":
+        warnings.append(confidence.sentence())
     return warnings
 
 

@@ -33,8 +33,27 @@ def test_every_algorithm_has_probabilities_on_request(name: str) -> None:
     assert predicted is not None
     np.testing.assert_allclose(training.probabilities, predicted[training.unlabeled], atol=1e-3)
     assert Reliability.of(training.probabilities, data.truth[training.unlabeled]).expected_error < 0.2
-    if training.report is not None and "class_fractions" in training.report:
+    assert training.report is not None
+    assert (training.report["confidence"] == "none") == any("cannot be told from chance" in warning for warning in training.warnings)
+    if "class_fractions" in training.report:
         np.testing.assert_allclose(training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3)
+
+
+def test_labels_that_mean_nothing_are_said_to_mean_nothing() -> None:
+    """Labels drawn by lot: the job says so, by a warning and in its report."""
+    levels = []
+    for seed in range(4):
+        data = pool(seed, [0.5, 0.5], per_class=10, n=200)
+        labeled, rng = np.flatnonzero(data.class_indices >= 0), np.random.default_rng(seed)
+        class_indices = data.class_indices.copy()
+        class_indices[labeled] = rng.permutation(class_indices[labeled])
+        training = fit(data._replace(class_indices=class_indices))
+        assert training.report is not None
+        levels.append(training.report["confidence"])
+        said = any("cannot be told from chance" in warning for warning in training.warnings)
+        assert said == (levels[-1] == "none")
+        assert ("cannot be told from chance" in training.report["summary"][0]) == said
+    assert levels.count("none") >= 3
 
 
 def test_more_classes_have_probabilities_too() -> None:

@@ -1,0 +1,83 @@
+"""How far a model can be trusted, by labels that were left out: whether it is right more often than chance.
+
+Chance has the model's own habits: it calls as many documents each class, whichever documents these are.
+"""
+
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.numerics.elementary import exp, log, log_of
+
+Level = Literal["high", "low", "none"]
+
+_DOUBT = 0.05
+"""probability below which chance does not explain what is right"""
+_NORMAL = 1.645
+"""one-sided quantile of the standard normal distribution that leaves out as much"""
+
+
+class Confidence(NamedTuple):
+    """What labels left out show."""
+
+    total: int
+    """labels that were left out and predicted"""
+    right: int
+    """those that were predicted right"""
+    by_chance: float
+    """share of them that chance gets right"""
+    likelier: bool = True
+    """whether the labels are likelier by the predictions than if all classes were as likely"""
+
+    @classmethod
+    def of(cls, predicted: NDArray[np.integer[Any]], class_indices: NDArray[np.integer[Any]], likelier: bool = True) -> Self:
+        """By the classes that were predicted and the true ones, both of shape (n,)."""
+        total = len(class_indices)
+        if not total:
+            return cls(0, 0, 1.0, likelier)
+        n_classes = int(max(predicted.max(), class_indices.max())) + 1
+        shares = [np.bincount(each, minlength=n_classes) / total for each in (predicted, class_indices)]
+        return cls(total, int(np.count_nonzero(predicted == class_indices)), float((shares[0] * shares[1]).sum()), likelier)
+
+    @property
+    def level(self) -> Level:
+        """``none`` where chance explains what is right, or nothing could be left out; ``high`` where at least half of what chance gets wrong is right
+        (both but for a chance of 5 %)."""
+        if not self.likelier or tail(self.total, self.right, self.by_chance) >= _DOUBT:
+            return "none"
+        return "high" if self.least_accuracy >= (1 + self.by_chance) / 2 else "low"
+
+    @property
+    def least_accuracy(self) -> float:
+        """Lower end of Wilson's interval of the share that is right, one-sided, 95 %; 0 without labels."""
+        if not self.total:
+            return 0.0
+        share, square = self.right / self.total, _NORMAL * _NORMAL / self.total
+        spread = float(np.sqrt(share * (1 - share) * square + square * square / 4))
+        return (share + square / 2 - spread) / (1 + square)
+
+    def sentence(self) -> str:
+        """For people."""
+        if not self.total:
+            return "no label could be left out to see whether the model is right: every class needs at least two"
+        found = f"of {self.total} labels that were left out, {self.right} were predicted right; chance gets {self.by_chance * self.total:.0f} right"
+        match self.level:
+            case "high":
+                return f"{found}. The model can be trusted"
+            case "low":
+                return f"{found}. The model knows something, and more labels will help"
+        return f"{found}. The model cannot be told from chance: label more documents before its predictions are used"
+
+
+def tail(total: int, least: int, chance: float) -> float:
+    """The probability of at least so many successes in ``total`` trials, each with this ``chance``."""
+    if least <= 0:
+        return 1.0
+    if chance <= 0.0 or chance >= 1.0:
+        return float(chance >= 1.0)
+    counts = np.arange(least, total + 1, dtype=np.float64)
+    steps = np.arange(1.0, total + 1.0)
+    factorials = np.concatenate([[0.0], np.cumsum(log(steps))])
+    ways = factorials[total] - factorials[least:] - factorials[: total - least + 1][::-1]
+    return min(1.0, float(exp(ways + counts * log_of(chance) + (total - counts) * log_of(1 - chance)).sum()))

@@ -1,0 +1,48 @@
+"""Confidence by labels left out, against SciPy's laws."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.validation.confidence import Confidence, tail
+
+
+@pytest.mark.parametrize(
+    ("total", "least", "chance"), [(20, 15, 0.5), (20, 0, 0.5), (1, 1, 0.3), (300, 200, 0.6), (40, 40, 0.05), (5, 3, 1.0), (5, 3, 0.0)]
+)
+def test_the_tail_of_the_binomial_law(total: int, least: int, chance: float) -> None:
+    assert tail(total, least, chance) == pytest.approx(float(stats.binom(total, chance).sf(least - 1)), rel=1e-9, abs=1e-300)
+
+
+def test_the_least_accuracy_is_wilsons() -> None:
+    oracle = stats.binomtest(17, 20).proportion_ci(0.90, method="wilson").low
+    assert Confidence(20, 17, 0.5).least_accuracy == pytest.approx(oracle, abs=1e-4)
+
+
+@pytest.mark.parametrize(("right", "level"), [(20, "high"), (19, "high"), (16, "low"), (14, "none"), (10, "none"), (0, "none")])
+def test_levels_of_twenty_labels(right: int, level: str) -> None:
+    assert Confidence(20, right, 0.5).level == level
+
+
+def test_one_class_for_all_is_chance_however_many_are_right() -> None:
+    found = Confidence.of(np.zeros(30, int), np.repeat([0, 1], [27, 3]))
+    assert (found.right, found.by_chance) == (27, 0.9)
+    assert found.level == "none"
+    assert "chance" in found.sentence()
+
+
+def test_sure_predictions_that_are_often_wrong_know_nothing() -> None:
+    assert Confidence(100, 70, 0.5).level == "low"
+    assert Confidence(100, 70, 0.5, likelier=False).level == "none"
+
+
+def test_without_labels_left_out_nothing_is_known() -> None:
+    nothing = Confidence.of(np.zeros(0, int), np.zeros(0, int))
+    assert nothing.level == "none"
+    assert "at least two" in nothing.sentence()
+
+
+def test_random_predictions_are_seldom_trusted() -> None:
+    rng = np.random.default_rng(0)
+    levels = [Confidence.of(rng.integers(0, 3, 30), rng.integers(0, 3, 30)).level for _ in range(300)]
+    assert levels.count("none") > 270
