@@ -15,9 +15,8 @@ from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.result import Linear, Result
 from core.progress import Checkpoint, Part
-from core.selection import log_evidence
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
-from core.selection.comparison import hits, likeliest
+from core.selection.comparison import Judgement, best_of, judge
 from core.selection.data import SelectionData
 from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
 from core.selection.fraction_path import SupervisedFit
@@ -52,7 +51,7 @@ class Selection(NamedTuple):
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_problems): scores of the labeled rows by the selected method without their labels; NaN where no fold leaves the row out"""
     likelier: bool
-    """whether labels left out are likelier by these scores than if both classes were as likely; True of more classes, whose columns do not say it"""
+    """whether labels left out are likelier by the selected method than if all classes were as likely"""
 
 
 class Candidate(NamedTuple):
@@ -116,9 +115,7 @@ def auto(
         **({} if found is None else found.report(classes)),
     }
     calibrate = partial(_calibration, data, best.held_out, results, found, checkpoint)
-    return Selection(
-        [_on_original_features(result, data) for result in results], calibrate, report, best.held_out, _is_likelier_than_chance(data, best)
-    )
+    return Selection([_on_original_features(result, data) for result in results], calibrate, report, best.held_out, judgement_of(data, best).likelier)
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
@@ -139,66 +136,37 @@ def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
                 left_out = data.folds == fold
                 scores[left_out, column] = runs[ridge, column, fold].labeled[left_out]
         candidates.append(Candidate("svm", ridge, scores))
-    return max(candidates, key=lambda candidate: (np.nan_to_num(held_out_log_likelihood(data, candidate), nan=-np.inf), candidate.ridge))
+    return max(candidates, key=lambda candidate: (judgement_of(data, candidate).log_likelihood, candidate.ridge))
 
 
-def held_out_log_likelihood(data: SelectionData, candidate: Candidate) -> float:
-    """Log-likelihood of labels left out, summed over the two-class problems of which labels of both sides are left out."""
-    known, total = data.left_out, 0.0
-    for problem, scores in zip(data.problems, candidate.margins.T, strict=True):
-        if len(np.unique(problem.y[known])) == 2:
-            total += float(log_evidence.from_held_out(scores[None, known], problem.y[known])[0])
-    return total
-
-
-def _is_likelier_than_chance(data: SelectionData, candidate: Candidate) -> bool:
-    known = data.left_out
-    if data.n_classes > 2 or len(np.unique(data.class_indices[known])) < 2:
-        return True
-    chance = log_evidence.from_held_out(np.zeros((1, int(np.count_nonzero(known)))), data.problems[0].y[known])
-    return held_out_log_likelihood(data, candidate) > float(chance[0])
+def judgement_of(data: SelectionData, candidate: Candidate) -> Judgement:
+    """What labels left out say of a candidate; raises nothing."""
+    return judge(candidate.margins[data.left_out], data.class_indices[data.left_out])
 
 
 def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candidate, str, dict[str, Any] | None]:
     """The candidate that predicts labels left out best, why, and the figures for the report. The supervised SVM is the first candidate.
 
-    Predictions are compared by the log-likelihood of the labels. Of equals, as where no label can be left out, the transductive SVM is preferred.
-    Naive Bayes must also win where classes are weighed by their priors.
+    Predictions are compared by the log-likelihood of the labels, each candidate's scores on its own scale (core.selection.comparison). Of equals,
+    as where no label can be left out, the transductive SVM is preferred.
     """
-    known = data.left_out
-    class_indices = data.class_indices[known]
     if len(candidates) == 1:
         return candidates[0], "there are no unlabeled documents", None
-    likelihoods = [held_out_log_likelihood(data, candidate) for candidate in candidates]
-    weighed = _at_priors(data, candidates)
-    best = likeliest(likelihoods)
-    doubted = candidates[best].naive_bayes is not None and likeliest(weighed) != best
-    best = likeliest(likelihoods[:best]) if doubted else best
-    n_hits = [int(np.count_nonzero(hits(candidate.margins[known], class_indices))) for candidate in candidates]
-    figures = {"labels": len(class_indices), "folds": data.n_folds} | {
-        candidate.algorithm: {"log_likelihood": each, "log_likelihood_at_shares": other, "right": count}
-        for candidate, each, other, count in zip(candidates, likelihoods, weighed, n_hits, strict=True)
+    class_indices = data.class_indices[data.left_out]
+    judgements = [judgement_of(data, candidate) for candidate in candidates]
+    best = best_of(judgements)
+    figures = {"labels": len(class_indices), "folds": data.n_folds, "log_likelihood_of_chance": judgements[best].chance} | {
+        candidate.algorithm: {"log_likelihood": each.log_likelihood, "right": each.right}
+        for candidate, each in zip(candidates, judgements, strict=True)
     }
     if len(np.unique(class_indices)) < 2:
         why = f"too few labels to compare methods: {len(class_indices)} can be left out, and not of two classes; the transductive SVM is the default"
         return candidates[best], why, figures
-    right = ", ".join(f"{_NAMES[candidate.algorithm]} is right on {count}" for candidate, count in zip(candidates, n_hits, strict=True))
+    right = ", ".join(f"{_NAMES[candidate.algorithm]} is right on {each.right}" for candidate, each in zip(candidates, judgements, strict=True))
     name = _NAMES[candidates[best].algorithm]
     verdict = f"none does better than {name}" if best else f"{name} does best, and the unlabeled documents seem to do harm"
-    doubt = "; naive Bayes does only if small classes count as much as large ones" if doubted else ""
-    why = f"{len(class_indices)} labels were left out and predicted: {right}; counting how sure each prediction is, {verdict}{doubt}"
+    why = f"{len(class_indices)} labels were left out and predicted: {right}; counting how sure each prediction is, {verdict}"
     return candidates[best], why, figures
-
-
-def _at_priors(data: SelectionData, candidates: Sequence[Candidate]) -> list[float]:
-    """Log-likelihoods of labels left out, where classes are weighed by their priors: the mean of the candidates' class fractions.
-
-    Naive Bayes must win by this measure, too. There is no margin between its classes: on texts whose classes differ in size it was measured to gain
-    on the small classes what it loses on the large ones.
-    """
-    known = data.left_out
-    fractions = np.mean([candidate.found.fractions for candidate in candidates if candidate.found is not None], axis=0)
-    return [log_evidence.from_held_out_at_priors(candidate.margins[known], data.class_indices[known], fractions) for candidate in candidates]
 
 
 def _label_spreading(data: SelectionData, found: FractionEstimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:

@@ -1,22 +1,70 @@
-"""Compares methods by labels left out."""
+"""Compares methods by labels left out, on one scale: each method's scores are centred and scaled by these labels, before they are judged by them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.one_vs_rest import labels_of
+from core.numerics.elementary import exp, log_of, log_sum_exp
+from core.one_vs_rest import labels_of, n_classes_of, positives_of
+from core.selection.log_evidence import SLOPE
+from core.selection.prediction import midpoint
+
+Matrix = NDArray[np.float64]
+
+_SPREAD, _RANGE, _STEPS = 0.7, 2.5, 51
+"""of the logarithm of the slope: standard deviation of its normal prior around that of core.selection.log_evidence.SLOPE, distance from there to
+both ends, and number of values tried"""
 
 
-def likeliest(likelihoods: Sequence[float]) -> int:
-    """The position of the largest of the log-likelihoods of labels left out, in nats: of the supervised SVM, the transductive SVM, and others.
+class Judgement(NamedTuple):
+    """What labels left out say of a method's scores."""
 
-    Of equals, as where no label can be left out, the transductive SVM is preferred, then the supervised one. NaN, of scores that overflow, is last.
+    log_likelihood: float
+    """of the labels, in nats, all classes weighing the same and no label more than one; -inf of scores that are not finite"""
+    chance: float
+    """the same if all classes are as likely for every label"""
+    right: int
+    """labels that are predicted right"""
+
+    @property
+    def likelier(self) -> bool:
+        """Whether the labels are likelier than by chance; true where there are none."""
+        return self.log_likelihood > self.chance or not self.chance
+
+
+def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
+    """Judge the scores of labels left out, shape (n, n_columns), whose classes are ``class_indices``, shape (n,).
+
+    Scores of methods have different scales and, after unequal numbers of labels, thresholds that are off by different amounts. Neither says how well
+    a method ranks documents, so each column is centred between its class and the others, and one slope makes all of them log-odds: that of the
+    largest likelihood under a log-normal prior, by which a few labels that happen to be separated do not ask for certainty.
     """
-    return max(range(len(likelihoods)), key=lambda place: (np.nan_to_num(likelihoods[place], nan=-np.inf), place == 1, -place))
+    if not len(class_indices):
+        return Judgement(0.0, 0.0, 0)
+    counts = np.bincount(class_indices)
+    weights = counts[counts > 0].min() / counts[class_indices]
+    n_classes = n_classes_of(scores.shape[1])
+    chance = -float(weights.sum()) * log_of(float(n_classes))
+    if not np.isfinite(scores).all():
+        return Judgement(-np.inf, chance, 0)
+    centred = np.column_stack(
+        [column - midpoint(column, class_indices, positive)[0] for column, positive in zip(scores.T, positives_of(n_classes), strict=True)]
+    )
+    logits = np.column_stack([np.zeros(len(centred)), centred]) if n_classes == 2 else centred
+    own = logits[np.arange(len(logits)), class_indices]
+    likeliest = -np.inf
+    for step in np.linspace(-_RANGE, _RANGE, _STEPS):
+        slope = SLOPE * float(exp(np.array([step]))[0])
+        fitted = float((weights * (slope * own - log_sum_exp(slope * logits, axis=1))).sum()) - 0.5 * (step / _SPREAD) * (step / _SPREAD)
+        likeliest = max(likeliest, float(fitted))
+    return Judgement(likeliest, chance, int(np.count_nonzero(labels_of(centred) == class_indices)))
 
 
-def hits(scores: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Whether scores of shape (n, n_columns) give each row its own class, shape (n,)."""
-    return np.asarray(labels_of(scores) == class_indices)
+def best_of(judgements: Sequence[Judgement]) -> int:
+    """The position of the likeliest judgement: of the supervised SVM, the transductive SVM, and others.
+
+    Of equals, as where no label can be left out, the transductive SVM is preferred, then the supervised one.
+    """
+    return max(range(len(judgements)), key=lambda place: (judgements[place].log_likelihood, place == 1, -place))

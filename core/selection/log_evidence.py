@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import log, log_add_exp, log_of, log_sum_exp, logit, logit_of
+from core.numerics.elementary import log, log_add_exp, log_of, logit, logit_of
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -95,18 +95,6 @@ def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
     return np.asarray(-(weights * log_add_exp(np.zeros(1), -y * (SLOPE * scores - logit_of(expected)))).sum(axis=1))
-
-
-def from_held_out_at_priors(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:
-    """Log-likelihood of labels left out, each class against all others, with the labels of a class weighed by its prior, ``fractions``.
-
-    ``scores`` of shape (n_labeled, n_columns), one column for two classes; ``fractions`` of shape (n_classes,). Among balanced labels those of a
-    small class count as much as those of a large one; so weighed, a mistake costs what it costs among the documents.
-    """
-    logits = SLOPE * (scores * [-0.5, 0.5] if scores.shape[1] == 1 else scores)
-    logits = logits - log_sum_exp(logits, axis=1)[:, None]
-    weights = fractions / np.maximum(np.bincount(class_indices, minlength=len(fractions)), 1) * len(class_indices)
-    return float((weights[class_indices] * logits[np.arange(len(class_indices)), class_indices]).sum())
 
 
 def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:

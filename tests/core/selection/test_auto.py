@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 
 from core import watch
 from core.documents.rows import SparseRows
-from core.engine.runner import Sweeper
 from core.problem.result import Status
-from core.progress import WHOLE, TracePoint
-from core.selection import auto
-from core.selection.data import SelectionData
+from core.progress import TracePoint
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 
@@ -238,18 +235,6 @@ def test_the_same_seed_gives_the_same_model() -> None:
     one, other = (fit(data, seed=5) for _ in range(2))
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.report == other.report
-
-
-def test_a_likelihood_that_is_no_number_is_not_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {1e-4: np.nan, 1e-3: -9.0, 1e-2: -8.0, 1e-1: np.nan}
-    monkeypatch.setattr(auto, "held_out_log_likelihood", lambda selection_data, candidate: known[candidate.ridge])
-    data = pool(0, [0.5, 0.5], n=60)
-    order = np.argsort(data.class_indices < 0, kind="stable")
-    selection_data = SelectionData.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
-    with Sweeper(selection_data.scaled.rows) as sweeper:
-        best = auto.grid_search(sweeper, selection_data, WHOLE)
-    assert best is not None
-    assert best.ridge == 1e-2
 
 
 @pytest.mark.parametrize("given", [0.2, 0.5, 0.8, 0.9])

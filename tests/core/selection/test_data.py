@@ -8,7 +8,6 @@ from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
 from core.progress import Part
-from core.selection.comparison import hits, likeliest
 from core.selection.feature_scaling import scale_features
 from core.selection.fraction_path import SupervisedFit
 from core.validation.folds import N_FOLDS, folds_of, without
@@ -76,27 +75,6 @@ def test_extreme_values_have_a_scale(value: float) -> None:
     ready = scale_features(rows_of(np.full((3, 2), value)), nothing)
     assert np.isfinite(ready.rows.values).all()
     assert np.isfinite(ready.scales).all()
-
-
-@pytest.mark.parametrize(
-    ("likelihoods", "best"),
-    [
-        ([-3.0, -2.0], 1),
-        ([-2.0, -3.0], 0),
-        ([0.0, 0.0], 1),
-        ([0.0, 0.0, 0.0], 1),
-        ([-3.0, -2.0, -1.0], 2),
-        ([-1.0, -2.0, -1.0], 0),
-        ([-1.0, np.nan], 0),
-    ],
-)
-def test_the_likeliest_is_preferred(likelihoods: list[float], best: int) -> None:
-    assert likeliest(likelihoods) == best
-
-
-def test_who_is_right() -> None:
-    assert hits(np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 0])).tolist() == [True, True, False]
-    assert hits(np.array([[1.0, 0.0, 2.0], [3.0, 0.0, 0.0]]), np.array([2, 1])).tolist() == [True, False]
 
 
 def test_a_part_of_a_part_ends_where_the_next_begins_whatever_is_rounded() -> None:

@@ -134,16 +134,3 @@ def test_fractions_of_one_vs_rest_are_brought_to_sum_to_one(means: list[float]) 
 def test_what_is_known_worst_is_moved_most() -> None:
     fractions = project_onto_simplex([Posterior(0.5, 1e-6), Posterior(0.5, 1e-2), Posterior(0.2, 1e-6)])
     np.testing.assert_allclose(fractions, [0.5, 0.3, 0.2], atol=1e-3)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_labels_of_a_class_weigh_what_its_share_is(n_classes: int) -> None:
-    """Against the mean log-probability of a class's labels, times its share and the number of labels."""
-    rng = np.random.default_rng(4)
-    class_indices, fractions = rng.integers(0, n_classes, 40), rng.dirichlet(np.ones(n_classes))
-    scores = rng.standard_normal((40, 1 if n_classes == 2 else n_classes))
-    full = np.column_stack([np.zeros(40), scores[:, 0]]) if n_classes == 2 else scores
-    log_odds = np.log(np.exp(log_evidence.SLOPE * full) / np.exp(log_evidence.SLOPE * full).sum(axis=1, keepdims=True))[np.arange(40), class_indices]
-    expected = 40 * sum(share * log_odds[class_indices == class_index].mean() for class_index, share in enumerate(fractions))
-    assert log_evidence.from_held_out_at_priors(scores, class_indices, fractions) == pytest.approx(expected)
-    assert log_evidence.from_held_out_at_priors(scores[:0], class_indices[:0], fractions) == 0.0
