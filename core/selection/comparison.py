@@ -50,7 +50,7 @@ def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
     if not np.isfinite(scores).all():
         return Judgement(-np.inf, chance, 0)
     centred = np.column_stack(
-        [column - midpoint(column, class_indices, positive)[0] for column, positive in zip(scores.T, positives_of(n_classes), strict=True)]
+        [column - midpoint(column, class_indices, positive).score for column, positive in zip(scores.T, positives_of(n_classes), strict=True)]
     )
     logits = np.column_stack([np.zeros(len(centred)), centred]) if n_classes == 2 else centred
     own = logits[np.arange(len(logits)), class_indices]

@@ -12,8 +12,6 @@ from core.engine.runner import Sweeper
 from core.models.linear import LinearModel
 from core.problem.result import Linear, Status
 from core.progress import WHOLE, TracePoint
-from core.selection.auto import Candidate, select
-from core.selection.class_fractions import FractionEstimate
 from core.selection.data import SelectionData
 from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
 from core.selection.log_evidence import SLOPE
@@ -145,23 +143,6 @@ def test_many_classes_are_weighed_against_each_other() -> None:
     assert variation(training, data) < 0.08
     fractions = {f"c{class_index}": share for class_index, share in enumerate([0.5, 0.25, 0.15, 0.1])}
     assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": fractions}), data)
-
-
-@pytest.mark.parametrize(("share", "best"), [(0.5, "mixture"), (0.05, "tsvm")])
-def test_it_must_not_win_on_a_small_class_what_it_loses_on_the_large(share: float, best: str) -> None:
-    """Balanced labels: naive Bayes predicts all those of the second class, the transductive SVM more of the first."""
-    selection_data = selection_data_of(words(6, [0.5, 0.5], per_class=9))
-    positive = selection_data.class_indices == 1
-    estimate = FractionEstimate(np.array([1 - share, share]), np.zeros(0), [], [], False)
-    tsvm = Candidate("tsvm", 1.0, np.where(positive, 0.1, -1.0)[:, None], estimate)
-    naive_bayes = NaiveBayes(NaiveBayesEM(selection_data, N_FOLDS), 1.0, estimate, np.where(positive, 1.5, -0.6)[:, None], lambda: None)
-    candidates = [Candidate("svm", 1.0, np.zeros((18, 1))), tsvm, Candidate("mixture", None, estimate.held_out, estimate, naive_bayes=naive_bayes)]
-    chosen, why, held_out = select(selection_data, candidates)
-    assert chosen.algorithm == best
-    assert ("small classes count as much" in why) == (best == "tsvm")
-    assert held_out is not None
-    assert held_out["mixture"]["log_likelihood"] > held_out["tsvm"]["log_likelihood"]
-    assert (held_out["mixture"]["log_likelihood_at_shares"] > held_out["tsvm"]["log_likelihood_at_shares"]) == (best == "mixture")
 
 
 def test_columns_order_the_classes_as_the_mixture_does() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from core.selection.prediction import ERROR, centred_prediction, midpoint, predicted_fractions
 
@@ -20,7 +21,7 @@ def test_a_shift_of_all_scores_changes_nothing(shift: float) -> None:
     scores, held_out = scores_of(rng, (900, 100), shift), scores_of(rng, (40, 80), shift)
     (found,) = centred_prediction(scores[:, None], held_out[:, None], CLASSES, balanced=False)
     assert found.fraction == pytest.approx(0.1, abs=0.04)
-    assert ERROR < found.error < 1.5 * ERROR
+    assert ERROR < found.error < 2 * ERROR
 
 
 def test_without_labels_left_out_the_scores_are_taken_as_they_are() -> None:
@@ -47,9 +48,34 @@ def test_the_other_classes_count_the_same_whatever_their_number_of_labels() -> N
     middles = []
     for _ in range(2000):
         scores = np.array([2.0, 0.0, -3.0])[class_indices] + rng.normal(0, 0.7, 69)
-        middle, deviation = midpoint(scores, class_indices, 0)
-        middles.append((middle, deviation))
+        middles.append(midpoint(scores, class_indices, 0)[:2])
     found = np.array(middles)
     assert found[:, 0].mean() == pytest.approx((2.0 + (0.0 - 3.0) / 2) / 2, abs=0.02)
     assert found[:, 0].std() == pytest.approx(found[:, 1].mean(), rel=0.1)
-    assert np.isnan(midpoint(np.ones(5), np.zeros(5, int), 1)[1])
+    assert midpoint(np.ones(5), np.zeros(5, int), 1).deviation is None
+
+
+def test_what_is_hardly_told_apart_predicts_little() -> None:
+    rng = np.random.default_rng(3)
+    errors = []
+    for gap in (0.0, 0.5, 3.0):
+        scores, held_out = rng.normal(0, 1, (400, 1)), (rng.normal(0, 1, 120) + gap * CLASSES)[:, None]
+        errors.append(centred_prediction(scores, held_out, CLASSES, balanced=False)[0].error)
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > 3 * errors[2]
+
+
+def test_more_classes_have_the_threshold_of_their_rivals() -> None:
+    """The error against predictions with the column moved, one class at a time."""
+    rng = np.random.default_rng(4)
+    class_indices = np.repeat([0, 1, 2], 12)
+    held_out, scores = 2 * np.eye(3)[class_indices] + rng.standard_normal((36, 3)), rng.standard_normal((500, 3))
+    middles = [midpoint(held_out[:, k], class_indices, k) for k in range(3)]
+    centred = scores - [each.score for each in middles]
+    found = centred_prediction(scores.copy(), held_out, class_indices, balanced=True)
+    for k, (one, middle) in enumerate(zip(found, middles, strict=True)):
+        assert middle.deviation is not None
+        ends = [(np.argmax(centred + shift * np.eye(3)[k], axis=1) == k).mean() for shift in (middle.deviation, -middle.deviation)]
+        doubt = (logit(ends[0]) - logit(ends[1])) / 2
+        assert one.fraction == (np.argmax(centred, axis=1) == k).mean()
+        assert one.error == pytest.approx(np.sqrt((ERROR / middle.separation) ** 2 + doubt**2))
