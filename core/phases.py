@@ -11,7 +11,7 @@ _NAMES = {"graph": "label spreading", "mixture": "naive Bayes"}
 _PATH = re.compile(
     rf"""(fold=(?P<calibration>\d+)/)?
     (class=(?P<label>.*?)/)?
-    (supervised/|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/fold=(?P<mixture>\d+)/|
+    ((?P<predicting>supervised)/(fold=\d+/)?|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/fold=(?P<mixture>\d+)/|
     (?P<tuning>tuning)/(fold=(?P<tuned>\d+)/)?)?
     (?P<solver>{"|".join([*ALGORITHMS, *_NAMES])})
     (?P<details>(/(svm|subset|feasible|\w+=\d+))*)""",
@@ -37,6 +37,8 @@ def _purpose(path: Match[str]) -> str:
     """What the solver is run for, if not for the model itself."""
     if path["calibration"] is not None:
         return f"calibration, fold {int(path['calibration']) + 1}: "
+    if path["predicting"] is not None:
+        return "class fractions, prediction: "
     if path["fractions"] is not None:
         return f"class fractions, fit {int(path['fractions']) + 1}: "
     if path["choice"] is not None:

@@ -34,7 +34,7 @@ from core.selection.auto import auto
 from core.selection.class_fractions import estimate_fractions
 from core.selection.data import SelectionData
 from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
-from core.validation.confidence import Confidence
+from core.validation.confidence import Confidence, Validated
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
 from core.validation.kernel_tuning import Tuning, tune
@@ -211,27 +211,11 @@ class _Run(NamedTuple):
         return Sweeper(rows, threads=context.threads, max_model_bytes=context.max_model_bytes, watch=self.watch, tally=self.tally)
 
 
-class _Validated(NamedTuple):
-    """What cross-validation adds to solutions."""
-
-    calibration: Calibration
-    held_out: NDArray[np.float64]
-    """shape (n_labeled, n_columns), as in Training"""
-    likelier: bool = True
-    """whether the labels left out are likelier than if all classes were as likely"""
-
-    def confidence(self, class_indices: NDArray[np.integer[Any]]) -> Confidence:
-        """What the labels left out, of shape (n_labeled,), show of the model."""
-        known = np.isfinite(self.held_out).all(axis=1)
-        predicted = self.calibration.probabilities(self.held_out[known]).argmax(axis=1)
-        return Confidence.of(predicted, class_indices[known], self.likelier)
-
-
 class _Solutions(NamedTuple):
     """The solutions of the two-class problems, and what else is known of them."""
 
     results: list[Result]
-    validate: Callable[[], _Validated | None]
+    validate: Callable[[], Validated | None]
     """held-out scores and the calibration by them, None if nothing asks for it; raises Stopped"""
     report: dict[str, Any] | None
     warm: bool = False
@@ -244,7 +228,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
     data = checked.selection_data(documents, run.watch)
     with run.sweeper(data.scaled.rows) as sweeper:
         selection = auto(sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
-    return _Solutions(selection.results, lambda: _Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
+    return _Solutions(selection.results, lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
 
 
 def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
@@ -264,9 +248,9 @@ def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
         cold: Points = [None] * len(points)  # the points to start from know the labels
         return replace(solver, points=cold, prefix=f"fold={fold}/").solve(rows, class_indices, parts[fold + 1])
 
-    def validate() -> _Validated:
+    def validate() -> Validated:
         held_out = cross_val_scores(documents.rows, checked.class_indices, len(points), checked.task.seed, solve_without, run.watch)
-        return _Validated(_calibration(checked, held_out, results, fractions, run.watch), held_out)
+        return Validated(_calibration(checked, held_out, results, fractions, run.watch), held_out)
 
     return _Solutions(results, validate, report, warm)
 
@@ -346,7 +330,7 @@ def _calibration(
 
 
 def _training(
-    checked: _CheckedTask, solutions: _Solutions, model: Model, validated: _Validated | None, status: Status, run: _Run, scale: ValueScale
+    checked: _CheckedTask, solutions: _Solutions, model: Model, validated: Validated | None, status: Status, run: _Run, scale: ValueScale
 ) -> Training:
     """The outcome when all is solved; the observer gets a last report."""
     results, watch = solutions.results, run.watch

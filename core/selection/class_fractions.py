@@ -24,7 +24,7 @@ from core.selection.prediction import Prediction, centred_prediction
 
 LAMBDA = 1e-3
 """λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
-_SUPERVISED = 0.1
+_SUPERVISED = 0.05
 """share of the work that the supervised SVMs take"""
 
 

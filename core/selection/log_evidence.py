@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import log, log_add_exp, log_of, logit, logit_of
+from core.numerics.elementary import exp, log, log_add_exp, log_of, log_sum_exp, logit, logit_of
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 SLOPE = 2.0
 """slope of the logistic function of a held-out score: at the margin, a score of 1, the odds are 7.4"""
+SLOPE_SPREAD, SLOPE_RANGE, _SLOPES = 0.7, 2.1, 15
+"""of the logarithm of the slope: standard deviation of its normal prior, distance to both ends, and number of values that are averaged over"""
 WORTH = 5.0
 """independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything separates somewhat"""
 LEAST = 0.01
@@ -85,16 +87,26 @@ def from_prediction(fractions: Vector, predicted: float, error: float) -> Vector
     return np.asarray(-0.5 * (_FREEDOM + 1) * log(1.0 + (off / error) ** 2 / _FREEDOM))
 
 
-def from_held_out(scores: Vector, y: Vector, expected: float = 0.5) -> Vector:
+def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5) -> Vector:
     """Logistic log-likelihood of labels left out, shape (n,), by ``scores`` of shape (n, n_labeled) and ``y``, -1 or +1, of shape (n_labeled,).
 
     Both classes weigh the same in total, and no label more than one. A solution that must call too many documents positive calls negative labels
     left out positive, and the reverse. A score of 0 has even odds where the class has its ``expected`` fraction. A sample of two halves has other
     odds there, by the logit of that fraction; without it one class of many would be estimated at half of all.
+    How much a score says is as unknown as the fraction: it is averaged over slopes under a log-normal prior. Scores that hardly separate the
+    classes would rule out nearly all fractions by being sure, and wrong, of many labels.
     """
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
-    return np.asarray(-(weights * log_add_exp(np.zeros(1), -y * (SLOPE * scores - logit_of(expected)))).sum(axis=1))
+    steps = np.linspace(-SLOPE_RANGE, SLOPE_RANGE, _SLOPES)
+    likelihoods = [-(weights * log_add_exp(np.zeros(1), -y * (slope * scores - logit_of(expected)))).sum(axis=1) for slope in slopes_at(steps)]
+    prior = -0.5 * (steps / SLOPE_SPREAD) ** 2
+    return np.asarray(log_sum_exp(np.array(likelihoods) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
+
+
+def slopes_at(steps: Vector) -> Vector:
+    """The slopes of which the logarithm is so many steps from that of SLOPE."""
+    return np.asarray(SLOPE * exp(steps))
 
 
 def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.elementary import exp, log, log_of
+from core.validation.calibration import Calibration
 
 Level = Literal["high", "low", "none"]
 
@@ -68,6 +69,22 @@ class Confidence(NamedTuple):
             case "low":
                 return f"{found}. The model knows something, and more labels will help"
         return f"{found}. The model cannot be told from chance: label more documents before its predictions are used"
+
+
+class Validated(NamedTuple):
+    """What cross-validation adds to solutions."""
+
+    calibration: Calibration
+    held_out: NDArray[np.float64]
+    """shape (n_labeled, n_columns), scores of the labeled rows by models without their labels; NaN where no fold leaves the row out"""
+    likelier: bool = True
+    """whether the labels left out are likelier than if all classes were as likely"""
+
+    def confidence(self, class_indices: NDArray[np.integer[Any]]) -> Confidence:
+        """What the labels left out, of shape (n_labeled,), show of the model."""
+        known = np.isfinite(self.held_out).all(axis=1)
+        predicted = self.calibration.probabilities(self.held_out[known]).argmax(axis=1)
+        return Confidence.of(predicted, class_indices[known], self.likelier)
 
 
 def tail(total: int, least: int, chance: float) -> float:

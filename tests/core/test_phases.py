@@ -34,7 +34,7 @@ from tests.core.problems import small
         ("graph", 0, "label spreading"),
         ("ramp_svm/subset", 0, "ramp_svm, on a subset"),
         ("ctsvm/feasible", 0, "ctsvm, finding a feasible point"),
-        ("supervised/svm", 0, "svm"),
+        ("supervised/svm", 0, "class fractions, prediction: svm"),
         ("of no known form", 0, "of no known form"),
     ],
 )

@@ -87,7 +87,15 @@ def test_held_out_labels_are_against_what_gets_them_wrong() -> None:
     y = np.array([1.0, 1.0, -1.0, -1.0])
     right, half, wrong = log_evidence.from_held_out(np.array([y, [1.0, 1.0, 1.0, 1.0], -y]), y)
     assert right > half > wrong
-    assert half == pytest.approx((right + wrong) / 2)
+
+
+def test_scores_that_tell_nothing_rule_little_out() -> None:
+    """However large they are: the fraction at which all labels left out are positive, against that at which half of either class are."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([1.0, -1.0], [10, 30])
+    scores = 2 * rng.standard_normal(40)
+    everything, half = log_evidence.from_held_out(np.array([scores + 2, scores]), y)
+    assert 0 < half - everything < 4
 
 
 def test_no_held_out_label_counts_for_more_than_one() -> None:
