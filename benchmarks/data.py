@@ -45,10 +45,15 @@ def texts(name: str) -> tuple[list[str], NDArray[Any]]:
 @cache
 def tfidf(name: str, min_df: int = 2) -> tuple[sp.csr_matrix, NDArray[Any]]:
     """A set of texts as unit rows of sublinear TF-IDF of its words, and its labels."""
+    documents, labels = texts(name)
+    return vectorized(documents, min_df), labels
+
+
+def vectorized(documents: list[str], min_df: int = 2) -> sp.csr_matrix:
+    """Texts as unit rows of sublinear TF-IDF of the words that at least ``min_df`` of them have."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    documents, labels = texts(name)
-    return sp.csr_matrix(TfidfVectorizer(sublinear_tf=True, min_df=min_df, dtype=np.float32).fit_transform(documents)), labels
+    return sp.csr_matrix(TfidfVectorizer(sublinear_tf=True, min_df=min_df, dtype=np.float32).fit_transform(documents))
 
 
 class TextLike(NamedTuple):

@@ -12,7 +12,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from benchmarks.base import machine, rows_of, table
-from benchmarks.panel.sets import documents, drawn
+from benchmarks.panel import draws
+from benchmarks.panel.sets import documents
 from core.documents.rows import SparseRows
 from core.train import Training, TrainingTask, train
 
@@ -52,7 +53,7 @@ def tasks(name: str, n_labels: int) -> Iterator[tuple[int, Task]]:
         if name.endswith(", 300"):
             chosen = np.sort(np.random.default_rng(seed).permutation(len(y))[:MOST])
             X, y = X[chosen], y[chosen]
-        yield seed, Task(X, y, drawn(y, n_labels // 2, "random", seed))
+        yield seed, Task(X, y, np.sort(draws.random(y, n_labels, seed).positions))
 
 
 class Measured(NamedTuple):

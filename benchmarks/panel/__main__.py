@@ -1,50 +1,80 @@
-"""``python -m benchmarks.panel [--sets a,b] [--seeds 5] [--jobs 1]``: runs the panel, prints it and writes ``docs/few-labels.md``."""
+"""``python -m benchmarks.panel [--sets a,b] [--draws a,b] [--seeds 5] [--jobs 1] [--minutes N]``: runs the panel, writes ``docs/few-labels.md``.
+
+Results are kept in ``build/panel``: a rerun goes on where the last one stopped, and computes anew what rests on code that has changed.
+"""
 
 import argparse
+import os
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
 
 from benchmarks.base import write
-from benchmarks.panel.methods import Score, scores
-from benchmarks.panel.page import page
-from benchmarks.panel.sets import LABELS, Task, documents, tasks
+from benchmarks.panel.figure import draw_figure
+from benchmarks.panel.page import FIGURE, page
+from benchmarks.panel.results import OutOfTime, Results
+from benchmarks.panel.runs import Run, run_of
+from benchmarks.panel.sets import LABELS, documents
+from benchmarks.panel.tasks import DRAWS, Task, tasks
+
+_DOCS = Path(__file__).parents[2] / "docs"
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.panel")
-    parser.add_argument("--sets", default=",".join(LABELS), help="names, with commas between")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="tasks at a time")
-    parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
-    given = parser.parse_args(arguments)
-    names = given.sets.split(",")
-    found: dict[tuple[str, str, int], dict[str, Score]] = {}
-    for task, score in _run(list(tasks(names, given.seeds)), given.jobs):
-        found[task.name, task.draw, task.seed] = score
-        errors = "  ".join(f"{method} {each.error:.3f}" for method, each in score.items())
-        auto = score["auto"]
-        figures = f"TV {auto.variation:.3f}  ECE {auto.calibration:.3f}  {auto.chosen}"
-        print(f"{task.name} {task.draw} {task.seed}: {errors}  {figures}", file=sys.stderr, flush=True)
-    text = page(found, given.seeds)
+    given = _parser().parse_args(arguments)
+    todo = list(tasks(given.sets.split(","), given.draws.split(","), given.seeds))
+    deadline = None if given.minutes is None else time.time() + 60 * given.minutes
+    runs = []
+    for run in _run(todo, given.jobs, deadline):
+        if run is not None:
+            runs.append(run)
+            print(_line(run), file=sys.stderr, flush=True)
+    text = page(runs, len(todo), given.seeds)
     if given.dry:
         print(text)
     else:
+        draw_figure(runs, _DOCS / FIGURE)
         write("few-labels.md", text)
 
 
-def _run(todo: list[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Score]]]:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.panel")
+    parser.add_argument("--sets", default=",".join(LABELS), help="names, with commas between")
+    parser.add_argument("--draws", default=",".join(DRAWS), help="names, with commas between")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=1, help="tasks at a time; all of them share the cores")
+    parser.add_argument("--minutes", type=float, help="after so many nothing new is computed, and the page has what there is")
+    parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
+    return parser
+
+
+def _run(todo: list[Task], jobs: int, deadline: float | None) -> Iterator[Run | None]:
+    """The run of each task, None where there was no time for it."""
     for name in {task.name for task in todo}:
         documents(name)  # vectorised here, once, and not in every process
+    threads = max(1, len(os.sched_getaffinity(0)) // jobs)
+    one = partial(_one, Results(deadline), threads)
     if jobs == 1:
-        yield from ((task, scores(task)) for task in todo)
+        yield from map(one, todo)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from zip(todo, pool.map(_alone, todo), strict=True)
+        yield from pool.map(one, todo)
 
 
-def _alone(task: Task) -> dict[str, Score]:
-    return scores(task, threads=1)
+def _one(results: Results, threads: int, task: Task) -> Run | None:
+    try:
+        return run_of(task, results, threads)
+    except OutOfTime:
+        return None
+
+
+def _line(run: Run) -> str:
+    errors = "  ".join(f"{method} {score.error:.3f}" for method, score in run.scores.items())
+    auto = run.scores["auto"]
+    return f"{run.task.name} {run.task.draw} {run.task.seed}: {errors}  TV {auto.variation:.3f}  ECE {auto.calibration:.3f}  {auto.chosen}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Measures of an answer: error, and class fractions."""
+"""Measures of an answer: error, agreement beyond chance, class fractions."""
 
 from typing import Any
 
@@ -17,3 +17,9 @@ def class_fractions(class_indices: NDArray[np.integer[Any]], n_classes: int) -> 
 def total_variation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Half the summed difference of two distributions: the mass that would have to move."""
     return float(np.abs(one - other).sum() / 2)
+
+
+def kappa(answer: NDArray[np.integer[Any]], truth: NDArray[np.integer[Any]], n_classes: int) -> float:
+    """Cohen's kappa: the share that is right beyond chance, of what chance gets wrong; 0 of one class for all, 1 if all is right."""
+    by_chance = float(class_fractions(answer, n_classes) @ class_fractions(truth, n_classes))
+    return (1 - error(answer, truth) - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0

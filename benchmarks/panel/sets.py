@@ -1,24 +1,20 @@
-"""The sets of the panel and the labels drawn from them."""
+"""The sets of the panel."""
 
 import os
-from collections.abc import Iterator
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from benchmarks.data import BUILD, FOLDER, load, tfidf
-
-Draw = Literal["balanced", "random"]
-DRAWS: tuple[Draw, ...] = ("balanced", "random")
+from benchmarks.data import BUILD, FOLDER, load, texts, vectorized
 
 LABELS = {
     "reuters-r8": 5,
     "sms-spam": 10,
     "webkb4-stemmed": 10,
-    "20news-bydate": 10,
+    "20news-bydate": 5,
     "mr-sentences": 50,
     "imdb-30k": 25,
     "pcmac": 25,
@@ -29,8 +25,32 @@ LABELS = {
     "ssl-usps": 10,
     "ssl-g241c": 10,
     "keel-spambase": 20,
+    "20news-rec": 10,
+    "20news-religion": 15,
+    "reuters-economy": 8,
+    "reuters-ship-crude": 10,
+    "cora-operating-systems": 10,
+    "cora-machine-learning": 8,
+    "g50c": 10,
+    "keel-heart": 15,
+    "keel-pima": 25,
+    "keel-wdbc": 10,
+    "ssl-digit1": 10,
+    "waveform-generated": 10,
 }
-"""labels a class"""
+"""even labels a class; 20 to 100 in all"""
+
+_PARTS = {
+    "20news-rec": ("20news-bydate", ("rec.autos", "rec.motorcycles", "rec.sport.baseball", "rec.sport.hockey")),
+    "20news-religion": ("20news-bydate", ("alt.atheism", "soc.religion.christian", "talk.religion.misc")),
+    "reuters-economy": ("reuters-21578", ("trade", "money-fx", "interest", "money-supply", "gnp")),
+    "reuters-ship-crude": ("reuters-21578", ("ship", "crude")),
+}
+"""texts of another set that have one of these labels, and no other"""
+_SUBSETS = {"cora-operating-systems": ("cora-hier", "subset_OS"), "cora-machine-learning": ("cora-hier", "subset_ML")}
+"""rows of another set, by the name of its split"""
+_SPARSE = 0.1
+"""share of nonzeros below which the columns are words"""
 
 
 class Documents(NamedTuple):
@@ -41,57 +61,43 @@ class Documents(NamedTuple):
     """shape (n_documents,): true class of each document"""
     classes: list[str | int]
 
-
-class Task(NamedTuple):
-    """A set with some of its labels."""
-
-    name: str
-    draw: Draw
-    seed: int
-    labeled: NDArray[np.int64]
-    """positions of the labeled documents, ascending"""
+    @property
+    def has_words(self) -> bool:
+        """Whether its columns are words, so that documents can be found by them."""
+        return bool(self.X.nnz < _SPARSE * self.X.shape[0] * self.X.shape[1])
 
 
 @cache
 def documents(name: str) -> Documents:
     """A set: texts as TF-IDF of their words, vectorised once; all other documents as they are."""
-    if not (FOLDER / name / "docs.jsonl.gz").exists():
+    if name in _SUBSETS:
+        whole, split = _SUBSETS[name]
+        data = load(whole)
+        return _documents_of(data.X[data.splits[split]], data.y[data.splits[split]])
+    whole, labels = _PARTS.get(name, (name, None))
+    if not (FOLDER / whole / "docs.jsonl.gz").exists():
         data = load(name)
         return _documents_of(data.X, data.y)
     file = BUILD / "panel" / f"{name}.npz"
     if not file.exists():
-        X, y = tfidf(name)
+        X, y = _vectorized(whole, labels)
         file.parent.mkdir(parents=True, exist_ok=True)
-        whole = file.with_name(f"{os.getpid()}-{file.name}")  # other runs of the panel see it only when it is complete
-        np.savez(whole, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y.astype(str))
-        whole.replace(file)
+        partial = file.with_name(f"{os.getpid()}-{file.name}")  # other runs of the panel see it only when it is complete
+        np.savez(partial, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y.astype(str))
+        partial.replace(file)
     with np.load(file, allow_pickle=False) as stored:
         X = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
         return _documents_of(X, stored["y"])
 
 
+def _vectorized(name: str, labels: tuple[str, ...] | None) -> tuple[sp.csr_matrix, NDArray[Any]]:
+    found, y = texts(name)
+    if labels is None:
+        return vectorized(found), y
+    kept = np.flatnonzero(np.isin(y, labels))
+    return vectorized([found[position] for position in kept]), y[kept]
+
+
 def _documents_of(X: sp.csr_matrix, y: NDArray[Any]) -> Documents:
     classes, class_indices = np.unique(y, return_inverse=True)
-    return Documents(X, class_indices.astype(np.int32), classes.tolist())
-
-
-def tasks(names: list[str], seeds: int) -> Iterator[Task]:
-    """Every set with both kinds of labels and every seed."""
-    for name in names:
-        for draw in DRAWS:
-            for seed in range(seeds):
-                yield Task(name, draw, seed, drawn(documents(name).class_indices, LABELS[name], draw, seed))
-
-
-def drawn(class_indices: NDArray[np.int32], per_class: int, draw: Draw, seed: int) -> NDArray[np.int64]:
-    """Positions of the labeled documents: ``per_class`` of every class, or as many in all, at random but at least one of each class.
-
-    No method can learn a class without labels: draws without one would only add the same error to all methods.
-    """
-    rng = np.random.default_rng([seed, draw == "random"])
-    order = rng.permutation(len(class_indices))
-    least = per_class if draw == "balanced" else 1
-    firsts = np.concatenate([order[class_indices[order] == class_index][:least] for class_index in range(int(class_indices.max()) + 1)])
-    rest = order[~np.isin(order, firsts)]
-    missing = per_class * (int(class_indices.max()) + 1) - len(firsts)
-    return np.sort(np.concatenate([firsts, rest[:missing]]))
+    return Documents(sp.csr_matrix(X), class_indices.astype(np.int32), classes.tolist())

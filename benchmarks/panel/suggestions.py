@@ -1,0 +1,46 @@
+"""Labels by active learning, as the service suggests them: app.predictions.suggestion without a store, from the same parts and with its defaults."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.predictions.suggestion import Strategy, SuggestBody
+from benchmarks.panel.draws import Labels
+from core.documents.drawn import Draw
+from core.documents.rows import SparseRows
+from core.evaluation.active_learning import POOL, BalancedMargins, comparable, interleaved, random_share, representatives, top_two
+from core.train import Training
+
+Positions = NDArray[np.int64]
+
+
+def suggested(training: Training, rows: SparseRows, strategy: Strategy, n: int, seed: int) -> dict[int, Draw]:
+    """Positions of ``n`` documents to label, in order, and how each was drawn. A model that knows nothing suggests random documents."""
+    assert training.report is not None
+    body = SuggestBody("", n, strategy, seed=seed)
+    ignorant = training.report["confidence"] == "none"
+    share = 1.0 if ignorant or strategy == "random" else body.random
+    random = np.random.default_rng(seed).choice(training.unlabeled, random_share(n, share), replace=False)
+    chosen = _chosen(training, rows, random, strategy, n - len(random))
+    draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
+    return {position: draws.get(position, Draw.CHOSEN) for position in interleaved(random, chosen).tolist()}
+
+
+def answered(suggestions: dict[int, Draw], truth: NDArray[np.int32]) -> Labels:
+    """Suggested documents with their true labels."""
+    labels = Labels.of(np.array(list(suggestions), np.int64), truth)
+    return labels._replace(drawn=np.array(list(suggestions.values()), np.int8))
+
+
+def _chosen(training: Training, rows: SparseRows, random: Positions, strategy: Strategy, n: int) -> Positions:
+    """Positions of the documents that the model chooses, none of the random ones among them."""
+    if not n:
+        return np.zeros(0, np.int64)
+    values = training.scores if training.probabilities is None else training.probabilities
+    offered = ~np.isin(training.unlabeled, random)
+    margins = BalancedMargins(n * POOL if strategy == "diverse" else n)
+    margins.add(training.unlabeled[offered], top_two(values[offered]))
+    pool = margins.balanced
+    compared = pool.taken(comparable(rows.indptr, pool.positions))
+    if strategy == "uncertain" or len(compared.positions) <= n:
+        return pool.positions[:n]
+    return compared.positions[representatives(rows.taken(compared.positions), n, compared.classes)]
