@@ -69,9 +69,8 @@ def _set_row(runs: Runs, name: str) -> list[str]:
 
 def _details(runs: Runs) -> str:
     note = (
-        "A line a set, a cell a draw: `auto` / SVM / TSVM / `auto` with the surplus thrown away / `auto` on as many even labels, in thousandths, "
-        "then TV and ECE in hundredths, what was chosen, and how often the model said that it knows nothing (?). "
-        "Of `suggest` also the errors before and after each round.\n"
+        "Surplus away: `auto` on the labels made even by throwing surplus away. As many even: `auto` on even labels, as many of them. "
+        "Chosen: as above; ? says how often the model said that it knows nothing. Rounds: the errors before and after each round.\n"
     )
     parts = []
     for draw in draws_of(runs):

@@ -39,6 +39,8 @@ LABELS = {
     "waveform-generated": 10,
 }
 """even labels a class; 20 to 100 in all"""
+LARGE = ("20news-bydate", "imdb-30k")
+"""sets that take minutes a run"""
 
 _PARTS = {
     "20news-rec": ("20news-bydate", ("rec.autos", "rec.motorcycles", "rec.sport.baseball", "rec.sport.hockey")),

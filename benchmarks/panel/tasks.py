@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.predictions.suggestion import Strategy
 from benchmarks.panel import draws
 from benchmarks.panel.draws import Labels
-from benchmarks.panel.sets import LABELS, Documents, documents
+from benchmarks.panel.sets import LABELS, LARGE, Documents, documents
 
 RATIOS = (2, 3, 5)
 ROUNDS, A_ROUND = 3, 20
@@ -16,6 +16,7 @@ STRATEGIES: tuple[Strategy, ...] = ("diverse", "uncertain", "random")
 
 _STRIDE = 4
 """draws between those of neighbouring sets, so that these are of different kinds"""
+_LARGE_EVERY = 4
 _SKEWED = {f"{direction}-{ratio}": (place, ratio) for ratio in RATIOS for direction, place in (("largest", 0), ("smallest", 1))}
 _MORE = {f"more-{word}": place for place, word in enumerate(("largest", "smallest", "middle"))}
 _SUGGESTED = {f"suggest-{strategy}": strategy for strategy in STRATEGIES}
@@ -49,13 +50,22 @@ class Task(NamedTuple):
 
 
 def tasks(names: list[str], chosen: list[str], seeds: int) -> Iterator[Task]:
-    """Every set with every draw that applies to it and every seed, in an order of which each beginning has sets and draws as evenly as it can."""
+    """Every set with every draw that applies to it and every seed, in an order of which each beginning has sets and draws as evenly as it can.
+
+    A large set, which takes as long as ten others, comes in every fourth pass over the sets; its other draws come when the seed is done.
+    """
     for seed in range(seeds):
+        late = []
         for step in range(len(chosen)):
             for place, name in enumerate(names):
                 draw = chosen[(_STRIDE * place + step) % len(chosen)]
-                if applies(draw, documents(name)):
+                if not applies(draw, documents(name)):
+                    continue
+                if name in LARGE and step % _LARGE_EVERY:
+                    late.append(Task(name, draw, seed))
+                else:
                     yield Task(name, draw, seed)
+        yield from late
 
 
 def applies(draw: str, data: Documents) -> bool:

@@ -73,7 +73,7 @@ def test_found_documents_hold_a_word_of_their_class() -> None:
     rng = np.random.default_rng(3)
     held = rng.random((600, 40)) < 0.05
     for each in range(3):  # five words mark each class, in half of its documents
-        own = np.flatnonzero(TRUTH == each)
+        own = np.flatnonzero(each == TRUTH)
         held[own, 5 * each : 5 * each + 5] |= rng.random((len(own), 5)) < 0.3
     matrix = sp.csr_matrix(held.astype(np.float32))
     labels = draws.found(TRUTH, matrix, 8, seed=0)

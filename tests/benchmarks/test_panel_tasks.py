@@ -39,8 +39,20 @@ def test_every_beginning_has_sets_and_draws_evenly() -> None:
     for end in range(6, len(found)):
         of_sets = Counter(task.name for task in found[:end])
         assert max(of_sets.values()) - min(of_sets.values()) <= 4
-    half = Counter(task.draw for task in found[: len(DRAWS)])
-    assert max(half.values()) <= 2
+    halves = Counter(task.draw for task in found[: len(DRAWS)])
+    assert max(halves.values()) <= 2
+
+
+def test_a_large_set_comes_seldom_and_misses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panel, "LARGE", ("classes",))
+    found = list(panel.tasks(SETS, list(DRAWS), 1))
+    assert {*found} == {*_as_if_small(monkeypatch)}
+    assert sum(task.name == "classes" for task in found[: len(found) // 2]) <= 4
+
+
+def _as_if_small(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
+    monkeypatch.setattr(panel, "LARGE", ())
+    return list(panel.tasks(SETS, list(DRAWS), 1))
 
 
 @pytest.mark.parametrize("draw", DRAWS)
