@@ -11,7 +11,7 @@ _NAMES = {"graph": "label spreading", "mixture": "naive Bayes"}
 _PATH = re.compile(
     rf"""(fold=(?P<calibration>\d+)/)?
     (class=(?P<label>.*?)/)?
-    ((?P<predicting>supervised)/(fold=\d+/)?|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/fold=(?P<mixture>\d+)/|
+    ((?P<predicting>supervised)/(fold=\d+/)?|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/(fold=(?P<mixture>\d+)|all)/|
     (?P<tuning>tuning)/(fold=(?P<tuned>\d+)/)?)?
     (?P<solver>{"|".join([*ALGORITHMS, *_NAMES])})
     (?P<details>(/(svm|subset|feasible|\w+=\d+))*)""",

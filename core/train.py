@@ -33,6 +33,7 @@ from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
 from core.selection.class_fractions import estimate_fractions
 from core.selection.data import SelectionData
+from core.selection.frequent_features import with_frequent_features
 from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
 from core.validation.confidence import Confidence, Validated
 from core.validation.cross_validation import cross_val_scores
@@ -226,8 +227,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
     """The solutions of what auto selects; raises Stopped."""
     assert isinstance(checked.options, AutoOptions)
     data = checked.selection_data(documents, run.watch)
-    with run.sweeper(data.scaled.rows) as sweeper:
-        selection = auto(sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
+    selection = auto(run.sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
     return _Solutions(selection.results, lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
 
 
@@ -270,7 +270,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
         return known, {"class_fractions": {str(label): float(share) for label, share in zip(checked.classes, known, strict=True)}}, WHOLE
     if not checked.options.needs_fractions:
         return None, None, WHOLE
-    data, share = checked.selection_data(documents, run.watch), checked.options.estimation_share
+    data, share = with_frequent_features(checked.selection_data(documents, run.watch), run.watch), checked.options.estimation_share
     with run.sweeper(data.scaled.rows) as sweeper:
         estimate = estimate_fractions(sweeper, data, Part(0.0, share))
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)

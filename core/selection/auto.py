@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
+from core.documents.rows import SparseRows
 from core.engine.runner import Steps, Sweeper
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
@@ -20,6 +21,7 @@ from core.selection.comparison import Judgement, best_of, judge
 from core.selection.data import SelectionData
 from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
 from core.selection.fraction_path import SupervisedFit
+from core.selection.frequent_features import with_frequent_features
 from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
@@ -27,8 +29,9 @@ from core.validation.calibration import Calibration, fit_calibration, fit_calibr
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
-_ESTIMATED, _TUNED, _COMPARED = 0.7, 0.75, 0.85
-"""shares of the work that are done when the fractions are estimated, when λ of the supervised SVM is found, and when all candidates are known"""
+_ESTIMATED, _TUNED, _COMPARED, _REFITTED = 0.7, 0.75, 0.85, 0.9
+"""shares of the work that are done when the fractions are estimated, when λ of the supervised SVM is found, when all candidates are known, and when
+naive Bayes has learned of all features"""
 _MOST_SCALE = 1e12
 """bound on the scale of the features and on its inverse: within it float32 holds distances of the original rows, with digits to spare"""
 _NAMES = {
@@ -75,7 +78,7 @@ class Candidate(NamedTuple):
 
 
 def auto(
-    sweeper: Sweeper,
+    sweeper_of: Callable[[SparseRows], Sweeper],
     data: SelectionData,
     classes: Sequence[str | int],
     options: AutoOptions,
@@ -84,7 +87,8 @@ def auto(
 ) -> Selection:
     """Select a method on labels left out, and solve with it.
 
-    ``given`` are the class fractions, shape (n_classes,), if they are known. ``checkpoint`` is called between slices of work outside the solvers.
+    ``sweeper_of`` makes what runs solvers over some rows. ``given`` are the class fractions, shape (n_classes,), if they are known. ``checkpoint`` is
+    called between slices of work outside the solvers.
 
     1. The transductive SVM gets the class fractions that core.selection.class_fractions estimates. That also finds whether numbers of labels are
        evidence of them; if not, labels cost the same for each class in total.
@@ -92,21 +96,18 @@ def auto(
     3. Label spreading is tried where neighbours are meaningful, naive Bayes where documents can be bags of terms. One of them is selected if it
        predicts labels left out better than all others. The class fractions are then its own.
 
+    Of many documents all of this is done with frequent features alone (core.selection.frequent_features); the selected method has all.
     Raises Stopped before a method is selected, and ModelTooLarge.
     """
-    n_unlabeled = data.problems[0].n_unlabeled
-    found = None
-    if n_unlabeled:
-        found = estimate_fractions(sweeper, data, Part(0.0, _ESTIMATED), given)
-    candidates = [grid_search(sweeper, data, Part(_ESTIMATED if n_unlabeled else 0.0, _TUNED))]
-    if found is not None:
-        candidates += [Candidate("tsvm", LAMBDA, found.held_out, found), *_label_spreading(data, found, given, checkpoint)]
-        if _naive_bayes_applies(data):
-            naive_bayes = NaiveBayes.of(sweeper, data, found.grids, given, Part(_TUNED, _COMPARED), checkpoint)
-            candidates.append(Candidate("mixture", None, naive_bayes.estimate.held_out, naive_bayes.estimate, naive_bayes=naive_bayes))
+    frequent = with_frequent_features(data, checkpoint)
+    with sweeper_of(frequent.scaled.rows) as sweeper:
+        candidates, found = _candidates(sweeper, data, frequent, given, checkpoint)
     best, why, held_out = select(data, candidates)
     found = best.found or found
-    results = sweeper.run(dict(zip(data.prefixes, _solvers(data, best, found, options), strict=True)), Part(_COMPARED, 1.0))
+    with sweeper_of(data.scaled.rows) as sweeper:
+        solvers = _solvers(sweeper, data, best, found, options)
+        rest = Part(_COMPARED if frequent is data else _REFITTED, 1.0)
+        results = sweeper.run(dict(zip(data.prefixes, solvers, strict=True)), rest)
     report = {
         "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
         "tried": [_tried_report(data, classes, candidate) for candidate in candidates],
@@ -116,6 +117,21 @@ def auto(
     }
     calibrate = partial(_calibration, data, best.held_out, results, found, checkpoint)
     return Selection([_on_original_features(result, data) for result in results], calibrate, report, best.held_out, judgement_of(data, best).likelier)
+
+
+def _candidates(
+    sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: NDArray[np.float64] | None, checkpoint: Checkpoint
+) -> tuple[list[Candidate], FractionEstimate | None]:
+    """All candidates, the supervised SVM first, and the class fractions by the transductive SVM, None without unlabeled documents; raises Stopped."""
+    if not data.problems[0].n_unlabeled:
+        return [grid_search(sweeper, frequent, Part(0.0, _TUNED))], None
+    found = estimate_fractions(sweeper, frequent, Part(0.0, _ESTIMATED), given)
+    supervised, transductive = grid_search(sweeper, frequent, Part(_ESTIMATED, _TUNED)), Candidate("tsvm", LAMBDA, found.held_out, found)
+    candidates = [supervised, transductive, *_label_spreading(data, found, given, checkpoint)]
+    if _naive_bayes_applies(data):
+        naive_bayes = NaiveBayes.of(sweeper, frequent, found.grids, given, Part(_TUNED, _COMPARED), checkpoint)
+        candidates.append(Candidate("mixture", None, naive_bayes.estimate.held_out, naive_bayes.estimate, naive_bayes=naive_bayes))
+    return candidates, found
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
@@ -197,14 +213,17 @@ def _calibration(
     return fit_calibration(held_out, data.class_indices, scores, found.fractions, checkpoint)
 
 
-def _solvers(data: SelectionData, best: Candidate, found: FractionEstimate | None, options: AutoOptions) -> list[Callable[[], Steps]]:
+def _solvers(
+    sweeper: Sweeper, data: SelectionData, best: Candidate, found: FractionEstimate | None, options: AutoOptions
+) -> list[Callable[[], Steps]]:
     if found is None or best.algorithm == "svm":
         assert best.ridge is not None
         return [partial(svm, problem, SvmOptions(lambda_=best.ridge, tolerance=options.tolerance)) for problem in data.problems]
     fractions = [float(fraction) for fraction in found.fractions[data.positives]]
     if best.naive_bayes is not None:
-        intercepts = best.naive_bayes.intercepts(found.fractions)
-        return [partial(best.naive_bayes.steps, positive, intercepts) for positive in data.positives]
+        naive_bayes = best.naive_bayes.fitted_to(sweeper, data, Part(_COMPARED, _REFITTED))
+        intercepts = naive_bayes.intercepts(found.fractions)
+        return [partial(naive_bayes.steps, positive, intercepts) for positive in data.positives]
     if best.label_spreading is not None:
         return [partial(best.label_spreading.steps, column, fraction) for column, fraction in enumerate(fractions)]
     return [

@@ -144,6 +144,14 @@ class NaiveBayes:
         common = float(sizes.mean())
         return cls(run, common, replace(estimate, held_out=columns / common), margins / sizes, checkpoint)
 
+    def fitted_to(self, sweeper: Sweeper, data: SelectionData, part: Part) -> Self:
+        """The same, fitted with all labels to these data, of which it has seen the frequent features; itself if there are no more. Raises Stopped."""
+        if self.em.log_terms.shape[1] == data.scaled.rows.n_features + 1:
+            return self
+        run = NaiveBayesEM(data, data.n_folds)
+        sweeper.run({"mixture/all/": run.steps}, part)
+        return replace(self, em=run)
+
     def intercepts(self, fractions: Vector) -> Vector:
         """Intercepts of the classes' logits, shape (n_classes,), with which responsibilities have the means ``fractions``.
 

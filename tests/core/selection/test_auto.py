@@ -237,7 +237,7 @@ def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monk
 
 def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
-    data = pool(0, [0.7, 0.3], gap=3.0)
+    data = pool(4, [0.7, 0.3], gap=3.0)  # the transductive SVM is chosen, which begins with the supervised solution
     training = fit(data, observer=lambda point: bool(point.fraction > 0.85))
     assert training.status is Status.CANCELLED
     assert training.report is not None

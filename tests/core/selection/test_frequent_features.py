@@ -1,0 +1,62 @@
+"""Comparison of methods by frequent features alone, where there are many documents."""
+
+import numpy as np
+import pytest
+
+from core.selection import frequent_features
+from core.selection.data import SelectionData
+from core.selection.frequent_features import with_frequent_features
+from tests.core.problems import dense_of, rows_of
+from tests.core.selection.test_auto import fit
+from tests.core.selection.test_naive_bayes import words
+
+
+def nothing() -> None:
+    pass
+
+
+def data_of(dense: np.ndarray) -> SelectionData:
+    return SelectionData.of(rows_of(dense), np.array([0, 1, 2, 0, 1, 2]), ["a", "b", "c"], 3)
+
+
+def sparse(seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.asarray(rng.random((60, 30)) * (rng.random((60, 30)) < np.linspace(0.02, 0.6, 30)) + 1e-3 * np.eye(60, 30))
+
+
+def test_few_documents_keep_all_features() -> None:
+    data = data_of(sparse())
+    assert with_frequent_features(data, nothing) is data
+
+
+def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frequent_features, "_MANY_ROWS", 60)
+    monkeypatch.setattr(frequent_features, "_SHARE", 0.2)
+    monkeypatch.setattr(frequent_features, "_SLICE", 50)  # so that there are several slices
+    data = data_of(sparse())
+    found, dense = with_frequent_features(data, nothing), dense_of(data.scaled.rows)
+    kept = (dense != 0).sum(axis=0) >= 12
+    assert 0 < kept.sum() < 30
+    np.testing.assert_array_equal(dense_of(found.scaled.rows), dense[:, kept])
+    np.testing.assert_array_equal(found.scaled.scales, data.scaled.scales[kept])
+    for one, other in zip(found.problems, data.problems, strict=True):
+        np.testing.assert_array_equal(one.y, other.y)
+        np.testing.assert_array_equal(one.costs, other.costs)
+        assert one.rows is found.scaled.rows
+
+
+@pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
+def test_the_selected_model_has_all_features(monkeypatch: pytest.MonkeyPatch, fractions: list[float]) -> None:
+    monkeypatch.setattr(frequent_features, "_MANY_ROWS", 10)
+    monkeypatch.setattr(frequent_features, "_SHARE", 0.02)
+    data = words(3, fractions, n=600, per_class=10)
+    training = fit(data)
+    assert training.report is not None
+    assert training.report["chosen"]["algorithm"] == "mixture"
+    rare = np.bincount(data.rows.indices, minlength=data.rows.n_features) < 0.02 * data.rows.n_rows
+    assert rare.any()
+    assert not rare.all()
+    scores = training.model.scores(data.rows)
+    np.testing.assert_allclose(scores[training.unlabeled], training.scores, atol=1e-4)
+    without = data.rows._replace(values=np.where(rare[data.rows.indices], 0, data.rows.values).astype(np.float32))
+    assert np.abs(training.model.scores(without) - scores).max() > 1e-3
