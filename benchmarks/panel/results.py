@@ -1,5 +1,6 @@
 """Results of the panel on disk: what was computed once is not computed again while the code that it rests on is the same."""
 
+import ast
 import hashlib
 import json
 import os
@@ -54,7 +55,16 @@ def digest(*parts: bytes | str) -> str:
 
 @cache
 def code_digest(*paths: str, without: str = "") -> str:
-    """The digest of the Python files at paths of the repository, folders or files; those below the folder ``without`` are left out."""
+    """The digest of the Python code at paths of the repository, folders or files; what lies below the folder ``without`` is left out."""
     files = sorted({file for path in paths for file in ([_ROOT / path] if path.endswith(".py") else (_ROOT / path).rglob("*.py"))})
     kept = [file for file in files if not without or _ROOT / without not in file.parents]
-    return digest(*(part for file in kept for part in (str(file.relative_to(_ROOT)), file.read_bytes())))
+    return digest(*(part for file in kept for part in (str(file.relative_to(_ROOT)), code_of(file.read_text()))))
+
+
+def code_of(source: str) -> str:
+    """The code of a source, without comments, docstrings and layout, which change no result."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [each for each in node.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    return ast.dump(tree)

@@ -11,7 +11,7 @@ from benchmarks.panel.figure import draw_figure
 from benchmarks.panel.measures import class_fractions, error, kappa, total_variation
 from benchmarks.panel.page import page
 from benchmarks.panel.peers import PEERS
-from benchmarks.panel.results import OutOfTime, Results, code_digest
+from benchmarks.panel.results import OutOfTime, Results, code_digest, code_of
 from benchmarks.panel.runs import AS_MANY, AUTO, SURPLUS, SVM, TSVM, Run
 from benchmarks.panel.score import Score
 from benchmarks.panel.sets import LABELS
@@ -53,6 +53,12 @@ def test_nothing_is_computed_after_the_deadline(tmp_path: Path) -> None:
 
 def test_what_a_result_does_not_rest_on_is_left_out_of_its_digest() -> None:
     assert len({code_digest("core"), code_digest("core", without="core/selection"), code_digest("core/train.py")}) == 3
+
+
+def test_words_about_the_code_are_not_the_code() -> None:
+    source = 'x = 1\n\ndef f(a):\n    """Doubled."""\n    return 2 * a\n'
+    assert code_of(source) == code_of('"""A module."""\nx = 1\n"""one"""\ndef f(a):\n    # twice\n    return 2 * a\n')
+    assert code_of(source) != code_of(source.replace("2 *", "3 *"))
 
 
 def run(draw: str, auto: float, rival: float, tsvm: float = 0.1, seed: int = 0) -> Run:
