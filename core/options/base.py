@@ -146,7 +146,8 @@ class BalancedOptions(Options):
     labels_drawn: Drawn = Field(
         default="unknown",
         description="How the documents that are labeled were drawn, which tells whether an estimate may go by the shares of the labels: random: "
-        "from all documents, so that it may; chosen: otherwise, as by what a model suggests, so that it may not; unknown: unless they are even.",
+        "from all documents, so that it may; chosen: otherwise, as by what a model suggests, so that it may not; unknown: as each "
+        "document's drawn says and, where that is unknown, too, as far as the shares agree with the documents.",
     )
 
     @property

@@ -65,9 +65,7 @@ def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
     console.print(f"auto chose {auto['report']['chosen']['algorithm']}: {escape(auto['report']['chosen']['why'])}.\n")
     relabeled = _labeled_as_suggested(client, console, dataset["id"], texts)
     with bars(console) as progress:
-        again = train(
-            client, progress, f"auto, {ASKED} labels more", {"dataset": relabeled, "model": "functions", "options": {"labels_drawn": "chosen"}}
-        )
+        again = train(client, progress, f"auto, {ASKED} labels more", {"dataset": relabeled, "model": "functions"})
     console.print(_evaluations(client, texts, [supervised, auto, again]))
     console.print(_predictions(client))
     console.print(_why(client))
