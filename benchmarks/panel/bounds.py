@@ -39,7 +39,7 @@ def _protection(runs: Runs) -> list[Figure]:
     beyond = [found for found in each if found.value > 0.01]
     return [
         Figure(
-            f"set and draw, error beyond the better of two; worst: {worst(each).where}; beyond .01: {len(beyond)} of {len(each)}",
+            f"set and draw, error beyond the better of two; worst: {worst(each).where}; more than .01: {len(beyond)} of {len(each)}",
             worst(each).value,
             0.01,
             "",

@@ -74,10 +74,10 @@ def skewed(truth: Truth, per_class: int, favoured: int, ratio: float, seed: int)
     """As many labels in all as ``per_class`` of each, but of one class ``ratio`` times as many as of every other."""
     n_classes = _n_classes(truth)
     total = per_class * n_classes
-    share = total / (n_classes - 1 + ratio)
-    counts = [max(1, round(share))] * n_classes
-    counts[favoured] = total - sum(counts) + counts[favoured]
-    return _counted(truth, counts, seed)
+    own = round(total * ratio / (n_classes - 1 + ratio))
+    least, surplus = divmod(total - own, n_classes - 1)
+    counts = [least + (place < surplus) for place in range(n_classes - 1)]
+    return _counted(truth, [*counts[:favoured], own, *counts[favoured:]], seed)
 
 
 def more(truth: Truth, per_class: int, favoured: int, seed: int) -> Labels:

@@ -12,6 +12,7 @@ from benchmarks.panel.tasks import DRAWS
 
 FIGURE = "few-labels.png"
 _NOTES = Path(__file__).with_name("notes.md")
+_WORST = 12
 _LETTERS = {"svm": "s", "tsvm": "t", "graph": "g", "mixture": "m"}
 
 
@@ -22,16 +23,17 @@ def page(runs: Runs, planned: int, seeds: int) -> str:
         "# Few labels in the wild\n\n"
         f"`auto` without any option, on {len(names_of(runs))} sets with 20 to 100 labels, come by in {len(draws_of(runs))} ways.\n"
         f"Made by `python -m benchmarks.panel` on:\n{machine()}.\n"
-        f"{made}; {seeds} seeds.\n"
+        f"{made}; {seeds} {'seed' if seeds == 1 else 'seeds'}.\n"
         "All errors are on the documents without a label. Every set counts the same in a mean.\n\n"
         f"![Mean error by the way in which labels were come by]({FIGURE})\n"
     )
-    return "\n".join([head, _draws(runs), _bounds(runs), _sets(runs), _details(runs), _NOTES.read_text()])
+    return "\n".join([head, _draws(runs), _bounds(runs), _sets(runs), _worst(runs), _details(runs), _NOTES.read_text()])
 
 
 def _draws(runs: Runs) -> str:
     rows = [[f"`{draw}`", DRAWS[draw], len(of(runs, draws=[draw]))] for draw in draws_of(runs)]
-    return "## Ways to come by labels\n\n" + table(["draw", "labels", "runs"], rows)
+    note = "Where not all runs were made, the draws have different sets: compare the marks of one line of the figure.\n\n"
+    return f"## Ways to come by labels\n\n{note}{table(['draw', 'labels', 'runs'], rows)}"
 
 
 def _bounds(runs: Runs) -> str:
@@ -65,6 +67,15 @@ def _set_row(runs: Runs, name: str) -> list[str]:
     autos = [run.scores[AUTO] for run in runs]
     measures = [_short(mean(each.variation for each in autos)), _short(mean(each.calibration for each in autos))]
     return [f"{name} ({LABELS[name]})", *errors, f"{at.where} {at.value:+.3f}", peer, *measures, _chosen(runs)]
+
+
+def _worst(runs: Runs) -> str:
+    heads = ["set", "draw", "seed", "labels of each class", "auto", "SVM", "surplus away", "TSVM", "chosen"]
+    rows = []
+    for run in sorted(runs, key=lambda each: -gap([each]))[:_WORST]:
+        errors = [_short(run.scores[method].error) for method in (AUTO, SVM, SURPLUS, TSVM)]
+        rows.append([run.task.name, run.task.draw, run.task.seed, " ".join(map(str, run.counts)), *errors, _chosen([run])])
+    return f"## Worst runs\n\nBeyond the better of two.\n\n{table(heads, rows)}"
 
 
 def _details(runs: Runs) -> str:

@@ -27,7 +27,7 @@ DRAWS = {
     **{name: f"as many in all, {ratio} to 1 in favour of the {name.split('-')[0]} class" for name, (_, ratio) in _SKEWED.items()},
     **{name: f"even, and {draws.MORE} more of the {name.split('-')[1]} class" for name in _MORE},
     "found": f"even, but only documents that hold one of {draws.N_WORDS} words of their class (texts)",
-    "wrong": f"even, and {draws.WRONG:.0%} of the labels changed",
+    "wrong": f"even, and {100 * draws.WRONG:.0f} % of the labels changed",
     **{
         name: f"even, and after each training {A_ROUND} more that `suggest` asks for, {ROUNDS} times, strategy `{strategy}`"
         for name, strategy in _SUGGESTED.items()
