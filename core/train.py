@@ -336,7 +336,7 @@ def _training(
     results, watch = solutions.results, run.watch
     confidence = None
     if validated is not None:
-        model, confidence = replace(model, calibration=validated.calibration), validated.confidence(checked.class_indices)
+        model, confidence = replace(model, calibration=validated.calibration), validated.confidence(checked.class_indices, checked.drawn)
     # one two-class problem after the other: their order in time depends on the threads
     trace = [point for result in results for point in result.trace]
     if status is not Status.CANCELLED:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.drawn import Draw
 from core.numerics.elementary import exp, log, log_of
 from core.validation.calibration import Calibration
 
@@ -15,6 +16,8 @@ Level = Literal["high", "low", "none"]
 
 _DOUBT = 0.05
 """probability below which chance does not explain what is right"""
+_ENOUGH = 10
+"""labels left out that are not chosen, from which on these alone are looked at"""
 _NORMAL = 1.645
 """one-sided quantile of the standard normal distribution that leaves out as much"""
 
@@ -80,9 +83,15 @@ class Validated(NamedTuple):
     likelier: bool = True
     """whether the labels left out are likelier than if all classes were as likely"""
 
-    def confidence(self, class_indices: NDArray[np.integer[Any]]) -> Confidence:
-        """What the labels left out, of shape (n_labeled,), show of the model."""
+    def confidence(self, class_indices: NDArray[np.integer[Any]], drawn: NDArray[np.int8]) -> Confidence:
+        """What the labels left out show of the model: their classes and how they were come by (core.documents.drawn), both of shape (n_labeled,).
+
+        Documents that were chosen are harder than others, since a model was unsure of them: they are left aside where enough others are left out.
+        """
         known = np.isfinite(self.held_out).all(axis=1)
+        plain = known & (drawn != Draw.CHOSEN)
+        if np.count_nonzero(plain) >= _ENOUGH and len(np.unique(class_indices[plain])) > 1:
+            known = plain
         predicted = self.calibration.probabilities(self.held_out[known]).argmax(axis=1)
         return Confidence.of(predicted, class_indices[known], self.likelier)
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.validation.confidence import Confidence, tail
+from core.documents.drawn import Draw
+from core.validation.calibration import Calibration
+from core.validation.confidence import Confidence, Validated, tail
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,14 @@ def test_random_predictions_are_seldom_trusted() -> None:
     rng = np.random.default_rng(0)
     levels = [Confidence.of(rng.integers(0, 3, 30), rng.integers(0, 3, 30)).level for _ in range(300)]
     assert levels.count("none") > 270
+
+
+@pytest.mark.parametrize(("n_plain", "total"), [(12, 12), (6, 18)])
+def test_chosen_documents_are_left_aside_where_there_are_enough_others(n_plain: int, total: int) -> None:
+    class_indices = np.tile([0, 1], n_plain // 2 + 6)
+    held_out = (2.0 * class_indices - 1)[:, None]
+    held_out[n_plain:] *= -1  # all wrong, as a model is where it was unsure
+    drawn = np.where(np.arange(len(class_indices)) < n_plain, Draw.UNKNOWN, Draw.CHOSEN).astype(np.int8)
+    calibration = Calibration(np.array([3.0]), np.zeros(1), np.ones(2))
+    found = Validated(calibration, held_out).confidence(class_indices, drawn)
+    assert (found.total, found.right) == (total, n_plain)
