@@ -164,16 +164,19 @@ def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candid
     """The candidate that predicts labels left out best, why, and the figures for the report. The supervised SVM is the first candidate.
 
     Predictions are compared by the log-likelihood of the labels, each candidate's scores on its own scale (core.selection.comparison). Of equals,
-    as where no label can be left out, the transductive SVM is preferred.
+    as where no label can be left out, the transductive SVM is preferred. Naive Bayes must also win where more
+    than two classes are weighed by their fractions: of two, a threshold alone decides that.
     """
     if len(candidates) == 1:
         return candidates[0], "there are no unlabeled documents", None
     class_indices = data.class_indices[data.left_out]
     judgements = [judgement_of(data, candidate) for candidate in candidates]
-    best = best_of(judgements)
+    best, at_fractions = best_of(judgements), _judgements_at_fractions(data, candidates)
+    doubted = data.n_classes > 2 and candidates[best].naive_bayes is not None and best_of(at_fractions) != best
+    best = best_of(judgements[:best]) if doubted else best
     figures = {"labels": len(class_indices), "folds": data.n_folds, "log_likelihood_of_chance": judgements[best].chance} | {
-        candidate.algorithm: {"log_likelihood": each.log_likelihood, "right": each.right}
-        for candidate, each in zip(candidates, judgements, strict=True)
+        candidate.algorithm: {"log_likelihood": each.log_likelihood, "log_likelihood_at_fractions": other.log_likelihood, "right": each.right}
+        for candidate, each, other in zip(candidates, judgements, at_fractions, strict=True)
     }
     if len(np.unique(class_indices)) < 2:
         why = f"too few labels to compare methods: {len(class_indices)} can be left out, and not of two classes; the transductive SVM is the default"
@@ -181,8 +184,19 @@ def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candid
     right = ", ".join(f"{_NAMES[candidate.algorithm]} is right on {each.right}" for candidate, each in zip(candidates, judgements, strict=True))
     name = _NAMES[candidates[best].algorithm]
     verdict = f"none does better than {name}" if best else f"{name} does best, and the unlabeled documents seem to do harm"
-    why = f"{len(class_indices)} labels were left out and predicted: {right}; counting how sure each prediction is, {verdict}"
+    doubt = "; naive Bayes does only if small classes count as much as large ones" if doubted else ""
+    why = f"{len(class_indices)} labels were left out and predicted: {right}; counting how sure each prediction is, {verdict}{doubt}"
     return candidates[best], why, figures
+
+
+def _judgements_at_fractions(data: SelectionData, candidates: Sequence[Candidate]) -> list[Judgement]:
+    """The same where labels of a class weigh what the class does: the mean of the candidates' class fractions.
+
+    There is no margin between the classes of naive Bayes. On texts whose classes differ in size it gains on small ones what it loses on large ones.
+    """
+    known = data.left_out
+    fractions = np.mean([candidate.found.fractions for candidate in candidates if candidate.found is not None], axis=0)
+    return [judge(candidate.margins[known], data.class_indices[known], fractions) for candidate in candidates]
 
 
 def _label_spreading(data: SelectionData, found: FractionEstimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:

@@ -34,18 +34,23 @@ class Judgement(NamedTuple):
         return self.log_likelihood > self.chance or not self.chance
 
 
-def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
+def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: NDArray[np.float64] | None = None) -> Judgement:
     """Judge the scores of labels left out, shape (n, n_columns), whose classes are ``class_indices``, shape (n,).
 
+    With ``fractions`` of the classes, shape (n_classes,), labels weigh what their class does among the documents, and all together their number.
     Scores of methods have different scales and, after unequal numbers of labels, thresholds that are off by different amounts. Neither says how well
     a method ranks documents, so each column is centred between its class and the others, and one slope makes all of them log-odds: that of the
     largest likelihood under a log-normal prior, by which a few labels that happen to be separated do not ask for certainty.
     """
     if not len(class_indices):
         return Judgement(0.0, 0.0, 0)
-    counts = np.bincount(class_indices)
-    weights = counts[counts > 0].min() / counts[class_indices]
     n_classes = n_classes_of(scores.shape[1])
+    counts = np.bincount(class_indices, minlength=n_classes)
+    if fractions is None:
+        weights = counts[counts > 0].min() / counts[class_indices]
+    else:
+        weights = fractions[class_indices] / counts[class_indices]
+        weights = weights * len(weights) / weights.sum()
     chance = -float(weights.sum()) * log_of(float(n_classes))
     if not np.isfinite(scores).all():
         return Judgement(-np.inf, chance, 0)

@@ -78,3 +78,16 @@ def test_the_likeliest_is_preferred(likelihoods: list[float], best: int) -> None
 def test_scores_that_are_no_numbers_are_the_worst() -> None:
     assert judge(np.array([[np.nan], [1.0]]), np.array([0, 1])).log_likelihood == -np.inf
     assert judge(np.zeros((0, 1)), np.zeros(0, int)) == Judgement(0.0, 0.0, 0)
+
+
+def test_labels_weigh_what_their_class_does_among_the_documents() -> None:
+    """Against the same labels, given as often as their class weighs."""
+    scores, class_indices = scores_of(2, 1.0, seed=5)
+    scores, class_indices = scores[:12], np.repeat([0, 1], 6)
+    often = np.concatenate([np.repeat(np.arange(6), 3), np.arange(6, 12)])
+    found = judge(scores, class_indices, np.array([0.75, 0.25]))
+    counts = np.bincount(class_indices[often])
+    assert found.chance == pytest.approx(-12 * np.log(2))
+    whole = judge(scores[often], class_indices[often], counts / counts.sum())
+    assert whole.chance == pytest.approx(2 * found.chance)
+    assert 2 * found.log_likelihood == pytest.approx(whole.log_likelihood, rel=0.15)
