@@ -91,7 +91,7 @@ def auto(
     called between slices of work outside the solvers.
 
     1. The transductive SVM gets the class fractions that core.selection.class_fractions estimates. That also finds whether numbers of labels are
-       evidence of them; if not, labels cost the same for each class in total.
+       evidence of them.
     2. The supervised SVM gets its λ by cross-validation. The transductive SVM is selected if it predicts labels left out no worse.
     3. Label spreading is tried where neighbours are meaningful, naive Bayes where documents can be bags of terms. One of them is selected if it
        predicts labels left out better than all others. The class fractions are then its own.

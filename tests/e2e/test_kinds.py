@@ -53,7 +53,7 @@ def refined(service: Service, kind: str) -> None:
 
 def test_documents_in_and_models_that_read_them_out(tmp_path: Path) -> None:
     with Service(tmp_path / "data", tmp_path / "log") as service:
-        answers = {"text": trained(service, "text", as_text, "auto"), "features": trained(service, "features", as_features, "tsvm")}
+        answers = {"text": trained(service, "text", as_text, "tsvm"), "features": trained(service, "features", as_features, "svm")}
         refined(service, "text")
         refined(service, "features")
     with Service(tmp_path / "data", tmp_path / "log-2") as service:
