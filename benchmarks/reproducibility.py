@@ -53,6 +53,23 @@ BLAS and LAPACK decide the last digits of `ctsvm`, of kernels on dense rows and 
 The last is a candidate of `auto` on dense rows.
 There, results agree to a tolerance, which [algorithms.md](algorithms.md) states.
 Another version of Halfmoon, NumPy, SciPy or Numba may give other bits.
+
+## What it costs
+
+Nothing that was measured. Beside the code before, whose sums the compiler could reorder, `python -m benchmarks solvers`
+on one AMD EPYC, minutes apart:
+
+| | before | now |
+| --- | --- | --- |
+| supervised, 100,000 documents | 4.9 units | 4.5 units |
+| TSVM | 39.4 | 34.9 |
+| annealing | 94.4 | 86.0 |
+| TSVM, one switch at a time | 307 | 283 |
+| supervised, 20 classes of `20news-bydate` | 1.43 s | 1.37 s |
+| TSVM, 20 classes | 5.61 s | 5.85 s |
+
+A unit is a product with the matrix and one with its transpose by SciPy; runs differ by 2 to 11 %.
+Two things made up for what reordering had given: sums of rows in four lanes, and loops that write one array each.
 """
 
 
