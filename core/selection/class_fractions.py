@@ -184,7 +184,7 @@ def _log_evidence(problem: Problem, paths: Sequence[FractionPath], data: Selecti
     ]
     if len(np.unique(y[known])) == 2:
         expected = 0.5 if sampled else 1 / data.n_classes
-        sources.append(log_evidence.from_held_out(path_scores(paths, data.folds)[:, known], y[known], expected))
+        sources.append(log_evidence.from_held_out(path_scores(paths, data.folds)[:, known], y[known], expected, averaged=data.n_classes == 2))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 

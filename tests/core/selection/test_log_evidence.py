@@ -98,6 +98,13 @@ def test_scores_that_tell_nothing_rule_little_out() -> None:
     assert 0 < half - everything < 4
 
 
+def test_one_slope_is_the_logistic_law() -> None:
+    rng = np.random.default_rng(1)
+    y, scores = np.repeat([1.0, -1.0], 10), rng.standard_normal((3, 20))
+    oracle = np.log(expit(y * (log_evidence.SLOPE * scores - logit(0.2)))).sum(axis=1)
+    np.testing.assert_allclose(log_evidence.from_held_out(scores, y, 0.2, averaged=False), oracle, atol=1e-9)
+
+
 def test_no_held_out_label_counts_for_more_than_one() -> None:
     """Two positive labels among forty weigh two, and all negative ones together as much."""
     y = np.repeat([1.0, -1.0], [2, 38])
