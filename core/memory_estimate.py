@@ -6,11 +6,13 @@ from core.numerics.width import WIDTH
 from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
-from core.selection.eligibility import candidate_bytes
+from core.selection.eligibility import MANY_ROWS, candidate_bytes
 
 _BASE = 64 << 20
 _REORDERED = 32
 """bytes a nonzero: another copy of the rows while it is made, for the models of cross-validation"""
+_COPIED = 8
+"""bytes a nonzero: a copy of the rows, with frequent features alone"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """bytes of the vectors of one two-class problem"""
 
@@ -55,7 +57,7 @@ def training_bytes(options: Options, size: TrainingSize) -> int:
     seen = min(n_features, n_nonzeros)
     rows = 8 * n_nonzeros + 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
     if compared:
-        rows += 4 * n_nonzeros
+        rows += (4 if n_documents < MANY_ROWS else 4 + _COPIED) * n_nonzeros
     if options.needs_probabilities:
         rows += _REORDERED * n_nonzeros
     if options.selects_method:

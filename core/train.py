@@ -111,6 +111,8 @@ class Training:
     held_out: NDArray[np.float64] | None = None
     """shape (n_labeled, n_columns): scores of the labeled documents in their order, each by cross-validation without its label; NaN where no fold
     leaves a document out; None of a training without cross-validation"""
+    confidence: Confidence | None = None
+    """what these scores show of the model"""
 
 
 _DEFAULT_CONTEXT = TrainingContext()
@@ -358,6 +360,7 @@ def _training(
         range_remedy=scale.remedy(checked.task.names) or checked.options.range_remedy,
         largest=scale.fault(checked.task.names),
         held_out=None if validated is None else validated.held_out,
+        confidence=confidence,
     )
 
 

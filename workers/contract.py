@@ -189,7 +189,7 @@ class Comparison(Record):
 
 
 class HeldOut(Record):
-    """Predictions of labels that cross-validation left out."""
+    """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough others."""
 
     labels: int
     """number of these labels"""

@@ -1,4 +1,4 @@
-"""Routes of evaluations, by the newest version of a model, an alias, or a version number."""
+"""Routes of evaluations, by the version that a model serves, an alias, or a version number."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 
 @router.post("/{name}/evaluate", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
 async def evaluate_newest(request: Request) -> Response:
-    """Evaluate the newest version of a model, or that of an alias, on labeled documents."""
+    """Evaluate the version that a model serves, or that of an alias, on labeled documents."""
     return await evaluate(request, services_of(request), request.path_params["name"])
 
 

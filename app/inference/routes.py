@@ -101,7 +101,7 @@ async def oip_infer(request: Request) -> Response:
 
 
 def _reference(request: Request) -> str:
-    """Reference to the version that the path names; without a number, to the newest or that of an alias. Raises NotFound."""
+    """Reference to the version that the path names; without a number, to the one that is served or that of an alias. Raises NotFound."""
     name, number = request.path_params["name"], request.path_params.get("number")
     return str(name) if number is None else f"{name}/{checked_number(name, number)}"
 

@@ -16,7 +16,7 @@ Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class HeldOutOut(Schema):
-    """Predictions of labels that cross-validation left out."""
+    """Predictions of labels that cross-validation left out, but for documents that a model chose where there are enough others."""
 
     labels: int
     """Number of these labels."""

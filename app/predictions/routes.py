@@ -1,4 +1,4 @@
-"""Routes of predictions and explanations, by the newest version of a model, an alias, or a version number."""
+"""Routes of predictions and explanations, by the version that a model serves, an alias, or a version number."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 
 @router.post("/{name}/predict", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
 async def predict_newest(request: Request) -> Response:
-    """Predict labels and scores by the newest version of a model, or by that of an alias."""
+    """Predict labels and scores by the version that a model serves, or by that of an alias."""
     return await predict(request, services_of(request), request.path_params["name"])
 
 
@@ -48,7 +48,7 @@ async def predict_version(request: Request) -> Response:
 
 @router.post("/{name}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(_MODEL))
 async def explain_newest(request: Request) -> Response:
-    """Explain the newest version of a model, or that of an alias, and scores of documents.
+    """Explain the version that a model serves, or that of an alias, and scores of documents.
 
     A linear model lists features. A kernel model lists training documents, by their position in the training dataset and, while that exists, by
     their id.

@@ -1,4 +1,4 @@
-"""Routes of suggestions, by the newest version of a model, an alias, or a version number."""
+"""Routes of suggestions, by the version that a model serves, an alias, or a version number."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 
 @router.post("/{name}/suggest", responses=_ANSWERS, openapi_extra=_extra(_MODEL))
 async def suggest_newest(request: Request) -> Response:
-    """Suggest documents of a dataset to label next, by the newest version of a model or by that of an alias.
+    """Suggest documents of a dataset to label next, by the version that a model serves, or by that of an alias.
 
     Only documents without a label in that dataset are suggested: all of them, if they are fewer than requested. When their labels come in, by
     `PUT /v1/datasets/{id}/labels`, the service knows how they were come by.

@@ -2,12 +2,10 @@
 
 import math
 
-from core.evaluation.sign_test import LEVEL, binomial_tail
+from core.numerics.binomial import LEVEL, QUANTILE, binomial_tail
 
 _EXACT = 1_000
 """number of labels to come up to which the binomial distribution is summed; beyond, the normal one is as close as the question deserves"""
-_QUANTILE = 1.6448536269514722
-"""quantile of the normal distribution that a share of ``LEVEL`` exceeds"""
 
 
 def labels_needed(labels: int, right: int, by_chance: float, further: float) -> int | None:
@@ -22,6 +20,6 @@ def labels_needed(labels: int, right: int, by_chance: float, further: float) -> 
         if binomial_tail(right + round(further * (n - labels)), n, by_chance) < LEVEL:
             return n
     # of n labels, right + further (n - labels) - by_chance n = quantile · sqrt(by_chance (1 - by_chance) n): quadratic in sqrt(n)
-    gain, spread = further - by_chance, _QUANTILE * math.sqrt(by_chance * (1 - by_chance))
+    gain, spread = further - by_chance, QUANTILE * math.sqrt(by_chance * (1 - by_chance))
     root = (spread + math.sqrt(spread * spread + 4 * gain * (further * labels - right))) / (2 * gain)
     return math.ceil(root * root)

@@ -5,10 +5,8 @@ Only discordant documents count, on which one is right and the other is not. Wer
 Source: Dietterich, Approximate statistical tests for comparing supervised classification learning algorithms, 1998 (McNemar's test, here exact).
 """
 
-import numpy as np
+from core.numerics.binomial import LEVEL, binomial_tail
 
-LEVEL = 0.05
-"""probability below which chance is ruled out"""
 LEAST_DISCORDANT = 5
 """least number of discordant documents that can be evidence: with fewer not even all of one sort have a probability below ``LEVEL``"""
 
@@ -21,16 +19,3 @@ def sign_test(gained: int, lost: int) -> float:
 def is_worse(gained: int, lost: int) -> bool:
     """Whether a classifier that alone is right on ``gained`` documents, and alone wrong on ``lost``, is worse than the other."""
     return gained + lost >= LEAST_DISCORDANT and sign_test(gained, lost) < LEVEL
-
-
-def binomial_tail(least: int, n: int, probability: float) -> float:
-    """Probability of at least ``least`` successes in ``n`` independent trials of this ``probability``, within 0 and 1."""
-    if least <= 0:
-        return 1.0
-    if not 0 < probability < 1:
-        return float(probability >= 1)
-    counts = np.arange(1, n + 1)
-    log_choose = np.concatenate([[0.0], np.cumsum(np.log((n - counts + 1) / counts))])
-    successes = np.arange(least, n + 1)
-    logs = log_choose[least:] + successes * np.log(probability) + (n - successes) * np.log1p(-probability)
-    return min(1.0, float(np.exp(logs).sum()))

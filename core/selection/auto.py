@@ -20,7 +20,7 @@ from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evi
 from core.selection.comparison import Judgement, best_of, judge
 from core.selection.data import SelectionData
 from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
-from core.selection.fraction_path import SupervisedFit
+from core.selection.fraction_path import SupervisedFit, held_out_scores
 from core.selection.frequent_features import with_frequent_features
 from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
@@ -136,27 +136,22 @@ def _candidates(
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
     """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger; raises Stopped."""
-    runs = {(ridge, column, fold): SupervisedFit() for ridge in LAMBDAS for column in range(len(data.problems)) for fold in range(data.n_folds)}
+    places = [(column, fold) for column in range(len(data.problems)) for fold in range(data.n_folds)]
+    fits = {ridge: {place: SupervisedFit() for place in places} for ridge in LAMBDAS}
     steps: dict[str, Callable[[], Steps]] = {
         f"{data.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
-            run.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=ridge)
+            fit.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=ridge)
         )
-        for (ridge, column, fold), run in runs.items()
+        for ridge, of_ridge in fits.items()
+        for (column, fold), fit in of_ridge.items()
     }
     sweeper.run(steps, part)
-    candidates = []
-    for ridge in LAMBDAS:
-        scores = np.full((len(data.class_indices), len(data.problems)), np.nan)
-        for column in range(len(data.problems)):
-            for fold in range(data.n_folds):
-                left_out = data.folds == fold
-                scores[left_out, column] = runs[ridge, column, fold].labeled[left_out]
-        candidates.append(Candidate("svm", ridge, scores))
+    candidates = [Candidate("svm", ridge, held_out_scores(of_ridge, data.folds, len(data.problems))) for ridge, of_ridge in fits.items()]
     return max(candidates, key=lambda candidate: (judgement_of(data, candidate).log_likelihood, candidate.ridge))
 
 
 def judgement_of(data: SelectionData, candidate: Candidate) -> Judgement:
-    """What labels left out say of a candidate; raises nothing."""
+    """What labels left out say of a candidate."""
     return judge(candidate.margins[data.left_out], data.class_indices[data.left_out])
 
 
@@ -164,8 +159,8 @@ def select(data: SelectionData, candidates: Sequence[Candidate]) -> tuple[Candid
     """The candidate that predicts labels left out best, why, and the figures for the report. The supervised SVM is the first candidate.
 
     Predictions are compared by the log-likelihood of the labels, each candidate's scores on its own scale (core.selection.comparison). Of equals,
-    as where no label can be left out, the transductive SVM is preferred. Naive Bayes must also win where more
-    than two classes are weighed by their fractions: of two, a threshold alone decides that.
+    as where no label can be left out, the transductive SVM is preferred. Of more than two classes naive Bayes must also win where they are weighed by
+    their fractions: of two, a threshold alone decides that.
     """
     if len(candidates) == 1:
         return candidates[0], "there are no unlabeled documents", None

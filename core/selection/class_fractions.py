@@ -18,7 +18,7 @@ from core.problem.result import ensure_complete
 from core.progress import Part
 from core.selection import log_evidence
 from core.selection.data import SelectionData
-from core.selection.fraction_path import FractionPath, SupervisedFit
+from core.selection.fraction_path import FractionPath, SupervisedFit, held_out_scores
 from core.selection.posterior import Posterior, grid_around, grid_centre, log_mean, posterior_of, project_onto_simplex
 from core.selection.prediction import Prediction, centred_prediction
 
@@ -85,10 +85,7 @@ def _supervised_prediction(sweeper: Sweeper, data: SelectionData, part: Part) ->
     }
     supervised = sweeper.run(steps, part)[:n_problems]
     ensure_complete(supervised)
-    held_out = np.full((len(data.class_indices), n_problems), np.nan)
-    for (column, fold), fit in fits.items():
-        left_out = data.folds == fold
-        held_out[left_out, column] = fit.labeled[left_out]
+    held_out = held_out_scores(fits, data.folds, n_problems)
     scores = np.column_stack([result.unlabeled_scores for result in supervised])
     return centred_prediction(scores, held_out, data.class_indices, data.balanced)
 
@@ -106,21 +103,20 @@ def combine_evidence(
     tried = [several[-1].fractions.tolist() for several in paths]
     if given is not None:
         return FractionEstimate(given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), tried, [], False)
-    sampled = _looks_sampled(data, paths, predicted)
-    posteriors = _posteriors(data, paths, predicted, sampled)
+    n_sampled = _n_sampled(data, paths, predicted)
+    posteriors = _posteriors(data, paths, predicted, sampled=2 * n_sampled > len(data.class_indices))
     fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean]) if data.n_classes == 2 else project_onto_simplex(posteriors)
     chosen = fractions[data.positives]
     held_out = np.column_stack([path_scores_at(several, data.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
     grounds = [_grounds_of(*known) for known in zip(data.problems, predicted, posteriors, strict=True)]
-    return FractionEstimate(fractions, held_out, tried, grounds, sampled)
+    return FractionEstimate(fractions, held_out, tried, grounds, n_sampled > 0)
 
 
-def _looks_sampled(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction]) -> bool:
-    """Whether numbers of labels are a random sample's: as is said, or more likely than not."""
-    counts = [data.counts(problem) for problem in data.problems]
-    if not any(each.unknown_total for each in counts):
-        return any(each.total for each in counts)
-    return sum(_agreement(data, paths, predicted, sampled=False)) > 0
+def _n_sampled(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction]) -> int:
+    """How many of the labels are a random sample's: as is said, or more likely than not."""
+    counts = data.counts(data.problems[0])
+    unknown = counts.unknown_total and sum(_agreement(data, paths, predicted, sampled=False)) > 0
+    return counts.total + (counts.unknown_total if unknown else 0)
 
 
 def _agreement(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction], sampled: bool) -> list[float]:
@@ -174,7 +170,7 @@ def _grounds_of(problem: Problem, predicted: Prediction, posterior: Posterior) -
 def _log_evidence(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction, sampled: bool) -> Vector:
     """The sum of all sources but numbers of unknown origin, shape (n,). A source that is not finite, of values that overflow, is left out.
 
-    ``sampled``: the labels are a random sample, of which a class has its fraction. Otherwise it has as many of them as the others.
+    ``sampled``: most labels are a random sample, of which a class has its fraction. Otherwise it has as many of them as the others.
     """
     full, known, y = paths[-1], data.left_out, problem.y
     sources = [

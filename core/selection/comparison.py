@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from core.numerics.elementary import exp, log_of, log_sum_exp
 from core.one_vs_rest import labels_of, n_classes_of, positives_of
-from core.selection.log_evidence import SLOPE
 from core.selection.prediction import midpoint
+from core.validation.calibration import SLOPE
 
 Matrix = NDArray[np.float64]
 

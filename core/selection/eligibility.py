@@ -3,6 +3,8 @@
 _MOST_RESPONSIBILITIES = 20_000_000
 """bound on documents and terms, times classes, for naive Bayes"""
 
+MANY_ROWS = 5_000
+"""documents from which on methods are compared by frequent features alone, in a copy of the rows"""
 LANDMARKS = 2_000
 """most documents that a model of label spreading keeps"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000

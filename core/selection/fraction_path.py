@@ -1,6 +1,6 @@
 """Solutions that are made to be compared: regularisation paths over class fractions, and supervised fits, with scores of labels left out."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,6 +70,18 @@ class SupervisedFit:
         ensure_complete([result])
         self.labeled = yield from labeled_scores(result, problem)
         return _without_solution(result)
+
+
+def held_out_scores(fits: Mapping[tuple[int, int], SupervisedFit], folds: NDArray[np.int64], n_problems: int) -> NDArray[np.float64]:
+    """Scores of the labeled rows, shape (n_labeled, n_problems), each by the fit without its fold; NaN where no fold leaves the row out.
+
+    ``fits`` are by two-class problem and fold.
+    """
+    scores = np.full((len(folds), n_problems), np.nan)
+    for (column, fold), fit in fits.items():
+        left_out = folds == fold
+        scores[left_out, column] = fit.labeled[left_out]
+    return scores
 
 
 def _without_solution(result: Result) -> Result:

@@ -1,5 +1,6 @@
 """The frequent features of a large selection's documents, by which fractions are estimated and methods are compared. The selected model has all."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,11 @@ from core.documents.rows import SparseRows
 from core.problem.problem import Problem
 from core.progress import Checkpoint
 from core.selection.data import SelectionData
+from core.selection.eligibility import MANY_ROWS
 
 _SLICE = 1 << 21
-_MANY_ROWS, _SHARE = 5_000, 1 / 2_000
-"""rows from which on rare features are left out, and the share of the rows that must have a feature"""
+_SHARE = 1 / 2_000
+"""share of the rows that must have a feature"""
 
 
 def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> SelectionData:
@@ -23,28 +25,39 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
     ``checkpoint`` is called between slices of the work; what it raises ends it.
     """
     rows = data.scaled.rows
-    if rows.n_rows < _MANY_ROWS:
+    if rows.n_rows < MANY_ROWS:
         return data
-    kept = np.bincount(rows.indices, minlength=rows.n_features) >= _SHARE * rows.n_rows
-    checkpoint()
+    counts = np.zeros(rows.n_features, np.int64)
+    for part in _parts(rows):
+        counts += np.bincount(rows.indices[part], minlength=rows.n_features)
+        checkpoint()
+    kept = counts >= _SHARE * rows.n_rows
     if kept.all() or not kept.any():
         return data
-    scaled = data.scaled._replace(rows=_with_features(rows, kept, checkpoint), scales=data.scaled.scales[kept])
+    scaled = data.scaled._replace(rows=_with_features(rows, kept, int(counts[kept].sum()), checkpoint), scales=data.scaled.scales[kept])
     whole = Problem.of(scaled.rows, data.problems[0].y, seed=data.problems[0].seed)
     return replace(data, scaled=scaled, problems=[replace(whole, y=problem.y) for problem in data.problems])
 
 
-def _with_features(rows: SparseRows, kept: NDArray[np.bool_], checkpoint: Checkpoint) -> SparseRows:
-    """The rows with some of their features alone, a mask of shape (n_features,), which are numbered anew."""
+def _with_features(rows: SparseRows, kept: NDArray[np.bool_], n_nonzeros: int, checkpoint: Checkpoint) -> SparseRows:
+    """The rows with some of their features alone, a mask of shape (n_features,), which are numbered anew; ``n_nonzeros`` are left."""
     columns = (np.cumsum(kept) - 1).astype(np.uint32)
-    lengths = np.zeros(rows.n_rows + 1, np.int64)
-    indices, values = [], []
+    indptr = np.zeros(rows.n_rows + 1, np.int64)
+    indices, values = np.empty(n_nonzeros, np.uint32), np.empty(n_nonzeros, np.float32)
+    done = 0
     for start, stop in rows.slices(_SLICE):
         part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
         chosen = kept[rows.indices[part]]
         ends = np.concatenate([[0], np.cumsum(chosen)])
-        lengths[start + 1 : stop + 1] = np.diff(ends[rows.indptr[start : stop + 1] - rows.indptr[start]])
-        indices.append(columns[rows.indices[part][chosen]])
-        values.append(rows.values[part][chosen])
+        indptr[start + 1 : stop + 1] = done + ends[rows.indptr[start + 1 : stop + 1] - part.start]
+        following = done + int(ends[-1])
+        indices[done:following] = columns[rows.indices[part][chosen]]
+        values[done:following] = rows.values[part][chosen]
+        done = following
         checkpoint()
-    return SparseRows(np.cumsum(lengths), np.concatenate(indices), np.concatenate(values), int(np.count_nonzero(kept)))
+    return SparseRows(indptr, indices, values, int(np.count_nonzero(kept)))
+
+
+def _parts(rows: SparseRows) -> Iterator[slice]:
+    """The nonzeros, some million at a time."""
+    return (slice(int(rows.indptr[start]), int(rows.indptr[stop])) for start, stop in rows.slices(_SLICE))

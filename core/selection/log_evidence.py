@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.elementary import exp, log, log_add_exp, log_of, log_sum_exp, logit, logit_of
+from core.validation.calibration import SLOPE
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-SLOPE = 2.0
-"""slope of the logistic function of a held-out score: at the margin, a score of 1, the odds are 7.4"""
 SLOPE_SPREAD, SLOPE_RANGE, _SLOPES = 0.7, 2.1, 15
 """of the logarithm of the slope: standard deviation of its normal prior, distance to both ends, and number of values that are averaged over"""
 WORTH = 5.0

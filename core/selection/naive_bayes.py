@@ -21,10 +21,9 @@ from core.progress import Checkpoint, Part
 from core.selection.class_fractions import FractionEstimate, combine_evidence
 from core.selection.data import SelectionData
 from core.selection.fraction_path import FractionPath
-from core.selection.log_evidence import SLOPE
 from core.selection.posterior import refine_grid
 from core.selection.prediction import ERROR, Prediction
-from core.validation.calibration import iterative_proportional_fitting
+from core.validation.calibration import SLOPE, iterative_proportional_fitting
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -18,8 +18,8 @@ from core.progress import Checkpoint
 
 Vector = NDArray[np.float64]
 
-_SLOPE, _SLOPE_SPREAD = 2.0, 2.0
-"""mean and standard deviation of the normal prior of a slope: at the margin, a score of 1, the odds are 7.4"""
+SLOPE, _SLOPE_SPREAD = 2.0, 2.0
+"""mean and standard deviation of the normal prior of the slope of a logistic function of held-out scores: at a score of 1 the odds are 7.4"""
 _OFFSET_SPREAD = 1.0
 """standard deviation of the normal prior of an offset, whose mean is 0"""
 _TEMPERATURE_SPREAD, _TEMPERATURE_RANGE, _TEMPERATURES = 0.5, 2.5, 101
@@ -99,20 +99,20 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
     """
     n_positive, n_negative = int(np.count_nonzero(positive)), int(np.count_nonzero(~positive))
     if not (n_positive and n_negative):
-        return _SLOPE, 0.0
+        return SLOPE, 0.0
     targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     weights = min(n_positive, n_negative) / np.where(positive, n_positive, n_negative)
-    slope, offset = _SLOPE, 0.0
+    slope, offset = SLOPE, 0.0
 
     def value(slope: float, offset: float) -> float:
         margins = slope * scores + offset
         losses = weights * (log_add_exp(np.zeros(1), margins) - targets * margins)
-        return float(losses.sum()) + 0.5 * _penalty(slope - _SLOPE, _SLOPE_SPREAD) + 0.5 * _penalty(offset, _OFFSET_SPREAD)
+        return float(losses.sum()) + 0.5 * _penalty(slope - SLOPE, _SLOPE_SPREAD) + 0.5 * _penalty(offset, _OFFSET_SPREAD)
 
     for _ in range(_NEWTON_STEPS):
         probabilities = expit(slope * scores + offset)
         off, curvatures = weights * (probabilities - targets), weights * probabilities * (1 - probabilities)
-        by_slope = float((off * scores).sum()) + (slope - _SLOPE) / _SLOPE_SPREAD / _SLOPE_SPREAD
+        by_slope = float((off * scores).sum()) + (slope - SLOPE) / _SLOPE_SPREAD / _SLOPE_SPREAD
         by_offset = float(off.sum()) + offset / _OFFSET_SPREAD / _OFFSET_SPREAD
         if max(abs(by_slope), abs(by_offset)) < 1e-9:
             break

@@ -9,17 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
-from core.numerics.elementary import exp, log, log_of
+from core.numerics.binomial import LEVEL, QUANTILE, binomial_tail
 from core.validation.calibration import Calibration
 
 Level = Literal["high", "low", "none"]
 
-_DOUBT = 0.05
-"""probability below which chance does not explain what is right"""
 _ENOUGH = 10
 """labels left out that are not chosen, from which on these alone are looked at"""
-_NORMAL = 1.645
-"""one-sided quantile of the standard normal distribution that leaves out as much"""
 
 
 class Confidence(NamedTuple):
@@ -48,16 +44,21 @@ class Confidence(NamedTuple):
     def level(self) -> Level:
         """``none`` where chance explains what is right, or nothing could be left out; ``high`` where at least half of what chance gets wrong is right
         (both but for a chance of 5 %)."""
-        if not self.likelier or tail(self.total, self.right, self.by_chance) >= _DOUBT:
+        if not self.likelier or self.explained_by_chance:
             return "none"
         return "high" if self.least_accuracy >= (1 + self.by_chance) / 2 else "low"
+
+    @property
+    def explained_by_chance(self) -> bool:
+        """Whether so many may be right by chance."""
+        return binomial_tail(self.right, self.total, self.by_chance) >= LEVEL
 
     @property
     def least_accuracy(self) -> float:
         """Lower end of Wilson's interval of the share that is right, one-sided, 95 %; 0 without labels."""
         if not self.total:
             return 0.0
-        share, square = self.right / self.total, _NORMAL * _NORMAL / self.total
+        share, square = self.right / self.total, QUANTILE * QUANTILE / self.total
         spread = float(np.sqrt(share * (1 - share) * square + square * square / 4))
         return (share + square / 2 - spread) / (1 + square)
 
@@ -71,7 +72,10 @@ class Confidence(NamedTuple):
                 return f"{found}. The model can be trusted"
             case "low":
                 return f"{found}. The model knows something, and more labels will help"
-        return f"{found}. The model cannot be told from chance: label more documents before its predictions are used"
+        advice = "label more documents before its predictions are used"
+        if self.explained_by_chance:
+            return f"{found}. The model cannot be told from chance: {advice}"
+        return f"{found}, but it is as sure where it is wrong. In all the model cannot be told from chance: {advice}"
 
 
 class Validated(NamedTuple):
@@ -94,16 +98,3 @@ class Validated(NamedTuple):
             known = plain
         predicted = self.calibration.probabilities(self.held_out[known]).argmax(axis=1)
         return Confidence.of(predicted, class_indices[known], self.likelier)
-
-
-def tail(total: int, least: int, chance: float) -> float:
-    """The probability of at least so many successes in ``total`` trials, each with this ``chance``."""
-    if least <= 0:
-        return 1.0
-    if chance <= 0.0 or chance >= 1.0:
-        return float(chance >= 1.0)
-    counts = np.arange(least, total + 1, dtype=np.float64)
-    steps = np.arange(1.0, total + 1.0)
-    factorials = np.concatenate([[0.0], np.cumsum(log(steps))])
-    ways = factorials[total] - factorials[least:] - factorials[: total - least + 1][::-1]
-    return min(1.0, float(exp(ways + counts * log_of(chance) + (total - counts) * log_of(1 - chance)).sum()))

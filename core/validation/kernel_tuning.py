@@ -22,6 +22,7 @@ from core.options.base import LARGEST_WEIGHT, LEAST_WEIGHT
 from core.options.kernel import MOST_LABELS, KernelChoice
 from core.problem.result import Linear, Result, Status
 from core.progress import Checkpoint, Part
+from core.validation.calibration import SLOPE
 from core.validation.folds import folds_of
 
 MARGINS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -37,8 +38,6 @@ TUNING_FOLDS, DRAWS_OF_FEW = 5, 3
 """folds, and how often they are drawn of few labels: more than for calibration, since these solutions cost little and should see most labels"""
 TOLERANCE = 1e-2
 """violation of the optimality conditions at which these solutions end: scores of held-out documents need no more digits"""
-_SLOPE = 2.0
-"""slope of the logistic function of a held-out score, as in core.selection.log_evidence"""
 _SPREAD = 0.05
 """share of the work on a kernel that its variance takes"""
 _CACHE_BYTES = 4 * MOST_LABELS**2
@@ -241,7 +240,7 @@ def figures(scores: NDArray[np.float64], y: NDArray[np.float64], class_indices: 
     """
     if not np.isfinite(scores).all():
         return len(scores), np.inf
-    return int(np.count_nonzero(labels_of(scores) != class_indices)), float(log_add_exp(np.zeros_like(scores), -_SLOPE * y * scores).sum())
+    return int(np.count_nonzero(labels_of(scores) != class_indices)), float(log_add_exp(np.zeros_like(scores), -SLOPE * y * scores).sum())
 
 
 def _tuning(options: KernelChoice, trials: Sequence[_Trial], best: tuple[int, int], labels: _Labels) -> Tuning:

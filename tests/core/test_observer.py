@@ -17,23 +17,12 @@ from core.progress import TracePoint
 from core.registry import ALGORITHMS, OFFERED
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.problems import LINEAR, Small, linear, small, weights_of
+from tests.core.watcher import Watcher
 from tests.reference.mfn import objective as svm_objective
 from tests.reference.transductive import J_of, labeled_costs
 
 ESTIMATING = {"auto": (0.017, 0.85), **dict.fromkeys(("tsvm", "da", "cuts3vm"), (0.019, 0.8)), **dict.fromkeys(("cccp_tsvm", "ctsvm"), (0.002, 0.1))}
 """shares of the work between which fractions are estimated"""
-
-
-class Watcher:
-    """Keeps the reports and stops at one call."""
-
-    def __init__(self, stop_at: int = -1) -> None:
-        self.points: list[TracePoint] = []
-        self.stop_at = stop_at
-
-    def __call__(self, point: TracePoint, /) -> bool:
-        self.points.append(point)
-        return len(self.points) == self.stop_at
 
 
 @pytest.fixture

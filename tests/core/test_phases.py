@@ -34,6 +34,8 @@ from tests.core.problems import small
         ("graph", 0, "label spreading"),
         ("ramp_svm/subset", 0, "ramp_svm, on a subset"),
         ("ctsvm/feasible", 0, "ctsvm, finding a feasible point"),
+        ("supervised/fold=1/svm", 0, "class fractions, prediction: svm"),
+        ("mixture/all/mixture", 0, "naive Bayes"),
         ("supervised/svm", 0, "class fractions, prediction: svm"),
         ("of no known form", 0, "of no known form"),
     ],

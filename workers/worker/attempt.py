@@ -161,7 +161,7 @@ class Attempts:
                 "warnings": [*training.warnings, *([] if comparison.takes_over else [comparison.why])],
                 "report": training.report,
                 "comparison": comparison,
-                "held_out": held_out_of(documents, training),
+                "held_out": held_out_of(training),
                 "files": files,
             }
         )

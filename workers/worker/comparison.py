@@ -58,19 +58,10 @@ def compare(store: Store, request: JobRequest, documents: Documents, training: "
         return _uncompared(f"version {served.number}, which was served, or the dataset that it learned from was deleted or cannot be read")
 
 
-def held_out_of(documents: Documents, training: "Training") -> HeldOut | None:
+def held_out_of(training: "Training") -> HeldOut | None:
     """How the labels left out were predicted; None of a training without cross-validation, or that could leave out none."""
-    if training.held_out is None:
-        return None
-    known = np.isfinite(training.held_out).all(axis=1)
-    if not known.any():
-        return None
-    labels = documents.class_indices[documents.class_indices >= 0][known]
-    predicted = training.model.labels_of(training.held_out[known])
-    n_classes = len(documents.classes)
-    shares = [np.bincount(classes, minlength=n_classes) / len(labels) for classes in (labels, predicted)]
-    by_chance = float((shares[0] * shares[1]).sum())
-    return HeldOut(labels=len(labels), right=int(np.count_nonzero(labels == predicted)), by_chance=by_chance)
+    known = training.confidence
+    return None if known is None or not known.total else HeldOut(labels=known.total, right=known.right, by_chance=known.by_chance)
 
 
 def _difference(served: Version, documents: Documents, model: Model) -> str | None:

@@ -1,25 +1,16 @@
 """The sign test, against SciPy's exact binomial test."""
 
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest
 
-from core.evaluation.sign_test import LEAST_DISCORDANT, LEVEL, binomial_tail, is_worse, sign_test
+from core.evaluation.sign_test import LEAST_DISCORDANT, is_worse, sign_test
+from core.numerics.binomial import LEVEL
 
 
 @pytest.mark.parametrize(("gained", "lost"), [(0, 5), (1, 4), (2, 14), (7, 7), (30, 51), (0, 0), (9, 0), (4_900, 5_100), (49_000, 51_000)])
 def test_it_is_the_exact_binomial_test(gained: int, lost: int) -> None:
     expected = binomtest(gained, gained + lost, alternative="less").pvalue if gained + lost else 1.0
     assert sign_test(gained, lost) == pytest.approx(expected, rel=1e-9, abs=1e-300)
-
-
-@pytest.mark.parametrize("probability", [0.01, 1 / 3, 0.5, 0.97])
-@pytest.mark.parametrize(("least", "n"), [(0, 4), (1, 1), (3, 9), (9, 9), (10, 9), (120, 300)])
-def test_the_tail_of_the_binomial_distribution(least: int, n: int, probability: float) -> None:
-    assert binomial_tail(least, n, probability) == pytest.approx(binom.sf(least - 1, n, probability), rel=1e-9, abs=1e-300)
-
-
-def test_what_always_or_never_happens() -> None:
-    assert [binomial_tail(2, 3, probability) for probability in (0.0, 1.0)] == [0.0, 1.0]
 
 
 def test_a_few_are_no_evidence() -> None:

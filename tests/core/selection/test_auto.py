@@ -7,9 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from core import watch
+from core.documents.drawn import Draw
 from core.documents.rows import SparseRows
 from core.problem.result import Status
 from core.progress import TracePoint
+from core.selection import log_evidence
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 
@@ -91,6 +93,29 @@ def test_random_labels_are_gone_by_though_they_are_even() -> None:
         assert report["estimate"]["label_counts_used"] == (drawn == "random")
         deviations.append(report["estimate"]["classes"]["c1"]["deviation"])
     assert deviations[1] < deviations[0]
+
+
+def test_some_random_labels_do_not_make_all_labels_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after suggestions, of which some are random: their numbers count, but a class has no more labels for having more documents."""
+    seen = set()
+
+    def spy(scores: Any, y: Any, expected: float, averaged: bool) -> Any:
+        seen.add(expected)
+        return original(scores, y, expected, averaged)
+
+    original = log_evidence.from_held_out
+    monkeypatch.setattr(log_evidence, "from_held_out", spy)
+    data = pool(0, [0.6, 0.3, 0.1], per_class=8)
+    labeled = np.flatnonzero(data.class_indices >= 0)
+    classes = ["c0", "c1", "c2"]
+    for n_random, expected in ((4, 1 / 3), (20, 0.5)):
+        seen.clear()
+        drawn = np.zeros(len(data.class_indices), np.int8)
+        drawn[labeled[:n_random]] = Draw.RANDOM
+        report = train(TrainingTask(data.rows, data.class_indices, classes, "tsvm", {}, drawn=drawn), TrainingContext(threads=1)).report
+        assert report is not None
+        assert report["estimate"]["label_counts_used"]
+        assert expected in seen
 
 
 def test_many_classes_have_fractions_too() -> None:

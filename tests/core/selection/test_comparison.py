@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from core.selection.comparison import Judgement, best_of, judge
-from core.selection.log_evidence import SLOPE
+from core.validation.calibration import SLOPE
 
 
 def scores_of(n_classes: int, gap: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -27,18 +27,20 @@ def test_neither_scale_nor_threshold_nor_counts_decide(n_classes: int) -> None:
     assert judge(100 * scores, class_indices).right == plain.right
 
 
-def test_the_likelihood_is_that_of_the_best_slope() -> None:
-    """Against SciPy's search, of even labels."""
+@pytest.mark.parametrize("fractions", [None, [0.7, 0.2, 0.1]])
+def test_the_likelihood_is_that_of_the_best_slope(fractions: list[float] | None) -> None:
+    """Against SciPy's search, of even labels: with fractions those of a class weigh what it does, and all together their number."""
     rng = np.random.default_rng(3)
     class_indices = np.repeat([0, 1, 2], 20)
     scores = 1.5 * np.eye(3)[class_indices] + rng.standard_normal((60, 3))
     middles = [(scores[class_indices == k, k].mean() + scores[class_indices != k, k].mean()) / 2 for k in range(3)]
+    weights = np.ones(60) if fractions is None else 3 * np.array(fractions)[class_indices]
 
     def value(step: float) -> float:
         logs = log_softmax(SLOPE * np.exp(step) * (scores - middles), axis=1)
-        return float(-logs[np.arange(60), class_indices].sum() + 0.5 * (step / 0.7) ** 2)
+        return float(-(weights * logs[np.arange(60), class_indices]).sum() + 0.5 * (step / 0.7) ** 2)
 
-    found = judge(scores, class_indices)
+    found = judge(scores, class_indices, None if fractions is None else np.array(fractions))
     assert found.log_likelihood == pytest.approx(-minimize_scalar(value, bounds=(-2.5, 2.5), method="bounded").fun, abs=0.05)
     assert found.chance == pytest.approx(-60 * np.log(3))
     assert found.likelier
@@ -78,16 +80,3 @@ def test_the_likeliest_is_preferred(likelihoods: list[float], best: int) -> None
 def test_scores_that_are_no_numbers_are_the_worst() -> None:
     assert judge(np.array([[np.nan], [1.0]]), np.array([0, 1])).log_likelihood == -np.inf
     assert judge(np.zeros((0, 1)), np.zeros(0, int)) == Judgement(0.0, 0.0, 0)
-
-
-def test_labels_weigh_what_their_class_does_among_the_documents() -> None:
-    """Against the same labels, given as often as their class weighs."""
-    scores, class_indices = scores_of(2, 1.0, seed=5)
-    scores, class_indices = scores[:12], np.repeat([0, 1], 6)
-    often = np.concatenate([np.repeat(np.arange(6), 3), np.arange(6, 12)])
-    found = judge(scores, class_indices, np.array([0.75, 0.25]))
-    counts = np.bincount(class_indices[often])
-    assert found.chance == pytest.approx(-12 * np.log(2))
-    whole = judge(scores[often], class_indices[often], counts / counts.sum())
-    assert whole.chance == pytest.approx(2 * found.chance)
-    assert 2 * found.log_likelihood == pytest.approx(whole.log_likelihood, rel=0.15)

@@ -30,7 +30,7 @@ def test_few_documents_keep_all_features() -> None:
 
 
 def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frequent_features, "_MANY_ROWS", 60)
+    monkeypatch.setattr(frequent_features, "MANY_ROWS", 60)
     monkeypatch.setattr(frequent_features, "_SHARE", 0.2)
     monkeypatch.setattr(frequent_features, "_SLICE", 50)  # so that there are several slices
     data = data_of(sparse())
@@ -47,7 +47,7 @@ def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
 def test_the_selected_model_has_all_features(monkeypatch: pytest.MonkeyPatch, fractions: list[float]) -> None:
-    monkeypatch.setattr(frequent_features, "_MANY_ROWS", 10)
+    monkeypatch.setattr(frequent_features, "MANY_ROWS", 10)
     monkeypatch.setattr(frequent_features, "_SHARE", 0.02)
     data = words(3, fractions, n=600, per_class=10)
     training = fit(data)

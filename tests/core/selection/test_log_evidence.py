@@ -9,6 +9,7 @@ from scipy.stats import beta
 from core.selection import log_evidence
 from core.selection.log_evidence import LabelCounts
 from core.selection.posterior import Posterior, grid_around, grid_centre, log_mean, posterior_of, project_onto_simplex
+from core.validation.calibration import SLOPE
 
 GRID = expit(np.linspace(-4, 4, 161))
 NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
@@ -78,7 +79,7 @@ def test_a_class_of_many_is_not_taken_for_half_of_all() -> None:
     y = np.where(np.arange(20_000) < 2_000, 1.0, -1.0)
     log_odds = rng.standard_normal(len(y)) * 2 + 2 * y + logit(0.1)
     shifts = np.linspace(-2, 2, 81)
-    scores = log_odds[None] / log_evidence.SLOPE + shifts[:, None]
+    scores = log_odds[None] / SLOPE + shifts[:, None]
     assert shifts[np.argmax(log_evidence.from_held_out(scores, y, 0.1))] == pytest.approx(0, abs=0.06)
     assert shifts[np.argmax(log_evidence.from_held_out(scores, y))] > 1
 
@@ -101,7 +102,7 @@ def test_scores_that_tell_nothing_rule_little_out() -> None:
 def test_one_slope_is_the_logistic_law() -> None:
     rng = np.random.default_rng(1)
     y, scores = np.repeat([1.0, -1.0], 10), rng.standard_normal((3, 20))
-    oracle = np.log(expit(y * (log_evidence.SLOPE * scores - logit(0.2)))).sum(axis=1)
+    oracle = np.log(expit(y * (SLOPE * scores - logit(0.2)))).sum(axis=1)
     np.testing.assert_allclose(log_evidence.from_held_out(scores, y, 0.2, averaged=False), oracle, atol=1e-9)
 
 

@@ -16,8 +16,8 @@ from core.selection.auto import Candidate, select
 from core.selection.class_fractions import FractionEstimate
 from core.selection.data import SelectionData
 from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
-from core.selection.log_evidence import SLOPE
 from core.selection.naive_bayes import NaiveBayes, NaiveBayesEM
+from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation

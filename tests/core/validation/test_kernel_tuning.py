@@ -13,12 +13,12 @@ from core.documents.rows import SparseRows
 from core.options.kernel import CccpOptions, KernelOptions
 from core.options.relaxation import CtsvmOptions
 from core.problem.result import Status
-from core.progress import TracePoint
 from core.train import Training, TrainingContext, TrainingTask, train
 from core.validation import kernel_tuning
 from core.validation.folds import folds_of
 from core.validation.kernel_tuning import DRAWS_OF_FEW, FEW_LABELS, TUNING_FOLDS, figures, sample
 from tests.core.problems import Array, rows_of
+from tests.core.watcher import Watcher
 
 KERNEL_METHODS = ("kernel_svm", "ramp_svm", "cccp_tsvm", "ctsvm")
 every = pytest.mark.parametrize("algorithm", KERNEL_METHODS)
@@ -181,18 +181,6 @@ def test_documents_that_are_all_alike_are_no_error() -> None:
                 labels = np.where(np.arange(20) < 8, np.arange(20) % 2, -1).astype(np.int32)
                 training = train(TrainingTask(rows_of(dense), labels, ["a", "b"], algorithm, options_of(algorithm, kernel=kernel)))
                 assert np.isfinite(training.scores).all()
-
-
-class Watcher:
-    """Keeps what is reported, and stops at a call."""
-
-    def __init__(self, stop_at: int = -1) -> None:
-        self.points: list[TracePoint] = []
-        self.stop_at = stop_at
-
-    def __call__(self, point: TracePoint, /) -> bool:
-        self.points.append(point)
-        return len(self.points) == self.stop_at
 
 
 @every

@@ -13,6 +13,7 @@ from core.documents.kinds import NamedRows, TextRows
 from core.errors import InvalidDocuments
 from core.models.linear import LinearModel
 from core.train import Training
+from core.validation.confidence import Confidence
 from tests.workers.conftest import make_dataset, sparse, two_clouds
 from tests.workers.worker.attempts import Faked, trained
 from workers.contract import Comparison, HeldOut, Job, JobState, Publish
@@ -227,14 +228,9 @@ def test_many_labels_are_compared_in_parts_and_up_to_a_bound(loop: Loop, store: 
 
 
 def test_how_labels_left_out_were_predicted_is_kept_with_the_version(loop: Loop, store: Store) -> None:
-    held_out = np.concatenate([truth(9), [1.0, 1.0, np.nan]])
-    loop.train(after(RIGHT, held_out))
-    # labels: 6 no, 5 yes; predicted: 5 no (9 right of 11 as no was given yes once), 6 yes
-    found = Models(store).resolve("news").held_out
-    assert found is not None
-    assert found == HeldOut(labels=11, right=10, by_chance=found.by_chance)
-    assert found.by_chance == pytest.approx((6 * 5 + 5 * 6) / 121)
-    loop.train(after(RIGHT, np.full(12, np.nan)))
+    loop.train(replace(after(RIGHT, truth(12)), confidence=Confidence(11, 10, 0.25)))
+    assert Models(store).resolve("news").held_out == HeldOut(labels=11, right=10, by_chance=0.25)
+    loop.train(replace(after(RIGHT, np.full(12, np.nan)), confidence=Confidence(0, 0, 1.0)))
     assert Models(store).resolve("news").held_out is None
 
 

@@ -1,0 +1,23 @@
+"""The binomial law, and the level at which chance is ruled out."""
+
+import numpy as np
+
+from core.numerics.elementary import exp, log, log_of
+
+LEVEL = 0.05
+"""probability below which chance is ruled out"""
+QUANTILE = 1.6448536269514722
+"""quantile of the standard normal distribution that a share of ``LEVEL`` exceeds"""
+
+
+def binomial_tail(least: int, n: int, probability: float) -> float:
+    """Probability of at least ``least`` successes in ``n`` independent trials of this ``probability``, within 0 and 1."""
+    if least <= 0:
+        return 1.0
+    if not 0 < probability < 1:
+        return float(probability >= 1)
+    counts = np.arange(1.0, n + 1.0)
+    log_choose = np.concatenate([[0.0], np.cumsum(log((n - counts + 1) / counts))])
+    successes = np.arange(float(least), n + 1.0)
+    logs = log_choose[least:] + successes * log_of(probability) + (n - successes) * log_of(1 - probability)
+    return min(1.0, float(exp(logs).sum()))

@@ -1,0 +1,20 @@
+"""The binomial law, against SciPy."""
+
+import pytest
+from scipy.stats import binom, norm
+
+from core.numerics.binomial import LEVEL, QUANTILE, binomial_tail
+
+
+@pytest.mark.parametrize("probability", [0.01, 1 / 3, 0.5, 0.97])
+@pytest.mark.parametrize(("least", "n"), [(0, 4), (1, 1), (3, 9), (9, 9), (10, 9), (120, 300)])
+def test_the_tail_of_the_binomial_distribution(least: int, n: int, probability: float) -> None:
+    assert binomial_tail(least, n, probability) == pytest.approx(binom.sf(least - 1, n, probability), rel=1e-9, abs=1e-300)
+
+
+def test_what_always_or_never_happens() -> None:
+    assert [binomial_tail(2, 3, probability) for probability in (0.0, 1.0)] == [0.0, 1.0]
+
+
+def test_the_quantile_is_that_of_the_level() -> None:
+    assert norm.sf(QUANTILE) == pytest.approx(LEVEL)
