@@ -1,8 +1,8 @@
 """The protocol of decoders, the description of a format, and the bounds of a body."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import IO, Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Literal, NamedTuple, Protocol, get_args
 
 from core import errors
 from workers import contract
@@ -35,6 +35,23 @@ class Bounds:
     nonzeros: int
 
 
+Column = Literal["text", "label", "id"]
+"""What a column of a table may hold."""
+COLUMNS: tuple[Column, ...] = get_args(Column)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a body: its bounds, and what the request says about it beside its media type."""
+
+    bounds: Bounds
+    spool: Spool = lambda: None
+    columns: Mapping[Column, str] = field(default_factory=dict)
+    """Names of the columns of a table, where the request gives them."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Parameters of Content-Type, their names in lower case."""
+
+
 class Decoder(Protocol):
     """A push parser: it is fed blocks of a body and yields the batches of documents that they complete.
 
@@ -49,15 +66,21 @@ class Decoder(Protocol):
         """The last batches, after the end of the body; raises InvalidDocuments if the body is cut short."""
         ...
 
+    def warnings(self) -> Sequence[str]:
+        """What the sender should know about a body that was read to its end, such as columns that were not used."""
+        ...
+
 
 class Format(NamedTuple):
     """A format of documents. ``app.codecs.dispatch`` lists those that the gateway reads."""
 
     media_type: str
     """Content-Type without parameters, in lower case."""
-    decoder: Callable[[Bounds, Spool], Decoder]
+    decoder: Callable[[Reading], Decoder]
     """Factory of a decoder for one body."""
     openapi: Mapping[str, Any]
     """Media type object of the contract: schema and examples."""
     compressed: bool = False
     """Whether the format itself is compressed, so that a body may grow a thousandfold."""
+    aliases: tuple[str, ...] = ()
+    """Other media types of the same format."""

@@ -1,6 +1,6 @@
 """The first bytes of a text: a byte order mark of UTF-8, as programs on Windows write it, is skipped; UTF-16 and compressed files are refused."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from app.codecs.base import Decoder
 from app.codecs.documents import invalid_documents
@@ -9,7 +9,8 @@ from core.errors import Fault
 from workers.repositories.datasets import Batch
 
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
-_COMPRESSED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": "a zip file of arrays is sent as application/x-npz"}
+_ZIP = "this is a zip file: of arrays, it is sent as application/x-npz; if it is a workbook, save the table as CSV (text/csv)"
+_COMPRESSED = {b"\x1f\x8b": "gzip is sent with Content-Encoding: gzip", b"PK\x03\x04": _ZIP}
 _MARKS = (BYTE_ORDER_MARK, *_WIDE, *_COMPRESSED)
 
 
@@ -48,6 +49,10 @@ class WithoutByteOrderMark:
         if self._head is not None:
             yield from self._decoder.feed(self._head)
         yield from self._decoder.finish()
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder."""
+        return self._decoder.warnings()
 
     @staticmethod
     def _text(head: bytes) -> bytes:

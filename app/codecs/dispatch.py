@@ -1,16 +1,18 @@
 """The formats of documents by media type, and the decoder for the headers of a request."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
-from app.codecs import json_body, ndjson, npz, svmlight
-from app.codecs.base import BLOCK_BYTES, Bounds, Decoder, Spool
+from app.codecs import json_body, ndjson, npz, svmlight, table
+from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Reading, Spool
 from app.codecs.content_encoding import Decompressor, Gunzip, Identity, Reserve, reserve_nothing
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-FORMATS = {each.media_type: each for each in (json_body.FORMAT, ndjson.FORMAT, svmlight.FORMAT, npz.FORMAT)}
+FORMATS = {each.media_type: each for each in (json_body.FORMAT, ndjson.FORMAT, table.CSV, table.TSV, svmlight.FORMAT, npz.FORMAT)}
 """Formats that the gateway reads, by media type."""
+_BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}
 
 
 class BodyDecoder:
@@ -34,20 +36,34 @@ class BodyDecoder:
         self._decompressor.finish()
         return self._decoder.finish()
 
+    def warnings(self) -> Sequence[str]:
+        """See Decoder."""
+        return self._decoder.warnings()
 
-def body_decoder(headers: Mapping[str, str], bounds: Bounds, spool: Spool = lambda: None, reserve: Reserve = reserve_nothing) -> BodyDecoder:
-    """The decoder for a request; ``reserve`` reserves memory for what is decompressed, where the body is not read as a stream.
+
+def body_decoder(
+    headers: Mapping[str, str],
+    bounds: Bounds,
+    spool: Spool = lambda: None,
+    reserve: Reserve = reserve_nothing,
+    query: Mapping[str, str] = MappingProxyType({}),
+) -> BodyDecoder:
+    """The decoder for a request with these headers and query parameters.
+
+    ``reserve`` reserves memory for what is decompressed, where the body is not read as a stream.
 
     Raises UnsupportedMediaType, and LimitExceeded where Content-Length is too large.
     """
     media_type = media_type_of(headers)
-    if media_type not in FORMATS:
+    if media_type not in _BY_ANY_NAME:
         raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(FORMATS)}")
     decompressor = decompressor_of(headers, bounds, reserve)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
-    return BodyDecoder(decompressor, FORMATS[media_type].decoder(bounds, spool), bounds)
+    columns = {column: query[column] for column in COLUMNS if column in query}
+    reading = Reading(bounds, spool, columns, _parameters_of(headers))
+    return BodyDecoder(decompressor, _BY_ANY_NAME[media_type].decoder(reading), bounds)
 
 
 def media_type_of(headers: Mapping[str, str]) -> str:
@@ -55,9 +71,15 @@ def media_type_of(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def _parameters_of(headers: Mapping[str, str]) -> dict[str, str]:
+    """The parameters of Content-Type."""
+    parts = (part.partition("=") for part in headers.get("content-type", "").split(";")[1:])
+    return {name.strip().lower(): value.strip().strip('"') for name, _, value in parts}
+
+
 def is_compressed(headers: Mapping[str, str]) -> bool:
     """Whether the body is compressed, so that it may grow a thousandfold."""
-    format = FORMATS.get(media_type_of(headers))
+    format = _BY_ANY_NAME.get(media_type_of(headers))
     return "content-encoding" in headers or (format is not None and format.compressed)
 
 

@@ -1,7 +1,7 @@
 """``application/json``: ``{"documents": [...]}``, parsed as a stream."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -79,6 +79,10 @@ class JsonDecoder:
         if self._state != self._end:
             raise self._malformed("the text ends too early")
         return iter(())
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: none."""
+        return ()
 
     def _head(self, text: JsonText, at: int) -> int | None:
         found = _HEAD.match(text, at)
@@ -258,7 +262,7 @@ _EXAMPLES = {
 }
 FORMAT = Format(
     "application/json",
-    lambda bounds, spool: WithoutByteOrderMark(JsonDecoder(bounds.document_bytes)),
+    lambda reading: WithoutByteOrderMark(JsonDecoder(reading.bounds.document_bytes)),
     {
         "schema": {"$ref": "#/components/schemas/Documents"},
         "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},

@@ -1,7 +1,7 @@
 """Text with a document a line, cut into lines whatever the blocks in which it comes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from app.codecs.base import MAX_FAULTS
@@ -49,6 +49,10 @@ class LinesDecoder(ABC):
         """See Decoder. The last line need not end with a line feed."""
         block, self._rest = bytes(self._rest), bytearray()
         return self._batches(block)
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: none, unless a format has some."""
+        return ()
 
     @abstractmethod
     def batch_of(self, block: bytes) -> Batch | None:

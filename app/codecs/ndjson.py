@@ -39,9 +39,10 @@ class NdjsonDecoder(LinesDecoder):
 
 FORMAT = Format(
     "application/x-ndjson",
-    lambda bounds, spool: WithoutByteOrderMark(NdjsonDecoder(bounds.document_bytes)),
+    lambda reading: WithoutByteOrderMark(NdjsonDecoder(reading.bounds.document_bytes)),
     {
         "schema": {"type": "string", "description": "A Document a line."},
         "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", "text": "A late goal."}\n',
     },
+    aliases=("application/ndjson", "application/jsonl", "application/x-jsonl", "application/jsonlines", "application/x-jsonlines"),
 )

@@ -10,7 +10,7 @@ A zip file has its directory at its end. So the body is first stored, then read 
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import IO, Any
 
@@ -63,6 +63,10 @@ class NpzDecoder:
             yield from self._dense(arrays) if "X" in arrays else self._sparse(arrays)
             for array in arrays.values():
                 array.finish()
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: none."""
+        return ()
 
     def _sparse(self, arrays: Arrays) -> Iterator[Batch]:
         n_rows, n_features = _sparse_shape(arrays, self._bounds)
@@ -221,7 +225,7 @@ def _texts(array: Array, n_rows: int) -> list[str]:
 
 FORMAT = Format(
     "application/x-npz",
-    lambda bounds, spool: NpzDecoder(spool, bounds),
+    lambda reading: NpzDecoder(reading.spool, reading.bounds),
     {
         "schema": {
             "type": "string",

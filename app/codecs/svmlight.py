@@ -6,6 +6,7 @@
 """
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -17,6 +18,7 @@ from app.codecs.lines import InvalidLine, LinesDecoder
 from app.codecs.numbers import rows_of
 from core.documents.rows import MAX_FEATURES
 from core.errors import Fault
+from workers.contract import Label
 from workers.repositories.datasets import Batch
 
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -27,6 +29,7 @@ _SPACED = bytes.maketrans(b"\t\r", b"  ")
 _COMMAS = bytes.maketrans(b": \n", b",,,")
 _OTHERS = bytes(set(range(256)) - set(b": \n"))
 _LARGEST_LABEL = 2**53
+_FEW_LABELS = 2
 
 
 class SvmlightDecoder(LinesDecoder):
@@ -35,6 +38,12 @@ class SvmlightDecoder(LinesDecoder):
     def __init__(self, longest: int) -> None:
         super().__init__(longest)
         self._numbers = msgspec.json.Decoder(list[float])
+        self._labels: set[Label | None] = set()
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: labels of 0 and 1 alone, where 0 may have been meant as a class."""
+        zero_or_one = self._labels == {None, 1}
+        return ["all labels are 1 or 0, and 0 is read as unlabeled; if 0 is a class here, send 2 or -1 for it"] if zero_or_one else []
 
     def batch_of(self, block: bytes) -> Batch | None:
         """See LinesDecoder."""
@@ -43,6 +52,8 @@ class SvmlightDecoder(LinesDecoder):
             lines = self.one_by_one(block, _parsed)
             indptr = np.cumsum([0, *(len(line) // 2 for line in lines)])
             batch = _assembled(np.array([number for line in lines for number in line]), indptr)
+        if len(self._labels) <= _FEW_LABELS:
+            self._labels.update(batch.labels)
         return batch if batch.labels else None
 
     def _parse_together(self, block: bytes) -> Batch | None:
@@ -132,7 +143,7 @@ def _quoted(text: bytes) -> str:
 
 FORMAT = Format(
     "text/x-svmlight",
-    lambda bounds, spool: WithoutByteOrderMark(SvmlightDecoder(bounds.document_bytes)),
+    lambda reading: WithoutByteOrderMark(SvmlightDecoder(reading.bounds.document_bytes)),
     {
         "schema": {"type": "string", "description": "label index:value …, indices from 1, label 0: unlabeled."},
         "example": "1 4:0.2 18:0.9\n0 5:1\n",

@@ -62,7 +62,8 @@ def temporary_file(store: Store) -> IO[bytes]:
 @translate_os_errors("write", "the upload")
 def _start_upload(request: Request, services: Services, name: str | None, stack: ExitStack) -> tuple[BodyDecoder, DatasetBuilder]:
     builder = stack.enter_context(services.datasets.builder(name))
-    body = body_decoder(request.headers, services.settings.upload_bounds, lambda: stack.enter_context(temporary_file(services.store)))
+    spool = lambda: stack.enter_context(temporary_file(services.store))  # noqa: E731
+    body = body_decoder(request.headers, services.settings.upload_bounds, spool, query=request.query_params)
     return body, builder
 
 
@@ -78,7 +79,7 @@ def _finish_upload(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> D
     _parse(body, builder, data)
     for batch in body.finish():
         builder.add(batch)
-    return builder.seal()
+    return builder.seal(body.warnings())
 
 
 @asynccontextmanager

@@ -76,7 +76,8 @@ async def _read(request: Request, services: Services) -> _Input:
     bounds = services.settings.prediction_bounds
     if media_type_of(request.headers) != JSON:
         services.access.authorize(request.scope, "predictions")
-        return _Input(decode_documents(await read_blocks(request, bounds), request.headers, bounds, request.scope[RESERVATION].grow))
+        reserve, query = request.scope[RESERVATION].grow, request.query_params
+        return _Input(decode_documents(await read_blocks(request, bounds), request.headers, bounds, reserve, query))
     body = await read_json(request, services, EvaluateBody)
     documents = bytes(body.documents)
     posted = documents not in (b"", b"null")

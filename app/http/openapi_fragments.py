@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from app.codecs.base import MAX_TEXT
+from app.codecs.base import COLUMNS, MAX_TEXT
 from app.codecs.dispatch import FORMATS
 from app.errors import PROBLEM
 from core.documents.drawn import Draw
@@ -84,8 +84,18 @@ DOCUMENTS: dict[str, Any] = {
 }
 
 ENCODING: dict[str, Any] = {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"type": "string", "enum": ["gzip", "identity"]}}
+_COLUMNS: list[dict[str, Any]] = [
+    {
+        "name": column,
+        "in": "query",
+        "required": False,
+        "description": f"Of a table: name of the column with the {column} of each document, by default {column}.",
+        "schema": {"type": "string", "minLength": 1},
+    }
+    for column in COLUMNS
+]
 DOCUMENT_BODY: dict[str, Any] = {
-    "parameters": [ENCODING],
+    "parameters": [*_COLUMNS, ENCODING],
     "requestBody": {"required": True, "content": {media_type: format.openapi for media_type, format in FORMATS.items()}},
 }
 

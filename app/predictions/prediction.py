@@ -1,6 +1,7 @@
 """Prediction: decode the documents of a body, load the model, score, answer."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -38,7 +39,7 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     bounds = services.settings.prediction_bounds
     blocks = await read_blocks(request, bounds)
     version, model = await load_model(services, reference)
-    batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, request.scope[RESERVATION].grow)
+    batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, request.scope[RESERVATION].grow, request.query_params)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
         if fits_event_loop(model, sum(batch.rows.n_rows for batch in batches)):
@@ -93,12 +94,18 @@ def collect_scores(batches: Iterable[ScoredBatch]) -> tuple[NDArray[np.float64],
     return np.concatenate(scores), unseen.warnings()
 
 
-def decode_documents(blocks: Iterable[bytes], headers: Mapping[str, str], bounds: Bounds, reserve: Reserve = reserve_nothing) -> Iterator[Batch]:
+def decode_documents(
+    blocks: Iterable[bytes],
+    headers: Mapping[str, str],
+    bounds: Bounds,
+    reserve: Reserve = reserve_nothing,
+    query: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Batch]:
     """The documents of a body as batches of checked rows.
 
     Raises InvalidDocuments, LimitExceeded, TooManyRequests, UnsupportedMediaType.
     """
-    body = body_decoder(headers, bounds, reserve=reserve)
+    body = body_decoder(headers, bounds, reserve=reserve, query=query)
     position = 0
     for batch in _batches(body, blocks):
         rows, faults = checked(batch.rows, MAX_FAULTS)

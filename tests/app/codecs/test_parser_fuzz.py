@@ -50,6 +50,8 @@ GOOD: dict[str, list[bytes]] = {
         b'{"text": "x y", "label": 4}\n{"text": ""}\n',
         b'{"features": {"x": 1, "y": 2}}\n{"features": {}}\n',
     ],
+    "text/csv": [b'id,text,label\r\na,"x, ""y""\r\nz",sport\r\n,\xc3\xa9,\r\n\r\n', b"text;more\nx;y\n"],
+    "text/tab-separated-values": [b'text\tlabel\nx\t"a\tb"\ny\t\n'],
     "text/x-svmlight": [b"1 1:0.5 9:2 # words\n0 4:1e-3\n-1\n"],
     "application/x-npz": [
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),
@@ -104,7 +106,7 @@ def mutated(draw: st.DrawFn, good: Sequence[bytes]) -> bytes:
                 data[at : at + 1] = draw(st.binary(max_size=4))
             case 2:
                 data[at:at] = draw(
-                    st.sampled_from([b"{", b"}", b"[", b'"', b"\\", b"\n", b",", b"null", b"1e999", b"-1", b"NaN", b"\xff", b"PK\x05\x06"])
+                    st.sampled_from([b"{", b"}", b"[", b'"', b"\\", b"\n", b",", b"\r", b"null", b"1e999", b"-1", b"NaN", b"\xff", b"PK\x05\x06"])
                 )
             case 3:
                 data[at:at] = data[at : at + draw(st.integers(1, 30))]

@@ -354,11 +354,12 @@ def test_a_prediction_may_be_too_large(start: Start) -> None:
 @pytest.mark.parametrize(
     ("path", "headers"),
     [
-        ("/v1/datasets", {"content-type": "text/csv"}),
+        ("/v1/datasets", {"content-type": "text/plain"}),
+        ("/v1/datasets", {"content-type": "text/csv; charset=bz2"}),
         ("/v1/datasets", {}),
         ("/v1/datasets", {"content-type": NDJSON, "content-encoding": "br"}),
         ("/v1/datasets", {"content-type": NDJSON, "content-encoding": "gzip, gzip"}),
-        ("/v1/models/news/predict", {"content-type": "text/csv"}),
+        ("/v1/models/news/predict", {"content-type": "text/plain"}),
         ("/v1/jobs", {"content-type": NDJSON}),
         ("/v1/jobs", {"content-type": "application/json", "content-encoding": "zstd"}),
     ],

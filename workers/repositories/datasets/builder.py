@@ -1,6 +1,7 @@
 """Builder of a dataset from batches. Memory does not grow with the number of documents."""
 
 import shutil
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from workers.errors import LimitExceeded, StoreUnavailable
 from workers.names import new_id
 from workers.repositories.datasets.batch import Batch
 from workers.repositories.datasets.drawn import WITHOUT_LABEL, DrawnWriter
-from workers.repositories.datasets.ids import IdWriter, id_fault
+from workers.repositories.datasets.ids import IdWriter, all_valid, id_fault
 from workers.repositories.datasets.labels import Classes
 from workers.repositories.datasets.manifest import class_warnings, content_digest
 from workers.repositories.datasets.npy_files import NpyWriter, chunks, open_array
@@ -83,8 +84,8 @@ class DatasetBuilder:
         return 0 if self._rows is None else self._rows.held_bytes
 
     @translate_os_errors("write", "a dataset")
-    def seal(self) -> Dataset:
-        """Store the files, then the manifest, and return it; on an error nothing stays in the store.
+    def seal(self, warnings: Sequence[str] = ()) -> Dataset:
+        """Store the files, then the manifest, and return it; on an error nothing stays in the store. ``warnings`` go before its own.
 
         Raises InvalidDocuments for ids that occur twice and for a dataset without documents, and StoreUnavailable.
         """
@@ -99,7 +100,7 @@ class DatasetBuilder:
             with ThreadPoolExecutor(2) as threads:
                 uploaded = threads.map(lambda path: self._store.upload(f"datasets/{self._id}/{path.name}", path), paths.values())
                 files = dict(zip(paths, uploaded, strict=True))
-            dataset = self._manifest(self._rows, classes, files)
+            dataset = self._manifest(self._rows, classes, files, warnings)
             records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
         except BaseException:
             # what cannot be removed either is garbage, which is collected a day later
@@ -108,7 +109,7 @@ class DatasetBuilder:
             raise
         return dataset
 
-    def _manifest(self, rows: RowWriter, classes: list[tuple[Label, int]], files: dict[str, File]) -> Dataset:
+    def _manifest(self, rows: RowWriter, classes: list[tuple[Label, int]], files: dict[str, File], warnings: Sequence[str]) -> Dataset:
         facts = rows.facts()
         return Dataset(
             id=self._id,
@@ -122,7 +123,7 @@ class DatasetBuilder:
             drawn=self._drawn.counts,
             sha256=content_digest(facts.n_features, classes, files),
             created_at=datetime.now(UTC),
-            warnings=[*facts.warnings, *class_warnings(classes)],
+            warnings=[*warnings, *facts.warnings, *class_warnings(classes)],
             documents=self._id,
             files=files,
         )
@@ -141,7 +142,7 @@ class DatasetBuilder:
         found += [(place, "label", detail) for place, detail in self._classes.faults(batch.labels, MAX_FAULTS)]
         known = () if batch.drawn is None else np.flatnonzero(batch.drawn).tolist()
         found += [(place, "drawn", WITHOUT_LABEL) for place in known if batch.labels[place] is None]
-        for place, id in enumerate(batch.ids or ()):
+        for place, id in enumerate(() if batch.ids is None or all_valid(batch.ids) else batch.ids):
             fault = None if id is None else id_fault(id, place)
             if fault is not None:
                 found.append((place, fault.field, fault.detail))

@@ -21,6 +21,8 @@ SEEN_FEATURES = 1 << 24
 """Number of features up to which those that no document has are counted; beyond, they are hashes, most of which no document has."""
 _NAME_BYTES = 160
 """Bytes of memory of a short name."""
+_SPACE_FIRSTS = np.unique([chr(point).encode()[0] for point in range(0x3001) if chr(point).isspace()])
+"""Bytes with which white space may begin in UTF-8; no character beyond U+3000 is white space."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -230,7 +232,7 @@ class _TextWriter(_Files):
         start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
         self._indptr.append(rows.indptr[1:] - start + len(self._data))
         self._data.append(rows.data[start:stop])
-        self._n_empty += sum(not text.strip() for text in rows)
+        self._n_empty += _n_blank(rows)
 
     def finish(self) -> dict[str, Path]:
         """See RowWriter."""
@@ -239,6 +241,15 @@ class _TextWriter(_Files):
     def facts(self) -> Facts:
         """See RowWriter."""
         return Facts(None, None, text_warnings(self._n_empty))
+
+
+def _n_blank(rows: TextRows) -> int:
+    """Number of texts of white space alone. Only those that begin with it are decoded."""
+    lengths = np.diff(rows.indptr)
+    filled = np.flatnonzero(lengths)
+    firsts = rows.data[rows.indptr[:-1][filled]]
+    spaced = filled[np.isin(firsts, _SPACE_FIRSTS)]
+    return rows.n_rows - len(filled) + sum(not text.strip() for text in rows.taken(spaced))
 
 
 def _mixed(kind: Kind, rows: Rows) -> InvalidDocuments:
