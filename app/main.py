@@ -16,8 +16,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
+from app.annotations import routes as annotations
 from app.contract.openapi import describe
 from app.datasets import routes as datasets
+from app.documents import routes as documents
 from app.evaluation import routes as evaluations
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
 from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, ConnectionLimit, RequestId, RequestMetrics, SecurityHeaders
@@ -33,7 +35,16 @@ from app.settings import GatewaySettings
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
-    *(predictions.router, evaluations.router, suggestions.router, datasets.router, datasets.raw_router),
+    *(
+        predictions.router,
+        evaluations.router,
+        suggestions.router,
+        datasets.router,
+        datasets.raw_router,
+        annotations.router,
+        annotations.raw_router,
+        documents.router,
+    ),
     *(
         jobs.router,
         jobs.raw_router,

@@ -64,6 +64,8 @@ class GatewaySettings(Settings):
     """Whether every answer is logged. Failures are logged in any case."""
     model_cache_bytes: Count = 512 * 2**20
     """Bytes of models that are kept in memory; beyond, the least recently used are dropped."""
+    score_cache_bytes: Count = 128 * 2**20
+    """Bytes of predictions of whole datasets that are kept for the next page of documents, 12 a document."""
     version_cache_seconds: Seconds = 0.25
     """Seconds for which the version that a model serves is cached, where the store is not a local folder."""
     reconcile_interval_seconds: Seconds = 1.0

@@ -79,6 +79,58 @@ class Suggested(Record):
     """those that a model chose, ascending"""
     random: list[int]
     """those that were drawn at random, ascending"""
+    found: list[int] = []
+    """those that a search has found, ascending"""
+
+
+Action = Literal["label", "skip", "undo"]
+"""What a person did with a document: gave it a label, left it out, took back what was done last."""
+
+
+class Annotation(Record):
+    """What a person did with a document; an entry of the log of a dataset."""
+
+    id: str
+    """id that the client gave it: the same again changes nothing"""
+    document: str
+    position: int
+    """position of the document in the dataset"""
+    action: Action
+    label: Label | None = None
+    """label, of the action ``label`` alone"""
+    drawn: str = "unknown"
+    """how the label was come by, as a word of core.documents.drawn.Draw"""
+    by: str | None = None
+    """name of the person"""
+    mode: Literal["blind", "assisted"] | None = None
+    """whether the person saw what a model thinks before the answer"""
+    at: AwareDatetime
+
+
+class Annotations(Record):
+    """Entries that were appended together: ``datasets/{id}/annotations/{first}.json``, by the number of the first of them.
+
+    The number of the next record is that of this one plus its entries, so that the records are a chain: of many writers one creates the next.
+    """
+
+    entries: list[Annotation]
+
+
+class Audit(Record):
+    """Random sample of the documents that had no label: ``datasets/{id}/audits/{audit}.json``."""
+
+    id: str
+    dataset: str
+    positions: list[int]
+    """positions of the documents, in the order in which they were drawn: every beginning is a random sample"""
+    unlabeled: int
+    """number of documents that had no label then, of which these were drawn"""
+    seed: int
+    model: str | None = None
+    """name of the model that the audit is for, if that was said"""
+    annotations: int
+    """number of entries in the log of the dataset then"""
+    created_at: AwareDatetime
 
 
 class JobState(StrEnum):
@@ -117,6 +169,8 @@ class JobRequest(Record):
     """version of a model to start from"""
     publish: Publish = "if_better"
     """when the version of this job takes over"""
+    annotations: int | None = None
+    """number of entries of the log of the dataset that the job learns from; null: the labels of the dataset alone"""
     key: str | None = None
     """digest of the idempotency key of the request"""
     caller: str | None = None
@@ -233,6 +287,8 @@ class Version(Record):
     number: int
     job: str
     dataset: str
+    annotations: int | None = None
+    """number of entries of the log of the dataset that it learned from, beside the labels of the dataset"""
     algorithm: str
     options: dict[str, Any]
     classes: list[Label]

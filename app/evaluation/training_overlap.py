@@ -26,7 +26,7 @@ def training_overlap(services: Services, version: Version, dataset: Dataset) -> 
         training = services.datasets.get(version.dataset)
         if not _same_documents(training, dataset):
             return TrainingOverlap(None)
-        return TrainingOverlap(services.datasets.open(training.id).class_indices >= 0)
+        return TrainingOverlap(services.datasets.open(training.id, version.annotations).class_indices >= 0)
     except NotFound:
         return TrainingOverlap(None, known=False)
 

@@ -129,9 +129,20 @@ def _reference(refusal: tuple[str, str], form: str = "") -> dict[str, Any]:
 def json_body(kind: type[msgspec.Struct], example: dict[str, Any], **replaced: Any) -> dict[str, Any]:
     """The description of a JSON body that msgspec parses; ``replaced`` are properties with another description."""
     _, components = msgspec.json.schema_components([kind])
-    schema = components[kind.__name__]
+    schema = _inlined(components[kind.__name__], components)
     schema["properties"] |= replaced
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}}}
+
+
+def _inlined(part: Any, components: dict[str, Any]) -> Any:
+    """The same with each struct in place of the reference to it."""
+    if isinstance(part, list):
+        return [_inlined(each, components) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _inlined(components[part["$ref"].rpartition("/")[2]], components)
+    return {key: _inlined(each, components) for key, each in part.items()}
 
 
 def path_parameter(name: str, description: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:

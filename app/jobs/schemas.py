@@ -1,6 +1,6 @@
 """Schemas of jobs, and of the bodies of their calls."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -28,6 +28,8 @@ class JobOut(Schema):
     text: dict[str, int] | None
     """Options of how text becomes terms; null if the documents are not text."""
     dataset: str
+    annotations: int | None = None
+    """Number of entries of the log of the dataset that the job learns from; null: the labels of the dataset alone."""
     start_from: Made | None
     """Version that training starts from."""
     publish: Publish
@@ -63,6 +65,7 @@ class JobOut(Schema):
             seed=request.seed,
             text=request.text,
             dataset=request.dataset,
+            annotations=request.annotations,
             start_from=Made(name=request.start.name, version=request.start.version) if request.start else None,
             publish=request.publish,
             model=Made(name=request.model, version=job.version) if job.version is not None else None,
@@ -121,4 +124,7 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     """Model to start from, as name or name@alias: with some more labels, training takes a fraction of the time. Not for all algorithms."""
     publish: Publish = "if_better"
     """When the new version takes over from the one that is served: if_better, unless it is clearly worse on labels that neither was told; always."""
+    annotations: Literal["latest"] | Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    """What people did with the documents, in the log of the dataset: the first so many entries, or those that are there now (latest). Their labels
+    count in place of those of the dataset."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0

@@ -79,7 +79,9 @@ def _submit_documents(services: Services, body: JobBody, submission: _Submission
 
 
 def _submit(services: Services, body: JobBody, submission: _Submission, dataset: Dataset) -> tuple[Job, bool]:
-    options = check_options(body.algorithm, body.options, [label for label, _ in dataset.classes], dataset.n_documents)
+    annotations = _annotations(services, body, dataset)
+    classes = services.datasets.open(dataset.id, annotations).classes if annotations else [label for label, _ in dataset.classes]
+    options = check_options(body.algorithm, body.options, classes, dataset.n_documents)
     text = _text(body, dataset)
     job, created = services.jobs.submit(
         dataset=dataset.id,
@@ -90,6 +92,7 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         text=text,
         start=_start(services, body, dataset),
         publish=body.publish,
+        annotations=annotations,
         idempotency_key=submission.idempotency_key,
         fingerprint=submission.fingerprint,
         caller=submission.key_id,
@@ -100,6 +103,18 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         with suppress(QueueUnavailable):
             services.queue.enqueue(job.request.id)
     return job, created
+
+
+def _annotations(services: Services, body: JobBody, dataset: Dataset) -> int | None:
+    """The number of entries of the log to learn from. It is resolved now, so that later entries do not change the job."""
+    if body.annotations is None:
+        return None
+    count = services.datasets.log(dataset.id).refreshed()
+    if body.annotations == "latest":
+        return count
+    if body.annotations > count:
+        raise InvalidRequest("annotations", f"the log of the dataset has {count} entries")
+    return body.annotations
 
 
 def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:
@@ -128,6 +143,8 @@ def _check(body: JobBody, idempotency_key: str | None) -> None:
     check_name("model", body.model)
     if (body.dataset is None) != _has_documents(body):
         raise InvalidRequest("dataset", "give either dataset or documents")
+    if body.annotations is not None and body.dataset is None:
+        raise InvalidRequest("annotations", "needs a dataset: documents in the body have no log")
     if body.start_from is not None and find_algorithm(body.algorithm).start is None:
         able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
         raise InvalidRequest("start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}")
@@ -144,6 +161,7 @@ def _fingerprint(body: JobBody) -> str:
     meaning = {"dataset": body.dataset, "documents": _meaning(body.documents), "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     meaning |= {} if body.text is None else {"text": body.text}
+    meaning |= {} if body.annotations is None else {"annotations": body.annotations}
     meaning |= {} if body.publish == "if_better" else {"publish": body.publish}
     return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()
 

@@ -33,6 +33,8 @@ class VersionOut(Schema):
     version: int
     job: str
     dataset: str
+    annotations: int | None = None
+    """Number of entries of the log of the dataset that it learned from, beside the labels of the dataset; null: none."""
     algorithm: str
     options: dict[str, Any]
     classes: list[Label]

@@ -12,6 +12,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from app.codecs.documents import DrawWord
+from app.datasets.stored_documents import stored_documents
 from app.http.bodies import read_json
 from app.http.schemas import Schema
 from app.predictions.ignorance import ignorance
@@ -55,6 +56,8 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents, unless it is 0."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
     """Seed of the random documents; equal seeds give equal documents."""
+    include: list[Literal["document"]] = []
+    """What to include in each suggestion: document, the document as it was sent."""
 
 
 class Suggestion(LabeledDocument):
@@ -66,6 +69,8 @@ class Suggestion(LabeledDocument):
     """How it was drawn, which the service remembers for its label: at random, or chosen by the model."""
     margin: float
     """Difference between the likeliest class and the next one."""
+    document: dict[str, Any] | None = None
+    """The document as it was sent; only if `include` names it."""
 
 
 class Suggestions(Schema):
@@ -94,12 +99,15 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
 
 
 def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
-    documents = services.datasets.open(body.dataset)
-    unlabeled = np.flatnonzero(documents.class_indices < 0)
+    answers = services.datasets.log(body.dataset).answers()
+    documents = services.datasets.open_annotated(body.dataset, answers)
+    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), list(answers))
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = version.confidence == "none"
     drawn = _drawn(model, documents, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
     suggestions = _suggestions(version, model, documents, drawn, unseen)
+    if "document" in body.include:
+        _include_documents(documents, drawn, suggestions)
     services.datasets.record_suggested(body.dataset, drawn)
     content = {
         "model": version.name,
@@ -182,3 +190,10 @@ def _suggestions(version: Version, model: Model, documents: Documents, drawn: Ma
                 "margin": float(margins[index]),
             }
     return [found[position] for position in drawn]
+
+
+def _include_documents(documents: Documents, drawn: Mapping[int, Draw], suggestions: list[dict[str, Any]]) -> None:
+    """Add each document to its suggestion, without the label that it does not have."""
+    found = stored_documents(documents, np.array(list(drawn), np.int64))
+    for suggestion, fields in zip(suggestions, found.values(), strict=True):
+        suggestion["document"] = {name: field for name, field in fields.items() if name not in ("label", "drawn")}

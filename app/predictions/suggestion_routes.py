@@ -27,8 +27,9 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 async def suggest_newest(request: Request) -> Response:
     """Suggest documents of a dataset to label next, by the version that a model serves, or by that of an alias.
 
-    Only documents without a label in that dataset are suggested: all of them, if they are fewer than requested. When their labels come in, by
-    `PUT /v1/datasets/{id}/labels`, the service knows how they were come by.
+    Only documents are suggested that have no label in that dataset, and that nobody has labeled or left out in its log: all of them, if they are
+    fewer than requested. When their labels come in, by `POST /v1/datasets/{id}/annotations` or `PUT /v1/datasets/{id}/labels`, the service knows how
+    they were come by.
     """
     return await suggest(request, services_of(request), request.path_params["name"])
 

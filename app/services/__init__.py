@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 
 from app.http.access import Access
 from app.http.limits import Limit
+from app.services.array_cache import ArrayCache
 from app.services.backlog import Backlog
 from app.services.job_follower import JobFollower, job_now
 from app.services.metrics import Metrics, MetricSources
@@ -44,6 +45,8 @@ class Services:
     job_list: JobList
     models: Models
     model_cache: ModelCache
+    array_cache: ArrayCache
+    """Cache of what models predict of whole datasets."""
     redis_state: RedisState
     queue: Queue
     job_follower: JobFollower
@@ -90,6 +93,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             job_list=JobList(jobs),
             models=models,
             model_cache=model_cache,
+            array_cache=ArrayCache(settings.score_cache_bytes),
             redis_state=redis_state,
             queue=queue,
             job_follower=job_follower,

@@ -223,6 +223,7 @@ class Models:
             number=number,
             job=request.id,
             dataset=request.dataset,
+            annotations=request.annotations,
             algorithm=request.algorithm,
             options=request.options,
             classes=meta["classes"],

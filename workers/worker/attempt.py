@@ -130,7 +130,7 @@ class Attempts:
         if self._jobs.cancel_requested(request.id):
             return _ended(attempt, JobState.CANCELLED)
         try:
-            documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset), stopped)
+            documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
             training = self._train(request, documents, heartbeat)
             if training.status is Status.CANCELLED:
                 return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)

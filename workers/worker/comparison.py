@@ -50,7 +50,7 @@ def compare(store: Store, request: JobRequest, documents: Documents, training: "
     if difference is not None:
         return _uncompared(f"version {served.number}, which was served, has other {difference}")
     try:
-        told = Datasets(store).open(served.dataset)
+        told = Datasets(store).open(served.dataset, served.annotations)
         rows, positions = _untold(documents, told, training.held_out, request.seed)
         predicted = training.model.labels_of(training.held_out[rows])
         return _compared(served, documents, positions, predicted, _predicted(models.load(served), documents, positions))

@@ -3,6 +3,7 @@
 from workers.repositories.datasets.batch import Batch
 from workers.repositories.datasets.builder import DatasetBuilder
 from workers.repositories.datasets.documents import Documents
+from workers.repositories.datasets.new_annotations import NewAnnotation
 from workers.repositories.datasets.repository import Datasets
 
-__all__ = ["Batch", "DatasetBuilder", "Datasets", "Documents"]
+__all__ = ["Batch", "DatasetBuilder", "Datasets", "Documents", "NewAnnotation"]

@@ -1,8 +1,8 @@
 """Ids of documents: a file with a line of JSON for each. It exists only if some id is not the position of its document."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from mmap import mmap
 from pathlib import Path
 from typing import IO, Any
@@ -118,24 +118,45 @@ class Ids:
         return map(_decode, _lines(self._data))
 
     def at(self, positions: Sequence[int]) -> list[str]:
-        """The ids of the documents at ascending positions; the lines of others are not decoded."""
+        """The ids of the documents at ascending positions. Other lines are counted, not decoded."""
         if self._data is None:
             return [str(position) for position in positions]
         found: list[str] = []
-        lines, passed = _lines(self._data), 0
-        for position in positions:
-            found.append(_decode(next(islice(lines, position - passed, None))))
-            passed = position + 1
+        wanted, passed = deque(positions), 0
+        for block in _blocks(self._data):
+            if not wanted:
+                break
+            count = block.count(b"\n")
+            if wanted[0] < passed + count:
+                lines = block.splitlines()
+                while wanted and wanted[0] < passed + count:
+                    found.append(_decode(lines[wanted.popleft() - passed]))
+            passed += count
         return found
 
+    def hashes(self) -> NDArray[np.int64]:
+        """Hash of each line of the file, shape (n_documents,), in this process; for ``IdIndex``. Ids that are positions have none."""
+        assert self._data is not None
+        return np.fromiter((hash(line) for line in _lines(self._data)), np.int64, self._count)
 
-def _lines(data: mmap | bytes) -> Iterator[bytes]:
-    """Lines of a file of JSON, within which no end of line occurs."""
+
+def line_hash(id: str) -> int:
+    """Hash of the line of an id, as in ``Ids.hashes``."""
+    return hash(msgspec.json.encode(id))
+
+
+def _blocks(data: mmap | bytes) -> Iterator[bytes]:
+    """Blocks of a file of JSON, each of whole lines. Within a line no end of line occurs, and the last line has one."""
     start = 0
     while start < len(data):
         stop = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)
-        yield from data[start:stop].splitlines()
+        yield data[start:stop]
         start = stop
+
+
+def _lines(data: mmap | bytes) -> Iterator[bytes]:
+    for block in _blocks(data):
+        yield from block.splitlines()
 
 
 def _positions(start: int, stop: int) -> list[str]:

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,9 @@ from workers.errors import LimitExceeded
 from workers.names import new_id
 from workers.repositories.datasets.documents import Documents
 from workers.repositories.datasets.drawn import WITHOUT_LABEL, DrawnWriter, draw_detail
+from workers.repositories.datasets.id_index import IdIndex
 from workers.repositories.datasets.ids import Ids
+from workers.repositories.datasets.label_changes import changed_labels
 from workers.repositories.datasets.labels import UNLABELED, label_detail
 from workers.repositories.datasets.manifest import class_warnings, content_digest
 from workers.repositories.datasets.npy_files import NpyWriter
@@ -44,7 +45,8 @@ def relabeled(base: Dataset, documents: Documents, changes: Changes, limits: Dat
     labels, positions = changes.labels, _positions(documents.ids, changes.labels.keys() | changes.drawn.keys())
     _refuse([Fault(id, "label", detail) for id, label in labels.items() if label is not None and (detail := label_detail(label, None))])
     _refuse([Fault(id, "drawn", detail) for id, word in changes.drawn.items() if (detail := draw_detail(word))])
-    classes, class_indices = _changed(documents, positions, labels)
+    classes, class_indices = changed_labels(documents, {positions[id]: label for id, label in labels.items()})
+    _refuse_mixture(documents.classes, [label for label, _ in classes], labels)
     if len(classes) > limits.classes:
         raise LimitExceeded("classes", limits.classes)
     _refuse([Fault(id, "drawn", WITHOUT_LABEL) for id in changes.drawn if class_indices[positions[id]] == UNLABELED])
@@ -90,43 +92,17 @@ def _drawn(documents: Documents, positions: Mapping[str, int], changes: Changes)
     return drawn
 
 
-def _changed(
-    documents: Documents, positions: Mapping[str, int], labels: Mapping[str, Label | None]
-) -> tuple[list[tuple[Label, int]], NDArray[np.int32]]:
-    """The classes that are left, with how often each occurs, and the class indices of all documents."""
-    numbers: dict[Any, int] = {None: UNLABELED, **{label: class_index for class_index, label in enumerate(documents.classes)}}
-    fresh = count(len(documents.classes))
-    class_indices = np.array(documents.class_indices)
-    for id, label in labels.items():
-        if label not in numbers:
-            numbers[label] = next(fresh)
-        class_indices[positions[id]] = numbers[label]
-    counts = np.bincount(class_indices + 1, minlength=len(numbers))[1:]
-    present: list[Any] = [label for label, class_index in numbers.items() if class_index != UNLABELED and counts[class_index]]
-    _refuse_mixture(present, labels)
-    final = np.full(len(numbers), UNLABELED, np.int32)
-    ordered = sorted(present)
-    final[[numbers[label] for label in ordered]] = np.arange(len(ordered))
-    return [(label, int(counts[numbers[label]])) for label in ordered], final[class_indices]
-
-
-def _refuse_mixture(present: list[Label], labels: Mapping[str, Label | None]) -> None:
+def _refuse_mixture(before: list[Label], after: list[Label], labels: Mapping[str, Label | None]) -> None:
     """Raise InvalidDocuments if strings and integers would be mixed; it names the documents whose new label is of the other type."""
-    kinds = {type(label): None for label in present}
-    if len(kinds) > 1:
-        first = next(iter(kinds))
+    if len(set(map(type, after))) > 1:
+        first = next(type(label) for label in (*before, *labels.values()) if label in after)
         odd = [id for id, label in labels.items() if label is not None and type(label) is not first]
         _refuse([Fault(id, "label", "labels must be all strings or all integers") for id in odd])
 
 
 def _positions(ids: Ids, wanted: Collection[str]) -> dict[str, int]:
     """Positions of the documents with these ids; raises InvalidDocuments naming ids that are unknown."""
-    if ids.positional:
-        # Python refuses to convert thousands of digits
-        longest = len(str(len(ids)))
-        found = {id: int(id) for id in wanted if len(id) <= longest and id.isascii() and id.isdigit() and str(int(id)) == id and int(id) < len(ids)}
-    else:
-        found = {id: position for position, id in enumerate(ids) if id in wanted}
+    found = IdIndex(ids).find(wanted)
     _refuse([Fault(id, "id", "there is no such document") for id in wanted if id not in found])
     return found
 

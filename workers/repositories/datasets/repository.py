@@ -4,19 +4,27 @@ datasets/{id}/manifest.json    the manifest: with it the dataset exists
 datasets/{id}/*.npy, *.ndjson  arrays and ids; labels alone for a dataset that shares the documents of another
 datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
 datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``suggestions.py``
+datasets/{id}/annotations/*    what people did with the documents; see ``annotation_log.py``
+datasets/{id}/audits/*.json    random samples to label; see ``audits.py``
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from core.documents.drawn import Draw
 from workers.contract import Dataset, Label
 from workers.errors import Conflict, NotFound
 from workers.names import check_name, is_id, older_than
+from workers.repositories.datasets.annotation_log import AnnotationLog, AnnotationLogs
+from workers.repositories.datasets.answers import Answer
+from workers.repositories.datasets.audits import Audits
 from workers.repositories.datasets.builder import DatasetBuilder
 from workers.repositories.datasets.documents import Documents, open_documents, open_ids
+from workers.repositories.datasets.id_index import IdIndexes
 from workers.repositories.datasets.ids import Ids
+from workers.repositories.datasets.label_changes import annotated
+from workers.repositories.datasets.new_annotations import NewAnnotation, checked_entries
 from workers.repositories.datasets.quota import Quota
 from workers.repositories.datasets.relabel import Changes, relabeled
 from workers.repositories.datasets.suggestions import Suggestions
@@ -37,6 +45,9 @@ class Datasets:
         self._limits = limits or DatasetLimits()
         self._deletions = Deletions(store)
         self._suggestions = Suggestions(store)
+        self._logs = AnnotationLogs(store)
+        self._indexes = IdIndexes()
+        self._audits = Audits(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
         """A builder of a new dataset; raises InvalidName, QuotaExceeded."""
@@ -64,12 +75,40 @@ class Datasets:
         found = (records.find(self._store, _manifest(id), Dataset) for id in ids)
         return (dataset for dataset in found if dataset is not None)
 
-    def open(self, id: str) -> Documents:
-        """The documents and labels of a dataset; raises NotFound, also when it is deleted meanwhile."""
+    def open(self, id: str, annotations: int | None = None) -> Documents:
+        """The documents and labels of a dataset; raises NotFound, also when it is deleted meanwhile.
+
+        ``annotations`` is a number of entries of its log: with it documents have the labels that people gave them in these entries.
+        """
+        return self.open_annotated(id, self._logs.of(id).answers(annotations) if annotations else {})
+
+    def open_annotated(self, id: str, answers: Mapping[int, Answer]) -> Documents:
+        """The documents of a dataset with the labels of these answers, by position, in place of their own; raises NotFound as ``open``."""
         try:
-            return open_documents(self._store, self.get(id))
+            return annotated(open_documents(self._store, self.get(id)), answers)
         except KeyMissing:
             raise NotFound("dataset", id) from None
+
+    def log(self, id: str) -> AnnotationLog:
+        """What people did with the documents of a dataset; raises NotFound."""
+        self.get(id)
+        return self._logs.of(id)
+
+    def annotate(self, id: str, given: Sequence[NewAnnotation]) -> tuple[int, int]:
+        """Append to the log of a dataset; the number of entries then, and how many were new.
+
+        Raises NotFound, LimitExceeded, and InvalidDocuments naming documents that are unknown or labels that are not valid: then nothing is appended.
+        """
+        dataset, log = self.get(id), self._logs.of(id)
+        log.refreshed()
+        positions = self.positions(id, {each.document for each in given})
+        label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
+        draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self._audits.drawn(id), Draw.RANDOM)
+        return log.append(checked_entries(given, positions, label_type, draws))
+
+    def positions(self, id: str, wanted: Collection[str]) -> dict[str, int]:
+        """Positions of the documents with these ids; ids that no document has are left out. Raises NotFound for the dataset."""
+        return self._indexes.of(self.get(id), self.ids(id)).find(wanted)
 
     def ids(self, id: str) -> Ids:
         """The ids of the documents of a dataset; raises NotFound as ``open``."""

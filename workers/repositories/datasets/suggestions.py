@@ -1,4 +1,4 @@
-"""Documents that were suggested to be labeled, so that their labels, which come later, say how they were come by.
+"""Documents that were suggested to be labeled, or found by a search, so that their labels, which come later, say how they were come by.
 
 datasets/{documents}/suggested/{sha256}.json  documents that one answer suggested for the first time, by their positions
 
@@ -27,19 +27,22 @@ class Suggestions:
     def of(self, documents: str) -> dict[int, Draw]:
         """How each document of these was suggested, by its position.
 
-        What was suggested both ways counts as chosen: to be taken for random it would have to be labeled for that alone.
+        What was suggested both ways counts as chosen: to be taken for random it would have to be labeled for that alone. What a search has found
+        counts as found for the same reason.
         """
-        found = list(self._all(documents))
-        random = {position: Draw.RANDOM for record in found for position in record.random}
-        return random | {position: Draw.CHOSEN for record in found for position in record.chosen}
+        known = list(self._all(documents))
+        random = {position: Draw.RANDOM for record in known for position in record.random}
+        found = {position: Draw.FOUND for record in known for position in record.found}
+        return random | found | {position: Draw.CHOSEN for record in known for position in record.chosen}
 
     def record(self, documents: str, suggested: Mapping[int, Draw]) -> None:
-        """Record documents, by position, that are suggested as random or as chosen ones. Idempotent."""
+        """Record documents, by position, that are suggested as random or as chosen ones, or that a search has found. Idempotent."""
         known = list(self._all(documents))
         chosen = _positions(suggested, Draw.CHOSEN).difference(*(record.chosen for record in known))
         random = _positions(suggested, Draw.RANDOM).difference(*(record.random for record in known))
-        if chosen or random:
-            data = records.encode(Suggested(chosen=sorted(chosen), random=sorted(random)))
+        found = _positions(suggested, Draw.FOUND).difference(*(record.found for record in known))
+        if chosen or random or found:
+            data = records.encode(Suggested(chosen=sorted(chosen), random=sorted(random), found=sorted(found)))
             self._store.create(f"{_folder(documents)}/{hashlib.sha256(data).hexdigest()}.json", data)
 
     def _all(self, documents: str) -> Iterator[Suggested]:

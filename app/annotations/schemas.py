@@ -1,0 +1,108 @@
+"""Schemas of annotations, and of the bodies of their calls."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+import msgspec
+from msgspec import Meta
+from pydantic import AwareDatetime, Field
+
+from app.codecs.documents import DrawWord, Integer, ShortText
+from app.http.schemas import Schema
+from workers.contract import Action, Annotation, Label
+
+MAX_ANNOTATIONS = 10_000
+"""Most annotations of one request."""
+Mode = Literal["blind", "assisted"]
+_Labels = Annotated[list[ShortText | Integer], Meta(min_length=1, max_length=1)]
+
+
+class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What a person did with a document."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=128)]
+    """Id that the client makes up: the same again changes nothing, so that a request may be repeated."""
+    document: ShortText
+    """Id of the document."""
+    action: Action = "label"
+    """Action. label: gives the label. skip: gives none, and the document is not suggested again. undo: takes back what the same person did with the
+    document last."""
+    label: ShortText | Integer | None = None
+    labels: _Labels | None = None
+    """The same as a list; a document has one label."""
+    drawn: DrawWord | None = None
+    """How the document was drawn. Left out: as the service knows it of documents that it suggested, found by a search or drew for an audit."""
+    by: ShortText | None = None
+    """Name of the person; the answers of several people about a document count one each."""
+    mode: Mode | None = None
+    """Whether the person saw what a model thinks before the answer (assisted) or not (blind)."""
+    at: datetime | None = None
+    """When; by default now."""
+
+
+class AnnotationsBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Annotations to append to the log, in this order."""
+
+    annotations: Annotated[list[AnnotationBody], Meta(min_length=1, max_length=MAX_ANNOTATIONS)]
+
+
+class Appended(Schema):
+    """Receipt for annotations: they are durable."""
+
+    sequence: int
+    """Number of entries in the log now. A job learns from so many with `"annotations"`."""
+    accepted: int
+    """Number of annotations that were new: those whose ids the log has change nothing."""
+
+
+class AnnotationOut(Schema):
+    """An entry of the log."""
+
+    sequence: int
+    """Number of the entry, from 1."""
+    id: str
+    document: str
+    """Id of the document."""
+    action: Action
+    label: Label | None
+    drawn: DrawWord
+    """How the label was come by."""
+    by: str | None
+    mode: Mode | None
+    at: AwareDatetime
+
+    @classmethod
+    def of(cls, sequence: int, entry: Annotation) -> Self:
+        """The entry in the form of the contract."""
+        return cls(sequence=sequence, **entry.model_dump(exclude={"position"}))
+
+
+class AnnotationPage(Schema):
+    """A part of the log, oldest first."""
+
+    annotations: list[AnnotationOut]
+    next: int | None
+    """Value of ``after`` for the next part; null if this is the end."""
+
+
+class AnnotationSummary(Schema):
+    """What the log says now, with the labels of the dataset."""
+
+    sequence: int
+    """Number of entries in the log."""
+    classes: dict[str, int] = Field(examples=[{"ham": 25, "spam": 15}])
+    """Number of documents of each class, by the dataset and by people."""
+    documents: int
+    """Number of documents of the dataset."""
+    labeled: int
+    """Number of documents that have a label."""
+    skipped: int
+    """Number of documents that people left out, and that have no label."""
+    drawn: dict[str, int] = Field(examples=[{"chosen": 30, "random": 10}])
+    """Number of labels by how they were come by."""
+    people: dict[str, int]
+    """Number of answers by person; those without a name are of the person ''."""
+    compared: int
+    """Number of documents that several people labeled."""
+    agreed: int
+    """Number of these on which all of them agree."""

@@ -1,0 +1,52 @@
+"""What calls about annotations do: append to the log of a dataset, and summarise it."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import numpy as np
+
+from app.annotations.schemas import AnnotationBody, AnnotationsBody, AnnotationSummary, Appended
+from app.errors import InvalidRequest
+from app.services import Services
+from core.documents.drawn import Draw
+from workers.repositories.datasets import NewAnnotation
+
+
+def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
+    """Append annotations; raises NotFound, InvalidRequest, InvalidDocuments, LimitExceeded. After an error nothing was appended."""
+    now = datetime.now(UTC)
+    given = [_checked(place, each, now) for place, each in enumerate(body.annotations)]
+    sequence, accepted = services.datasets.annotate(dataset, given)
+    return Appended(sequence=sequence, accepted=accepted)
+
+
+def summary(services: Services, dataset: str) -> AnnotationSummary:
+    """What the log of a dataset says now; raises NotFound."""
+    log = services.datasets.log(dataset)
+    answers, entries = log.answers(), log.between(0, log.refreshed())
+    documents = services.datasets.open(dataset, len(entries))
+    labeled = documents.class_indices >= 0
+    counts = np.bincount(documents.class_indices[labeled], minlength=len(documents.classes)).tolist()
+    draws = np.zeros(len(Draw), np.int64) if documents.drawn is None else np.bincount(documents.drawn[labeled], minlength=len(Draw))
+    compared = [answer for answer in answers.values() if answer.people > 1]
+    return AnnotationSummary(
+        sequence=len(entries),
+        classes={str(label): count for label, count in zip(documents.classes, counts, strict=True)},
+        documents=len(documents.class_indices),
+        labeled=int(np.count_nonzero(labeled)),
+        skipped=sum(answer.label is None and not labeled[position] for position, answer in answers.items()),
+        drawn={draw.word: int(draws[draw]) for draw in Draw if draw is not Draw.UNKNOWN and draws[draw]},
+        people=dict(Counter(entry.by or "" for entry in entries)),
+        compared=len(compared),
+        agreed=sum(answer.agreed for answer in compared),
+    )
+
+
+def _checked(place: int, given: AnnotationBody, now: datetime) -> NewAnnotation:
+    if given.at is not None and given.at.tzinfo is None:
+        raise InvalidRequest(f"annotations[{place}].at", "needs its time zone, as in 2026-01-31T12:00:00Z")
+    if given.label is not None and given.labels is not None:
+        raise InvalidRequest(f"annotations[{place}].labels", "give either label or labels")
+    label = given.label if given.labels is None else given.labels[0]
+    draw = None if given.drawn is None else Draw.of(given.drawn)
+    return NewAnnotation(given.id, given.document, given.action, label, draw, given.by, given.mode, given.at or now)

@@ -1,0 +1,95 @@
+"""Routes of the documents of a dataset."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from app.documents import service
+from app.documents.schemas import DocumentPage, Order, State
+from app.http.negotiation import negotiate
+from app.http.openapi_fragments import error_responses
+from app.http.route_classes import AuthorizedRoute
+from app.predictions.prediction import load_model
+from app.predictions.scoring import run_scoring
+from app.services import Services, ServicesDep
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
+
+_JSON, _NDJSON = "application/json", "application/x-ndjson"
+_ENCODER = msgspec.json.Encoder()
+Limit = Annotated[int, Query(ge=1, le=service.MAX_PAGE, description="Most documents of a page; as NDJSON, of a part that is read at a time.")]
+Cursor = Annotated[str | None, Query(max_length=256, description="`next` of the page before.")]
+Ids = Annotated[
+    str | None, Query(max_length=140_000, description='Ids of documents, separated by commas, or as a list of JSON: `["a","b"]`; in this order.')
+]
+Contains = Annotated[str | None, Query(min_length=1, max_length=256, description="Text that a document contains, or a name of its features.")]
+LabelOf = Annotated[str | None, Query(max_length=256, description="Label that the documents have.")]
+Predicted = Annotated[str | None, Query(max_length=256, description="Label that the model predicts.")]
+ModelName = Annotated[str | None, Query(max_length=300, description="Model whose predictions are shown: name, name@alias or name/number.")]
+AtLeast = Annotated[float, Query(ge=0, le=1, description="Least probability of the label that the model predicts.")]
+AtMost = Annotated[float, Query(ge=0, le=1, description="Most probability of it.")]
+Seed = Annotated[int, Query(ge=0, le=2**31 - 1, description="Seed of the random order.")]
+WhichState = Annotated[State | None, Query(description="State: open documents have no label and were not left out.")]
+WhichOrder = Annotated[Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")]
+
+_LINES = {"schema": {"type": "string"}, "example": '{"id":"d1","text":"…","label":null,"drawn":null,"skipped":false}\n'}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"model": DocumentPage, "description": "A page; as NDJSON all documents, a line each", "content": {_NDJSON: _LINES}},
+    **error_responses(404, 406, 422, 429, 503, 507),
+}
+
+
+@router.get("/{id}/documents", responses=_ANSWERS, response_class=Response)
+async def list_documents(
+    request: Request,
+    services: ServicesDep,
+    id: str,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    ids: Ids = None,
+    contains: Contains = None,
+    label: LabelOf = None,
+    predicted: Predicted = None,
+    state: WhichState = None,
+    at_least: AtLeast = 0.0,
+    at_most: AtMost = 1.0,
+    order: WhichOrder = Order.POSITION,
+    seed: Seed = 0,
+    model: ModelName = None,
+) -> Response:
+    """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it predicts.
+
+    Filters go together. The service remembers how documents without a label were come by: those of a search are found, those by their predictions
+    chosen, those of the random order random. Documents are those of the dataset; labels are those that people gave, else those of the dataset.
+    """
+    media_type = negotiate(request, (_JSON, _NDJSON))
+    query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed)
+    service.check(query, model=model is not None)
+    predictor = None if model is None else service.Predictor(*await load_model(services, model))
+    pages = service.pages(services, id, query, predictor)
+    first = await _first_page(request, services, pages, query)
+    if media_type == _JSON:
+        return Response(_ENCODER.encode(first), media_type=_JSON)
+    return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
+
+
+async def _first_page(request: Request, services: Services, pages: Iterator[service.Page], query: service.Query) -> service.Page:
+    """The first page. Predictions of all documents take long, so they run where datasets are scored."""
+    if query.needs_scores:
+        return await run_scoring(request, services, next, pages)
+    return await asyncio.to_thread(next, pages)
+
+
+def _lines(first: service.Page, pages: Iterator[service.Page]) -> Iterator[bytes]:
+    """All documents, a line each; a page is in memory at a time."""
+    yield _encoded(first)
+    for page in pages:
+        yield _encoded(page)
+
+
+def _encoded(page: service.Page) -> bytes:
+    return b"".join(_ENCODER.encode(document) + b"\n" for document in page["documents"])

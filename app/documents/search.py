@@ -1,0 +1,111 @@
+"""Search for documents that contain a text: in their words, or in the names of their features."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import InvalidRequest
+from core.documents.kinds import NamedRows, Rows, TextRows, spans
+
+_SPAN_ROWS, _SPAN_BYTES = 1 << 13, 1 << 20
+_MOST_BYTES = 24 << 20
+"""Bytes of documents that one search reads: a fraction of 100 ms."""
+
+
+class Hits(NamedTuple):
+    """What one search has found."""
+
+    positions: NDArray[np.int64]
+    """Positions of documents that contain the text, in the order of the candidates."""
+    passed: int
+    """Number of candidates that were looked at."""
+
+
+def search(rows: Rows, candidates: NDArray[np.int64], text: str, most: int) -> Hits:
+    """The first ``most`` of the candidates that contain ``text``, in whatever case; fewer where that would take too long.
+
+    Raises InvalidRequest for documents that have neither words nor names.
+    """
+    contains = _matcher(rows, text)
+    found: list[NDArray[np.int64]] = []
+    passed = count = 0
+    for chosen in _spans(rows, candidates):
+        hits = chosen[contains(chosen)]
+        found.append(hits)
+        if count + len(hits) >= most:
+            last = hits[most - count - 1]
+            return Hits(np.concatenate(found)[:most], passed + int(np.flatnonzero(chosen == last)[0]) + 1)
+        count += len(hits)
+        passed += len(chosen)
+    return Hits(np.concatenate([np.zeros(0, np.int64), *found]), passed)
+
+
+def _matcher(rows: Rows, text: str) -> "_TextMatcher | _NameMatcher":
+    match rows:
+        case TextRows():
+            return _TextMatcher(rows, text)
+        case NamedRows():
+            return _NameMatcher(rows, text)
+        case _:
+            raise InvalidRequest("contains", "is for text and for named features: vectors have no words")
+
+
+def _spans(rows: Rows, candidates: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Parts of the candidates, until they have as many bytes as one search may read."""
+    read = 0
+    for start in range(0, len(candidates), _SPAN_ROWS):
+        block = candidates[start : start + _SPAN_ROWS]
+        lengths = rows.indptr[block + 1] - rows.indptr[block]
+        for first, last in spans(np.concatenate([[0], np.cumsum(lengths)]), _SPAN_ROWS, _SPAN_BYTES):
+            yield block[first:last]
+            read += int(lengths[first:last].sum()) + (last - first)
+            if read >= _MOST_BYTES:
+                return
+
+
+class _TextMatcher:
+    """Finds a text in texts. One of ASCII is searched for in the bytes of many texts at once."""
+
+    def __init__(self, rows: TextRows, text: str) -> None:
+        self._rows = rows
+        self._text = text.lower()
+
+    def __call__(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+        texts = self._rows.taken(chosen) if not _consecutive(chosen) else self._rows.between(int(chosen[0]), int(chosen[-1]) + 1)
+        if not self._text.isascii():
+            return np.fromiter((self._text in text.lower() for text in texts), bool, len(chosen))
+        return self._in_bytes(texts)
+
+    def _in_bytes(self, texts: TextRows) -> NDArray[np.bool_]:
+        found = np.zeros(texts.n_rows, bool)
+        ends = texts.indptr - texts.indptr[0]
+        data, wanted = texts.data[int(texts.indptr[0]) : int(texts.indptr[-1])].tobytes().lower(), self._text.encode()
+        place = data.find(wanted)
+        while place >= 0:
+            row = int(np.searchsorted(ends, place, "right")) - 1
+            inside = place + len(wanted) <= ends[row + 1]
+            found[row] |= inside
+            # the rest of a text that was found need not be searched; a match across two texts is none
+            place = data.find(wanted, int(ends[row + 1]) if inside else place + 1)
+        return found
+
+
+class _NameMatcher:
+    """Finds documents that have a feature whose name contains a text."""
+
+    def __init__(self, rows: NamedRows, text: str) -> None:
+        self._rows = rows
+        wanted = text.lower()
+        self._columns = np.fromiter((wanted in name.lower() for name in rows.names), bool, len(rows.names))
+
+    def __call__(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+        rows = self._rows.taken(chosen).rows
+        first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+        counts = np.concatenate([[0], np.cumsum(self._columns[rows.indices[first:last]])])
+        return np.diff(counts[rows.indptr - first]) > 0
+
+
+def _consecutive(chosen: NDArray[np.int64]) -> bool:
+    return bool((np.diff(chosen) == 1).all())

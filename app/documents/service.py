@@ -1,0 +1,276 @@
+"""Pages of documents: which documents a query means, in its order, from its cursor on."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from app.codecs.json_text import InvalidJson, decode_json
+from app.datasets.stored_documents import stored_documents
+from app.documents.dataset_scores import DatasetScores, scores_at, scores_of_dataset
+from app.documents.schemas import Order, State
+from app.documents.search import search
+from app.errors import InvalidRequest
+from app.services import Services
+from core.documents.drawn import Draw
+from core.models.model import Model
+from workers.contract import Version
+from workers.repositories.datasets import Documents
+
+MAX_PAGE = 500
+_MOST_BYTES = 8 << 20
+"""Bytes of the documents of a page, or nonzeros; a single document may have more."""
+
+Positions = NDArray[np.int64]
+Page = dict[str, Any]
+
+
+class Query(NamedTuple):
+    """A query for documents of a dataset."""
+
+    limit: int
+    cursor: str | None
+    ids: str | None
+    contains: str | None
+    label: str | None
+    predicted: str | None
+    state: State | None
+    at_least: float
+    at_most: float
+    order: Order
+    seed: int
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether it takes predictions of all documents to answer."""
+        by_model = self.order in (Order.LIKELIEST, Order.LEAST_CERTAIN)
+        return by_model or self.predicted is not None or self.at_least > 0 or self.at_most < 1
+
+
+class Predictor(NamedTuple):
+    """The version that a query names."""
+
+    version: Version
+    model: Model
+
+
+class _Opened(NamedTuple):
+    """A dataset with what people and a model say of its documents."""
+
+    id: str
+    documents: Documents
+    skipped: frozenset[int]
+    """Positions of the documents that people left out."""
+    predictor: Predictor | None
+    scores: DatasetScores | None
+    """Predictions of all documents, if the query needs them."""
+
+
+def check(query: Query, *, model: bool) -> None:
+    """Raises InvalidRequest for parts of a query that do not fit together."""
+    if query.needs_scores and not model:
+        raise InvalidRequest("model", "is needed: predicted, at_least, at_most and these orders are about what a model predicts")
+    if query.at_least > query.at_most:
+        raise InvalidRequest("at_least", "is more than at_most")
+    if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION):
+        raise InvalidRequest("ids", "name the documents: they go with neither cursor, contains nor order")
+
+
+def pages(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> Iterator[Page]:
+    """The page of a query, then those that follow, each read when it is asked for. Raises InvalidRequest, InvalidDocuments, NotFound."""
+    opened = _open(services, dataset, query, predictor)
+    if query.ids is not None:
+        yield _page(opened, _named(services, dataset, query.ids), None)
+        return
+    keys = _sort_keys(opened, query)
+    candidates = _candidates(opened, query)
+    cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))
+    while True:
+        found, cursor = _next(opened, query, candidates, keys, cursor)
+        _remember(services, opened, query, found)
+        yield _page(opened, found, cursor)
+        if cursor is None:
+            return
+
+
+def _open(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> _Opened:
+    answers = services.datasets.log(dataset).answers()
+    documents = services.datasets.open_annotated(dataset, answers)
+    skipped = frozenset(position for position, answer in answers.items() if answer.label is None and documents.class_indices[position] < 0)
+    scores = None
+    if predictor is not None and query.needs_scores:
+        scores = scores_of_dataset(services, *predictor, dataset, documents)
+        if scores.probabilities is None and (query.at_least > 0 or query.at_most < 1):
+            raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
+    return _Opened(dataset, documents, skipped, predictor, scores)
+
+
+def _candidates(opened: _Opened, query: Query) -> Positions:
+    """Ascending positions of the documents that have the label, the state and the prediction of a query."""
+    documents, scores = opened.documents, opened.scores
+    labeled = documents.class_indices >= 0
+    wanted = np.ones(len(labeled), bool)
+    if query.state is not None:
+        left_out = np.zeros(len(labeled), bool)
+        left_out[list(opened.skipped)] = True
+        match query.state:
+            case State.LABELED:
+                wanted &= labeled
+            case State.UNLABELED:
+                wanted &= ~labeled
+            case State.SKIPPED:
+                wanted &= left_out
+            case State.OPEN:
+                wanted &= ~labeled & ~left_out
+    if query.label is not None:
+        wanted &= documents.class_indices == _class_index("label", query.label, documents.classes)
+    if scores is not None and opened.predictor is not None:
+        if query.predicted is not None:
+            wanted &= scores.predicted == _class_index("predicted", query.predicted, opened.predictor.version.classes)
+        if scores.probabilities is not None:
+            wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
+    return np.flatnonzero(wanted)
+
+
+def _class_index(field: str, label: str, classes: Any) -> int:
+    names = [str(each) for each in classes]
+    if label not in names:
+        raise InvalidRequest(field, f"there is no such label; there are {', '.join(names[:20]) or 'none'}")
+    return names.index(label)
+
+
+def _sort_keys(opened: _Opened, query: Query) -> NDArray[np.uint64] | None:
+    """Numbers, all different, by which documents are ordered, shape (n_documents,); None for the order of positions."""
+    n = len(opened.documents.class_indices)
+    positions = np.arange(n, dtype=np.uint64)
+    match query.order:
+        case Order.POSITION:
+            return None
+        case Order.RANDOM:
+            return (_mixed(positions + np.uint64(query.seed << 32)) >> np.uint64(32) << np.uint64(32)) | positions
+        case _:
+            assert opened.scores is not None
+            # bits of numbers that are not negative ascend with them
+            bits = np.ascontiguousarray(opened.scores.certainty, np.float32).view(np.uint32).astype(np.uint64)
+            if query.order is Order.LIKELIEST:
+                bits = np.uint64(0xFFFFFFFF) - bits
+            return (bits << np.uint64(32)) | positions
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers that look random, all different: the finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
+    with np.errstate(over="ignore"):
+        mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))
+
+
+def _next(opened: _Opened, query: Query, candidates: Positions, keys: NDArray[np.uint64] | None, cursor: int | None) -> tuple[Positions, int | None]:
+    """The documents after the cursor, and the next cursor: the last document that was looked at; None if no candidate is left."""
+    if keys is None:
+        left = candidates if cursor is None else candidates[np.searchsorted(candidates, cursor, "right") :]
+    else:
+        left = candidates if cursor is None else candidates[keys[candidates] > keys[cursor]]
+        left = _ordered(left, keys, None if query.contains else query.limit + 1)
+    if query.contains:
+        hits = search(opened.documents.rows, left, query.contains, query.limit)
+        found, passed = hits.positions, hits.passed
+    else:
+        found, passed = left[: query.limit], min(query.limit, len(left))
+    short = _fitting(opened.documents, found)
+    if short < len(found):
+        return found[:short], int(found[short - 1])
+    return found, int(left[passed - 1]) if passed < len(left) else None
+
+
+def _ordered(positions: Positions, keys: NDArray[np.uint64], most: int | None) -> Positions:
+    """The first ``most`` of the positions by their keys, or all."""
+    own = keys[positions]
+    if most is not None and most < len(own):
+        first = np.argpartition(own, most - 1)[:most]
+        positions, own = positions[first], own[first]
+    return positions[np.argsort(own, kind="stable")]
+
+
+def _fitting(documents: Documents, positions: Positions) -> int:
+    """How many of the documents a page has room for, at least one."""
+    indptr = documents.rows.indptr
+    sizes = np.cumsum(indptr[positions + 1] - indptr[positions])
+    return max(int(np.searchsorted(sizes, _MOST_BYTES, "right")), min(1, len(positions)))
+
+
+def _named(services: Services, dataset: str, ids: str) -> Positions:
+    names = _names(ids)
+    found = services.datasets.positions(dataset, set(names))
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise InvalidRequest("ids", f"there is no document {missing[0]!r} in the dataset")
+    return np.array([found[name] for name in dict.fromkeys(names)], np.int64)
+
+
+def _names(ids: str) -> list[str]:
+    """The ids of a query: a list of JSON, or separated by commas."""
+    names = ids.split(",")
+    if ids.startswith('["'):
+        try:
+            names = decode_json(msgspec.json.Decoder(list[str]).decode, ids.encode())
+        except InvalidJson as error:
+            raise InvalidRequest("ids", error.detail) from None
+    if len(names) > MAX_PAGE:
+        raise InvalidRequest("ids", f"are more than {MAX_PAGE}")
+    return names
+
+
+def _position(cursor: str, count: int) -> int:
+    if not (len(cursor) <= len(str(count)) and cursor.isascii() and cursor.isdigit() and int(cursor) < count):
+        raise InvalidRequest("cursor", "must be the next of an earlier page")
+    return int(cursor)
+
+
+def _page(opened: _Opened, found: Positions, cursor: int | None) -> Page:
+    documents = stored_documents(opened.documents, found)
+    for position, fields in documents.items():
+        fields["skipped"] = position in opened.skipped
+    if opened.predictor is not None:
+        _add_predictions(opened, opened.predictor, found, documents)
+    version = None if opened.predictor is None else opened.predictor.version
+    return {
+        "documents": list(documents.values()),
+        "next": None if cursor is None else str(cursor),
+        "model": version and version.name,
+        "version": version and version.number,
+    }
+
+
+def _add_predictions(opened: _Opened, predictor: Predictor, found: Positions, documents: dict[int, dict[str, Any]]) -> None:
+    ascending = np.sort(found)
+    scores = opened.scores
+    if scores is None:
+        scores, places = scores_at(predictor.model, opened.documents, ascending), range(len(ascending))
+    else:
+        places = ascending.tolist()
+    for place, position in zip(places, ascending.tolist(), strict=True):
+        documents[position] |= {
+            "predicted": predictor.version.classes[int(scores.predicted[place])],
+            "probability": None if scores.probabilities is None else float(scores.probabilities[place]),
+            "score": float(scores.scores[place]),
+        }
+
+
+def _remember(services: Services, opened: _Opened, query: Query, found: Positions) -> None:
+    """Record how documents without a label were come by, which decides what their labels, which come later, say of the others."""
+    draw = _draw(query)
+    unlabeled = found[opened.documents.class_indices[found] < 0]
+    if draw is not None and len(unlabeled):
+        services.datasets.record_suggested(opened.id, dict.fromkeys(unlabeled.tolist(), draw))
+
+
+def _draw(query: Query) -> Draw | None:
+    """How a query draws documents, None if it is in their own order and says nothing of what they are."""
+    if query.contains:
+        return Draw.FOUND
+    if query.needs_scores:
+        return Draw.CHOSEN
+    return Draw.RANDOM if query.order is Order.RANDOM and query.label is None else None

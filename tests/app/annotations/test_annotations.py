@@ -1,0 +1,181 @@
+"""Annotations over HTTP: appended once, taken back, read, and what jobs and suggestions make of them."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.app.conftest import Gateway, Start, problem_of, publish
+from tests.app.predictions.test_suggestion import ids, suggest
+
+DOCUMENTS: list[dict[str, Any]] = [
+    {"id": "a", "indices": [0], "label": "no"},
+    {"id": "b", "indices": [1], "label": "yes"},
+    *({"id": f"e{k}", "indices": [0, 1], "values": [1.0, k / 8]} for k in range(8)),
+]
+
+
+def annotate(gateway: Gateway, dataset: str, *given: dict[str, Any]) -> dict[str, Any]:
+    annotations = [{"id": f"{each.get('by', '')}-{each['document']}-{each.get('action', 'label')}", **each} for each in given]
+    answer = gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": annotations})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def log(gateway: Gateway, dataset: str, **query: int) -> dict[str, Any]:
+    found: dict[str, Any] = gateway.client.get(f"/v1/datasets/{dataset}/annotations", params=query).json()
+    return found
+
+
+def summary(gateway: Gateway, dataset: str) -> dict[str, Any]:
+    found: dict[str, Any] = gateway.client.get(f"/v1/datasets/{dataset}/annotations/summary").json()
+    return found
+
+
+@pytest.fixture
+def dataset(gateway: Gateway) -> str:
+    return str(gateway.upload(DOCUMENTS)["id"])
+
+
+def test_the_same_id_again_changes_nothing(gateway: Gateway, dataset: str) -> None:
+    assert annotate(gateway, dataset, {"document": "e0", "label": "yes"}, {"document": "e1", "label": "no"}) == {"sequence": 2, "accepted": 2}
+    assert annotate(gateway, dataset, {"document": "e1", "label": "yes"}, {"document": "e2", "label": "no"}) == {"sequence": 3, "accepted": 1}
+    assert annotate(gateway, dataset, {"document": "e0", "label": "no"}) == {"sequence": 3, "accepted": 0}
+    entries = log(gateway, dataset)["annotations"]
+    assert [(each["sequence"], each["document"], each["label"]) for each in entries] == [(1, "e0", "yes"), (2, "e1", "no"), (3, "e2", "no")]
+
+
+def test_an_id_twice_in_a_request_counts_once(gateway: Gateway, dataset: str) -> None:
+    twice = [{"id": "x", "document": "e0", "label": "yes"}, {"id": "x", "document": "e0", "label": "no"}]
+    assert annotate(gateway, dataset, *twice) == {"sequence": 1, "accepted": 1}
+    assert log(gateway, dataset)["annotations"][0]["label"] == "yes"
+
+
+def test_the_log_comes_in_parts(gateway: Gateway, dataset: str) -> None:
+    annotate(gateway, dataset, *({"document": f"e{k}", "label": "yes"} for k in range(5)))
+    first = log(gateway, dataset, limit=3)
+    assert ([each["document"] for each in first["annotations"]], first["next"]) == (["e0", "e1", "e2"], 3)
+    rest = log(gateway, dataset, limit=3, after=3)
+    assert ([each["sequence"] for each in rest["annotations"]], rest["next"]) == ([4, 5], None)
+
+
+def test_undo_takes_back_what_the_same_person_did_last(gateway: Gateway, dataset: str) -> None:
+    first = {"document": "e0", "label": "yes", "by": "ann"}
+    second = {"id": "second", "document": "e0", "label": "no", "by": "ann"}
+    annotate(gateway, dataset, first, second, {"document": "e0", "action": "undo", "by": "bob"})
+    assert summary(gateway, dataset)["classes"] == {"no": 2, "yes": 1}
+    annotate(gateway, dataset, {"id": "u1", "document": "e0", "action": "undo", "by": "ann"})
+    assert summary(gateway, dataset)["classes"] == {"no": 1, "yes": 2}
+    annotate(gateway, dataset, {"id": "u2", "document": "e0", "action": "undo", "by": "ann"})
+    assert summary(gateway, dataset)["labeled"] == 2
+
+
+def test_of_several_people_most_decide(gateway: Gateway, dataset: str) -> None:
+    answers = {"ann": "yes", "bob": "no", "cleo": "no"}
+    annotate(gateway, dataset, *({"document": "e0", "label": label, "by": by} for by, label in answers.items()))
+    annotate(gateway, dataset, *({"document": "e1", "label": "yes", "by": by} for by in answers))
+    found = summary(gateway, dataset)
+    assert (found["compared"], found["agreed"], found["people"]) == (2, 1, {"ann": 2, "bob": 2, "cleo": 2})
+    assert found["classes"] == {"no": 2, "yes": 2}
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "detail"),
+    [
+        ({"document": "z", "label": "yes"}, "document", "no such document"),
+        ({"document": "e0"}, "label", "is missing"),
+        ({"document": "e0", "label": 3}, "label", "all strings or all integers"),
+        ({"document": "e0", "label": "yes", "action": "skip"}, "label", "only for the action label"),
+        ({"document": "e0", "label": ""}, "annotations[1].label", "length"),
+        ({"document": "e0", "label": "yes", "at": "2026-01-01T00:00:00"}, "annotations[1].at", "time zone"),
+        ({"document": "e0", "labels": ["yes", "no"]}, "annotations[1].labels", "length"),
+        ({"document": "e0", "label": "yes", "labels": ["yes"]}, "annotations[1].labels", "either"),
+    ],
+)
+def test_a_bad_one_is_named_and_nothing_is_appended(gateway: Gateway, dataset: str, given: dict[str, Any], field: str, detail: str) -> None:
+    good = {"id": "good", "document": "e1", "label": "yes"}
+    answer = gateway.client.post(f"/v1/datasets/{dataset}/annotations", json={"annotations": [good, {"id": "bad", **given}]})
+    fault = problem_of(answer, 422)["errors"][0]
+    assert fault["field"] == field
+    assert detail in fault["detail"]
+    assert log(gateway, dataset)["annotations"] == []
+
+
+def test_only_datasets_have_a_log(gateway: Gateway) -> None:
+    missing = "ds-" + "0" * 24
+    body = {"annotations": [{"id": "1", "document": "a", "label": "yes"}]}
+    problem_of(gateway.client.post(f"/v1/datasets/{missing}/annotations", json=body), 404)
+    problem_of(gateway.client.get(f"/v1/datasets/{missing}/annotations"), 404)
+    problem_of(gateway.client.get(f"/v1/datasets/{missing}/annotations/summary"), 404)
+
+
+def test_many_append_at_once_through_several_gateways(start: Start) -> None:
+    gateways = [start(), start()]
+    dataset = str(gateways[0].upload([{"text": f"text {k}"} for k in range(100)])["id"])
+
+    def person(k: int) -> int:
+        given = ({"id": f"{k}-{n}", "document": str(k), "label": "yes", "by": f"p{k}"} for n in range(3))
+        return sum(annotate(gateways[k % 2], dataset, each)["accepted"] for each in given)
+
+    with ThreadPoolExecutor(100) as people:
+        assert list(people.map(person, range(100))) == [3] * 100
+    for gateway in gateways:
+        entries = log(gateway, dataset, limit=500)["annotations"]
+        assert [each["sequence"] for each in entries] == list(range(1, 301))
+        assert len({each["id"] for each in entries}) == 300
+        # each person's answers are in the order in which they were given
+        assert all([each["id"] for each in entries if each["by"] == f"p{k}"] == [f"{k}-{n}" for n in range(3)] for k in range(100))
+
+
+def test_a_new_gateway_reads_what_the_log_has(start: Start) -> None:
+    first = start()
+    dataset = str(first.upload(DOCUMENTS)["id"])
+    for k in range(8):
+        annotate(first, dataset, {"document": f"e{k}", "label": "yes"})
+    second = start()
+    assert annotate(second, dataset, {"document": "e7", "label": "yes"}) == {"sequence": 8, "accepted": 0}
+    assert len(log(second, dataset)["annotations"]) == 8
+
+
+def test_how_documents_were_drawn_is_known(gateway: Gateway, dataset: str) -> None:
+    publish(gateway.store)
+    chosen = ids(suggest(gateway, dataset=dataset, n=2, random=0))
+    annotate(gateway, dataset, *({"document": id, "label": "yes"} for id in chosen))
+    told = next(id for id in (f"e{k}" for k in range(8)) if id not in chosen)
+    annotate(gateway, dataset, {"document": told, "label": "no", "drawn": "random"})
+    assert summary(gateway, dataset)["drawn"] == {"random": 1, "chosen": 2}
+
+
+def test_what_people_did_is_not_suggested_again(gateway: Gateway, dataset: str) -> None:
+    publish(gateway.store)
+    annotate(gateway, dataset, {"document": "e0", "label": "yes"}, {"document": "e1", "action": "skip"}, {"document": "e2", "label": "yes"})
+    annotate(gateway, dataset, {"id": "back", "document": "e2", "action": "undo"})
+    found = suggest(gateway, dataset=dataset, n=10)
+    assert sorted(ids(found)) == ["e2", "e3", "e4", "e5", "e6", "e7"]
+    assert found["n_unlabeled"] == 6
+
+
+def test_suggestions_include_the_documents(gateway: Gateway, dataset: str) -> None:
+    publish(gateway.store)
+    found = suggest(gateway, dataset=dataset, n=3, include=["document"])
+    sent = {document["id"]: document for document in DOCUMENTS}
+    for each in found["suggestions"]:
+        document = {**sent[each["id"]], "values": [value for value in sent[each["id"]]["values"] if value]}
+        assert each["document"] == {**document, "indices": document["indices"][: len(document["values"])]}
+
+
+def test_a_job_says_how_many_entries_it_learns_from(gateway: Gateway, dataset: str) -> None:
+    annotate(gateway, dataset, {"document": "e0", "label": "no"}, {"document": "e1", "label": "yes"})
+    assert gateway.job(dataset=dataset, annotations="latest").json()["annotations"] == 2
+    assert gateway.job(dataset=dataset, annotations=1).json()["annotations"] == 1
+    assert gateway.job(dataset=dataset).json()["annotations"] is None
+    assert "has 2 entries" in problem_of(gateway.job(dataset=dataset, annotations=3), 422)["detail"]
+    assert "log" in problem_of(gateway.job(documents=DOCUMENTS, annotations="latest"), 422)["detail"]
+
+
+def test_a_job_may_learn_from_people_alone(gateway: Gateway) -> None:
+    dataset = str(gateway.upload([{"text": f"word{k % 2} text"} for k in range(10)])["id"])
+    problem_of(gateway.job(dataset=dataset), 422)
+    annotate(gateway, dataset, {"document": "0", "label": 1}, {"document": "1", "label": 2})
+    assert gateway.job(dataset=dataset, annotations="latest").status_code == 202

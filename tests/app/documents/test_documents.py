@@ -1,0 +1,206 @@
+"""Pages of documents over HTTP: as they were sent, filtered, ordered, with what a model predicts."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.app.annotations.test_annotations import annotate, summary
+from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+
+TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
+
+
+def documents(gateway: Gateway, dataset: str, **query: Any) -> dict[str, Any]:
+    answer = gateway.client.get(f"/v1/datasets/{dataset}/documents", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def ids(found: dict[str, Any]) -> list[str]:
+    return [each["id"] for each in found["documents"]]
+
+
+def every_id(gateway: Gateway, dataset: str, **query: Any) -> list[str]:
+    """Ids of all pages, whose sizes are checked."""
+    found, cursor = [], None
+    while True:
+        page = documents(gateway, dataset, **query, **({"cursor": cursor} if cursor else {}))
+        assert len(page["documents"]) <= query["limit"]
+        found += ids(page)
+        cursor = page["next"]
+        if cursor is None:
+            return found
+
+
+def refused(gateway: Gateway, dataset: str, **query: Any) -> str:
+    return str(problem_of(gateway.client.get(f"/v1/datasets/{dataset}/documents", params=query), 422)["detail"])
+
+
+@pytest.fixture
+def texts(gateway: Gateway) -> str:
+    lines: list[dict[str, Any]] = [{"id": f"t{k}", "text": text} for k, text in enumerate(TEXTS)]
+    lines[0] |= {"label": "spam", "drawn": "random"}
+    return str(gateway.upload(lines)["id"])
+
+
+@pytest.fixture
+def vectors(gateway: Gateway) -> str:
+    """By the model of ``publish`` the score of document k is 2 k / 10 - 1."""
+    return str(gateway.upload([{"id": f"v{k}", "indices": [0, 1], "values": [1.0, 2 * k / 10]} for k in range(1, 11)])["id"])
+
+
+def test_documents_come_as_they_were_sent(gateway: Gateway, texts: str) -> None:
+    found = documents(gateway, texts)
+    assert found["next"] is None
+    assert [each["text"] for each in found["documents"]] == TEXTS
+    assert found["documents"][0] == {"id": "t0", "text": TEXTS[0], "label": "spam", "drawn": "random", "skipped": False}
+    assert found["documents"][1] == {"id": "t1", "text": TEXTS[1], "label": None, "drawn": None, "skipped": False}
+
+
+@pytest.mark.parametrize("document", [{"indices": [3, 70], "values": [0.1, -2.5]}, {"features": {"b": 0.1, "a": 3.0}}])
+def test_numbers_come_as_they_were_sent(gateway: Gateway, document: dict[str, Any]) -> None:
+    dataset = str(gateway.upload([document, document])["id"])
+    for number, each in enumerate(documents(gateway, dataset)["documents"]):
+        assert each == {"id": str(number), **document, "label": None, "drawn": None, "skipped": False}
+
+
+@pytest.mark.parametrize("query", [{}, {"order": "random", "seed": 3}, {"order": "likeliest", "model": "news"}, {"contains": "e"}])
+def test_pages_have_every_document_once(gateway: Gateway, texts: str, query: dict[str, Any]) -> None:
+    if "model" in query:
+        publish(gateway.store)
+        dataset = str(gateway.upload([{"indices": [0], "values": [1.0 + k // 2]} for k in range(9)])["id"])
+    else:
+        dataset = texts
+    whole = every_id(gateway, dataset, limit=100, **query)
+    for limit in (1, 2, 3):
+        assert every_id(gateway, dataset, limit=limit, **query) == whole
+    assert len(set(whole)) == len(whole) > 3
+
+
+def test_ids_name_documents_in_their_order(gateway: Gateway, texts: str) -> None:
+    assert ids(documents(gateway, texts, ids="t5,t0")) == ["t5", "t0"]
+    assert ids(documents(gateway, texts, ids='["t3","t7"]')) == ["t3", "t7"]
+    assert "'x'" in refused(gateway, texts, ids="t1,x")
+
+
+def test_positions_are_ids_where_none_were_sent(gateway: Gateway) -> None:
+    dataset = str(gateway.upload([{"text": str(k)} for k in range(12)])["id"])
+    assert ids(documents(gateway, dataset, ids="11,2")) == ["11", "2"]
+    for wrong in ("12", "02", "-1", "²", "9" * 5000):
+        assert "there is no document" in refused(gateway, dataset, ids=wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("entry", ["t0", "t2", "t4"]), ("École", ["t1", "t7"]), ("a\nb", ["t6"]), ("entryfree", []), ("ENTRY now", ["t0"])]
+)
+def test_a_search_finds_texts_in_whatever_case(gateway: Gateway, texts: str, text: str, found: list[str]) -> None:
+    assert ids(documents(gateway, texts, contains=text)) == found
+
+
+def test_a_search_finds_names_of_features(gateway: Gateway) -> None:
+    dataset = str(gateway.upload([{"features": {"Red wine": 1.0}}, {"features": {"beer": 1.0}}, {"features": {"beer": 2.0, "redness": 1.0}}])["id"])
+    assert ids(documents(gateway, dataset, contains="red")) == ["0", "2"]
+
+
+def test_vectors_have_no_words(gateway: Gateway, vectors: str) -> None:
+    assert "vectors have no words" in refused(gateway, vectors, contains="red")
+
+
+def test_states_follow_what_people_did(gateway: Gateway, texts: str) -> None:
+    annotate(gateway, texts, {"document": "t1", "label": "ham"}, {"document": "t2", "action": "skip"}, {"document": "t0", "action": "skip"})
+    assert ids(documents(gateway, texts, state="labeled")) == ["t0", "t1"]
+    assert ids(documents(gateway, texts, state="skipped")) == ["t2"]
+    assert ids(documents(gateway, texts, state="open")) == ["t3", "t4", "t5", "t6", "t7"]
+    assert ids(documents(gateway, texts, state="unlabeled")) == ["t2", "t3", "t4", "t5", "t6", "t7"]
+    assert ids(documents(gateway, texts, label="ham")) == ["t1"]
+    assert "there are ham, spam" in refused(gateway, texts, label="eggs")
+
+
+def test_a_model_shows_what_it_predicts(gateway: Gateway, vectors: str) -> None:
+    publish(gateway.store, calibrated=True)
+    found = documents(gateway, vectors, model="news", limit=3)
+    assert (found["model"], found["version"]) == ("news", 1)
+    assert [each["predicted"] for each in found["documents"]] == ["no"] * 3
+    assert found["documents"][0]["score"] == pytest.approx(-0.8)
+    assert 0.5 < found["documents"][2]["probability"] < found["documents"][0]["probability"] < 1
+
+
+def test_documents_are_ordered_and_filtered_by_what_a_model_predicts(gateway: Gateway, vectors: str) -> None:
+    publish(gateway.store, calibrated=True)
+    assert ids(documents(gateway, vectors, model="news", order="likeliest", predicted="yes", limit=2)) == ["v10", "v9"]
+    assert ids(documents(gateway, vectors, model="news", order="least_certain", limit=1)) == ["v5"]
+    unsure = documents(gateway, vectors, model="news", at_most=0.65)
+    assert ids(unsure) == ["v4", "v5", "v6"]
+    assert all(each["probability"] <= 0.65 for each in unsure["documents"])
+    assert ids(documents(gateway, vectors, model="news", at_least=0.9, predicted="no")) == []
+    assert "there are no, yes" in refused(gateway, vectors, model="news", predicted="maybe")
+
+
+def test_an_uncalibrated_model_orders_by_scores(gateway: Gateway, vectors: str) -> None:
+    publish(gateway.store)
+    found = documents(gateway, vectors, model="news", order="likeliest", limit=2)
+    assert ids(found) == ["v10", "v1"]
+    assert found["documents"][0]["probability"] is None
+    assert "not calibrated" in refused(gateway, vectors, model="news", at_least=0.5)
+
+
+@pytest.mark.parametrize(
+    ("query", "detail"),
+    [
+        ({"order": "likeliest"}, "model: is needed"),
+        ({"predicted": "yes"}, "model: is needed"),
+        ({"at_least": 0.7, "at_most": 0.6, "model": "news"}, "at_least"),
+        ({"ids": "v1", "contains": "x"}, "ids"),
+        ({"cursor": "x"}, "cursor"),
+        ({"cursor": "99"}, "cursor"),
+        ({"limit": 501}, "limit"),
+        ({"state": "lost"}, "state"),
+        ({"lable": "yes"}, "unknown query parameter"),
+    ],
+)
+def test_a_query_that_means_nothing_is_refused(gateway: Gateway, vectors: str, query: dict[str, Any], detail: str) -> None:
+    publish(gateway.store)
+    assert detail in refused(gateway, vectors, **query)
+
+
+def test_all_documents_stream_as_lines(gateway: Gateway, texts: str) -> None:
+    answer = gateway.client.get(f"/v1/datasets/{texts}/documents", params={"limit": 3}, headers={"accept": NDJSON})
+    assert answer.headers["content-type"] == NDJSON
+    assert [json.loads(line)["text"] for line in answer.text.splitlines()] == TEXTS
+
+
+def test_missing_datasets_and_models_are_404(gateway: Gateway, vectors: str) -> None:
+    problem_of(gateway.client.get(f"/v1/datasets/ds-{'0' * 24}/documents"), 404)
+    problem_of(gateway.client.get(f"/v1/datasets/{vectors}/documents", params={"model": "news"}), 404)
+
+
+def test_other_media_types_are_refused(gateway: Gateway, texts: str) -> None:
+    answer: httpx.Response = gateway.client.get(f"/v1/datasets/{texts}/documents", headers={"accept": "text/csv"})
+    problem_of(answer, 406)
+
+
+@pytest.mark.parametrize(
+    ("query", "drawn"),
+    [
+        ({"contains": "o", "state": "open"}, {"found": 1}),
+        ({"order": "random"}, {"random": 1}),
+        ({"order": "random", "contains": "o"}, {"found": 1}),
+        ({}, {}),
+    ],
+)
+def test_how_documents_were_come_by_is_remembered(gateway: Gateway, query: dict[str, Any], drawn: dict[str, int]) -> None:
+    dataset = str(gateway.upload([{"text": f"one two {k}"} for k in range(5)])["id"])
+    first = documents(gateway, dataset, **query)["documents"][0]
+    annotate(gateway, dataset, {"document": first["id"], "label": "x"})
+    assert summary(gateway, dataset)["drawn"] == drawn
+
+
+def test_what_is_shown_by_predictions_is_chosen(gateway: Gateway, vectors: str) -> None:
+    publish(gateway.store, calibrated=True)
+    documents(gateway, vectors, model="news", limit=1)
+    documents(gateway, vectors, model="news", predicted="yes", limit=1)
+    annotate(gateway, vectors, {"document": "v1", "label": "no"}, {"document": "v6", "label": "yes"})
+    assert summary(gateway, vectors)["drawn"] == {"chosen": 1}
