@@ -22,6 +22,7 @@ from app.codecs.base import MAX_TEXT
 from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 
+SPARSE_FORMATS = ("csr", "csc", "coo")
 _HEADER_BYTES = 4096
 _DIRECTORY_BYTES = 64 << 10
 _ZIP64_BYTES = 1 << 32
@@ -50,6 +51,8 @@ class Array(NamedTuple):
     fortran: bool
     """Whether the numbers are stored column by column."""
     stream: IO[bytes]
+    start: int = 0
+    """Where the numbers begin in the stream."""
 
     @property
     def length(self) -> int:
@@ -62,6 +65,10 @@ class Array(NamedTuple):
         if len(data) != count * self.dtype.itemsize:
             raise invalid_array(self.name, "has fewer numbers than its header says")
         return np.frombuffer(data, self.dtype)
+
+    def rewind(self) -> None:
+        """Begin again with the first number."""
+        self.stream.seek(self.start)
 
     def finish(self) -> None:
         """Read to the end, where zipfile compares the checksum. Raises InvalidDocuments if numbers are left."""
@@ -139,13 +146,18 @@ def open_arrays(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignore
     members = _members(archive, specs, ignored)
     if sum(info.file_size for info in members.values()) > most:
         raise LimitExceeded("bytes in the decompressed body", most)
-    if "format" in members:
-        _check_format(archive, members["format"])
     return {
         name: _array(name, spec, stack.enter_context(archive.open(members[name])), members[name].file_size)
         for name, spec in specs.items()
         if name in members
     }
+
+
+def open_array(name: str, spec: ArraySpec, spool: IO[bytes]) -> Array:
+    """The array of a .npy file; raises InvalidDocuments if it does not match its spec."""
+    size = spool.seek(0, io.SEEK_END)
+    spool.seek(0)
+    return _array(name, spec, spool, size)
 
 
 def _members(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str]) -> dict[str, zipfile.ZipInfo]:
@@ -160,12 +172,19 @@ def _members(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: 
     return members
 
 
-def _check_format(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    with archive.open(info) as stream:
+def sparse_format(archive: zipfile.ZipFile) -> str:
+    """What scipy.sparse.save_npz says of the matrix, empty if nothing is said; raises InvalidDocuments for a format that is not read."""
+    if "format.npy" not in archive.namelist():
+        return ""
+    with archive.open("format.npy") as stream:
         dtype, shape, _ = _header("format", stream)
-        text = stream.read(16).rstrip(b"\0").replace(b"\0", b"")
-    if dtype.kind not in "SU" or shape != () or text != b"csr":
-        raise invalid_array("format", "the matrix must be in CSR format")
+        text = stream.read(16).replace(b"\0", b"")
+    if dtype.kind not in "SU" or shape != ():
+        raise invalid_array("format", "must be a word, as scipy.sparse.save_npz writes it")
+    word = text.decode("ascii", "replace")
+    if word not in SPARSE_FORMATS:
+        raise invalid_array("format", f"the matrix is in {word!r} format; send it by rows, as of matrix.tocsr()")
+    return word
 
 
 def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
@@ -176,7 +195,8 @@ def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...
     except (ValueError, KeyError, TypeError, SyntaxError) as error:
         raise invalid_array(name, "is not a .npy array of format 1.0 or 2.0") from error
     if dtype.hasobject:
-        raise invalid_array(name, "is an array of Python objects, which are never unpickled")
+        remedy = f"{name}.astype(str)" if name in ("labels", "ids") else f"{name or 'X'}.astype('float32')"
+        raise invalid_array(name, f"is an array of Python objects, which are never unpickled; send {remedy}")
     return dtype, shape, fortran
 
 
@@ -191,8 +211,8 @@ def _array(name: str, spec: ArraySpec, stream: IO[bytes], member_bytes: int) -> 
     if len(shape) != spec.dimensions or min(shape) < 0:
         wanted = "one dimension" if spec.dimensions == 1 else "two dimensions, documents and features"
         raise invalid_array(name, f"must have {wanted}, not {len(shape)}")
-    count = int(np.prod(shape, dtype=object))
-    if stream.tell() + count * dtype.itemsize != member_bytes:
+    count, start = int(np.prod(shape, dtype=object)), stream.tell()
+    if start + count * dtype.itemsize != member_bytes:
         raise invalid_array(name, f"its header says {count} numbers, its size differs")
     # with one dimension, one row or one column both orders are the same
-    return Array(name, dtype, shape, fortran and min(shape) > 1 and len(shape) > 1, stream)
+    return Array(name, dtype, shape, fortran and min(shape) > 1 and len(shape) > 1, stream, start)

@@ -50,6 +50,8 @@ class Reading:
     """Names of the columns of a table, where the request gives them."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Parameters of Content-Type, their names in lower case."""
+    formats: "Mapping[str, Format]" = field(default_factory=dict)
+    """The formats by every name, for a body that has another one inside."""
 
 
 class Decoder(Protocol):

@@ -3,16 +3,31 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from app.codecs import json_body, ndjson, npz, svmlight, table
+from app.codecs import json_body, multipart, ndjson, npz, svmlight, table
 from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Reading, Spool
 from app.codecs.content_encoding import Decompressor, Gunzip, Identity, Reserve, reserve_nothing
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-FORMATS = {each.media_type: each for each in (json_body.FORMAT, ndjson.FORMAT, table.CSV, table.TSV, svmlight.FORMAT, npz.FORMAT)}
+FORMATS = {
+    each.media_type: each for each in (json_body.FORMAT, ndjson.FORMAT, table.CSV, table.TSV, svmlight.FORMAT, npz.FORMAT, npz.NPY, multipart.FORMAT)
+}
 """Formats that the gateway reads, by media type."""
 _BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}
+
+_UNNAMED = "say what it is, as by -H 'Content-Type: text/csv'; "
+_ADVICE = {
+    "x-www-form-urlencoded": "that is what curl -d says by itself: add -H 'Content-Type: application/json', and send lines by --data-binary; ",
+    "spreadsheet": "save the table as CSV and send it as text/csv; ",
+    "ms-excel": "save the table as CSV and send it as text/csv; ",
+    "parquet": "a gateway with the extra arrow reads it (pip install 'halfmoon[arrow]'); ",
+    "arrow": "a gateway with the extra arrow reads it (pip install 'halfmoon[arrow]'); ",
+    "octet-stream": "say what it really is, as by -H 'Content-Type: application/x-npz'; ",
+    "text/plain": "a document a line as JSON is application/x-ndjson, a table text/csv; ",
+    "xml": "write a document a line as JSON (application/x-ndjson); ",
+}
+"""What to do instead, by a part of the media type."""
 
 
 class BodyDecoder:
@@ -56,13 +71,14 @@ def body_decoder(
     """
     media_type = media_type_of(headers)
     if media_type not in _BY_ANY_NAME:
-        raise UnsupportedMediaType(f"a body of type {media_type or '(none)'}", f"documents come as {', '.join(FORMATS)}")
+        advice = next((advice for part, advice in _ADVICE.items() if part in media_type), "") if media_type else _UNNAMED
+        raise UnsupportedMediaType(f"a body of type {media_type[:64] or '(none)'}", f"{advice}documents come as {', '.join(FORMATS)}")
     decompressor = decompressor_of(headers, bounds, reserve)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
     columns = {column: query[column] for column in COLUMNS if column in query}
-    reading = Reading(bounds, spool, columns, _parameters_of(headers))
+    reading = Reading(bounds, spool, columns, _parameters_of(headers), _BY_ANY_NAME)
     return BodyDecoder(decompressor, _BY_ANY_NAME[media_type].decoder(reading), bounds)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice, repeat
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import numpy as np
@@ -18,11 +18,13 @@ from core.documents.drawn import Draw
 from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from core.errors import Fault, InvalidDocuments
+from workers.contract import Label
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+_LARGEST_WHOLE = 2**53
 _VECTORS: tuple[Kind, ...] = ("vectors",)
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
 _EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
@@ -41,8 +43,9 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     features: msgspec.Raw = msgspec.Raw()
     """JSON object that ``app.codecs.features`` parses, for a whole batch at once."""
     text: str | None = None
-    label: ShortText | Integer | None = None
-    id: ShortText | None = None
+    label: ShortText | Integer | float | None = None
+    """A number with a fraction is refused later; 3.0 is 3, as tables of numbers write it that have gaps."""
+    id: ShortText | Integer | None = None
     drawn: DrawWord | None = None
 
 
@@ -56,9 +59,14 @@ class BatchBuilder:
     def batch(self, documents: Sequence[Document]) -> Batch:
         """The batch of these documents; raises InvalidDocuments if they are not all of the kind of those before."""
         rows = self._rows(documents)
-        ids, words = [d.id for d in documents], [d.drawn for d in documents]
+        ids, labels, words = [d.id for d in documents], [d.label for d in documents], [d.drawn for d in documents]
+        if float in set(map(type, labels)):
+            self._refuse(documents, map(_label_fault, labels))
+            labels = [int(label) if isinstance(label, float) else label for label in labels]
+        if int in set(map(type, ids)):
+            ids = [None if id is None else str(id) for id in ids]
         self.position += len(documents)
-        return Batch(rows, [d.label for d in documents], ids if any(ids) else None, _draws(words) if any(words) else None)
+        return Batch(rows, cast(list[Label | None], labels), cast(list[str | None], ids) if any(ids) else None, _draws(words) if any(words) else None)
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
         self._kind = self._kind_of(documents)
@@ -114,9 +122,19 @@ class BatchBuilder:
     def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
         """Raises InvalidDocuments for the first documents that have a fault, given as field and detail."""
         found = ((at, fault) for at, fault in enumerate(faults) if fault is not None)
-        named = [Fault(documents[at].id or str(self.position + at), *fault) for at, fault in islice(found, MAX_FAULTS)]
+        named = [Fault(_name_of(documents[at], self.position + at), *fault) for at, fault in islice(found, MAX_FAULTS)]
         if named:
             raise invalid_documents(named)
+
+
+def _name_of(document: Document, position: int) -> str:
+    return str(position if document.id is None else document.id)
+
+
+def _label_fault(label: str | float | None) -> tuple[str, str] | None:
+    if isinstance(label, float) and not (label.is_integer() and abs(label) <= _LARGEST_WHOLE):
+        return "label", f"{label!r} is a float with a fraction; a label is a text or an integer"
+    return None
 
 
 def _draws(words: Sequence[DrawWord | None]) -> NDArray[np.int8]:
@@ -165,6 +183,8 @@ def json_fault(error: InvalidJson, text: bytes | bytearray, position: int | None
 def _advice(field: str, detail: str) -> str:
     if field == "label" and detail == _EMPTY:
         return _UNLABELED
+    if field == "label" and detail.endswith("got `array`"):
+        return "; a document has one label here"
     return _DRAWS if field == "drawn" else known_fields(detail, Document.__struct_fields__)
 
 
@@ -188,7 +208,7 @@ def id_in(text: bytes | bytearray) -> str:
     except InvalidJson:
         first = _FIRST_ID.match(text)
         return first[1].decode(errors="replace") if first else ""
-    return found[:MAX_TEXT] if isinstance(found, str) else ""
+    return str(found)[:MAX_TEXT] if isinstance(found, str | int) and not isinstance(found, bool) else ""
 
 
 def _values(document: Document) -> Iterable[float]:

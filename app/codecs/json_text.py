@@ -17,6 +17,10 @@ _HALF = re.compile(
 )
 _STRING_OF = re.compile(rb'"([^"\\]{1,64}+)"\s*:\s*"(?:[^"\\]++|\\.)*+\Z', re.DOTALL)
 _NAMED = re.compile(r"(unknown|required) field `([^`]*)`")
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
+_NOT_FINITE = re.compile(rb"(?<![\w.])(-?(?:NaN|Infinity|nan|inf))(?![\w.])")
+_MALFORMED = "JSON is malformed"
 _CUT = "Input data was truncated"
 """Message of msgspec, which it also gives for half a surrogate pair at the end of a string."""
 
@@ -56,9 +60,25 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
     if half:
         detail = f"JSON is malformed: {half[1].decode()} is half of a character, and the other half does not follow; send the text in UTF-8"
         return InvalidJson(detail, _string_at(text, half.start(1)))
+    if detail.startswith(_MALFORMED) and (found := _NOT_FINITE.search(_STRING.sub(_blank, bytes(text)))):
+        word = text[found.start(1) : found.end(1)].decode()
+        return InvalidJson(
+            f"JSON is malformed: {word} is not a value of JSON; send null, or leave the field out", _field_before(text, found.start(1))
+        )
     named = _NAMED.search(detail)
     parts = [path.removesuffix("`").removeprefix("."), named[2] if named else ""]
     return InvalidJson(detail, ".".join(filter(None, parts)))
+
+
+def _blank(string: re.Match[bytes]) -> bytes:
+    """A string of the same length without anything in it."""
+    return b'"' + b" " * (len(string[0]) - 2) + b'"'
+
+
+def _field_before(text: JsonText, position: int) -> str:
+    """Name of the last field before this position; empty if unknown."""
+    found = _FIELD.findall(text, 0, position)
+    return str(found[-1].decode(errors="replace")) if found else ""
 
 
 def _first_not_utf8(text: JsonText) -> int | None:

@@ -1,9 +1,10 @@
 """``application/x-npz``: a zip file of .npy arrays, as NumPy's ``savez`` and SciPy's ``save_npz`` write it. Nothing is unpickled.
 
-- A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``.
+- A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``; a CSC matrix of the same names, and ``format``, which says so.
+- Or a COO matrix: ``row``, ``col``, ``data`` and ``shape``; entries that are given several times are added up.
 - Or a dense matrix: ``X`` of shape (n_documents, n_features); its zeros are dropped.
-- Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``.
-- Optionally ``ids``: strings.
+- Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``; or whole floats, NaN for unlabeled.
+- Optionally ``ids``: strings or integers.
 
 A zip file has its directory at its end. So the body is first stored, then read in parallel, a slice of each array at a time.
 """
@@ -17,8 +18,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.archive import Array, ArraySpec, BlockFile, check_directory, invalid_array, open_arrays, zip_errors
+from app.codecs.archive import Array, ArraySpec, BlockFile, check_directory, invalid_array, open_array, open_arrays, sparse_format, zip_errors
 from app.codecs.base import Bounds, Format, Spool
+from app.codecs.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
 from app.codecs.numbers import narrowed, rows_of
 from core.documents.rows import MAX_FEATURES, SparseRows
 from workers.contract import Label
@@ -27,13 +29,16 @@ from workers.repositories.datasets import Batch
 
 Arrays = Mapping[str, Array]
 
+_LARGEST_WHOLE = 2**53
+_NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _SLICE_ROWS = 8192
 _SLICE_NONZEROS = 1 << 18
 _SLICE_NUMBERS = 1 << 19
 """Numbers of a dense matrix that are read at a time; memory holds them several times."""
 _SPARSE = {"indptr": ArraySpec("iu"), "indices": ArraySpec("iu"), "data": ArraySpec("fiub"), "shape": ArraySpec("iu")}
+_COORDINATES = {"row": ArraySpec("iu"), "col": ArraySpec("iu"), "data": _SPARSE["data"], "shape": _SPARSE["shape"]}
 _DENSE = {"X": ArraySpec("fiub", 2)}
-_BESIDE = {"labels": ArraySpec("iuU"), "labeled": ArraySpec("b"), "ids": ArraySpec("U")}
+_BESIDE = {"labels": ArraySpec("iufU"), "labeled": ArraySpec("b"), "ids": ArraySpec("iuU")}
 _IGNORED = ("format", "_is_array")
 
 
@@ -56,11 +61,15 @@ class NpzDecoder:
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        spool: Any = BlockFile(self._blocks) if self._spool is None else self._spool
+        spool = self._whole()
+        spool.seek(0)
+        if spool.read(len(_NPY)) == _NPY:
+            raise invalid_array("", "this is a .npy file, of one array; it is sent as application/x-npy")
         check_directory(spool)
         with zip_errors(), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
-            arrays = open_arrays(archive, _SPARSE | _DENSE | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
-            yield from self._dense(arrays) if "X" in arrays else self._sparse(arrays)
+            order = sparse_format(archive)
+            arrays = open_arrays(archive, _SPARSE | _COORDINATES | _DENSE | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
+            yield from self._documents(arrays, order)
             for array in arrays.values():
                 array.finish()
 
@@ -68,8 +77,42 @@ class NpzDecoder:
         """See Decoder: none."""
         return ()
 
+    def _whole(self) -> Any:
+        """The body as a file."""
+        return BlockFile(self._blocks) if self._spool is None else self._spool
+
+    def _documents(self, arrays: Arrays, order: str) -> Iterator[Batch]:
+        if "X" in arrays:
+            return self._dense(arrays)
+        if order == "csc":
+            return self._by_column(arrays)
+        if order == "coo" or not {"row", "col"}.isdisjoint(arrays):
+            return self._by_coordinates(arrays)
+        return self._sparse(arrays)
+
+    def _by_column(self, arrays: Arrays) -> Iterator[Batch]:
+        n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
+        _check_lengths(arrays, {"indptr": n_features + 1, "indices": arrays["data"].length}, n_rows)
+        whole = into_rows(lambda: _column_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._new_spool)
+        return self._whole_rows(arrays, whole, n_features)
+
+    def _by_coordinates(self, arrays: Arrays) -> Iterator[Batch]:
+        n_rows, n_features = _shape(arrays, _COORDINATES, self._bounds)
+        _check_lengths(arrays, {"row": arrays["data"].length, "col": arrays["data"].length}, n_rows)
+        whole = into_rows(lambda: _coordinate_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._new_spool)
+        return self._whole_rows(arrays, whole, n_features)
+
+    def _whole_rows(self, arrays: Arrays, whole: Compressed, n_features: int) -> Iterator[Batch]:
+        for done in range(0, len(whole.indptr) - 1, _SLICE_ROWS):
+            ends = whole.indptr[done : done + _SLICE_ROWS + 1]
+            for start, stop in _pieces(ends, _longest(self._bounds)):
+                first, last = int(ends[start]), int(ends[stop])
+                rows = summed(ends[start : stop + 1] - first, whole.indices[first:last], whole.values[first:last])
+                yield _batch(arrays, rows_of(rows.indptr, rows.indices, rows.values, n_features))
+
     def _sparse(self, arrays: Arrays) -> Iterator[Batch]:
-        n_rows, n_features = _sparse_shape(arrays, self._bounds)
+        n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
+        _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
         done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
         if edge[0] != 0:
             raise invalid_array("indptr", "does not start with 0")
@@ -93,22 +136,71 @@ class NpzDecoder:
             yield _batch(arrays, _dense_rows(numbers))
 
 
-def _sparse_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
-    missing = [name for name in _SPARSE if name not in arrays]
+class NpyDecoder(NpzDecoder):
+    """The same for a file of the dense matrix alone."""
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder."""
+        spool = self._whole()
+        spool.seek(0)
+        if spool.read(len(_ZIP)) == _ZIP:
+            raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
+        with zip_errors():
+            matrix = open_array("X", _DENSE["X"], spool)
+            yield from self._dense({"X": matrix})
+            matrix.finish()
+
+
+def _column_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[Entries]:
+    for name in ("indptr", "indices", "data"):
+        arrays[name].rewind()
+    done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
+    if edge[0] != 0:
+        raise invalid_array("indptr", "does not start with 0")
+    while done < n_features:
+        ends = _ascending(edge, arrays["indptr"].read(min(_SLICE_ROWS, n_features - done)))
+        if ends[-1] > arrays["data"].length:
+            raise invalid_array("indptr", f"goes to {ends[-1]}, but there are {arrays['data'].length} values")
+        for start in range(int(ends[0]), int(ends[-1]), SLICE_ENTRIES):
+            places = np.arange(start, min(start + SLICE_ENTRIES, int(ends[-1])))
+            columns = np.searchsorted(ends, places, "right") - 1 + done
+            rows = checked_places(arrays["indices"], arrays["indices"].read(len(places)), n_rows)
+            yield Entries(rows, columns.astype(np.uint32), narrowed(arrays["data"].read(len(places))))
+        done += len(ends) - 1
+        edge = ends[-1:]
+    if edge[0] != arrays["data"].length:
+        raise invalid_array("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
+
+
+def _coordinate_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[Entries]:
+    for name in ("row", "col", "data"):
+        arrays[name].rewind()
+    for start in range(0, arrays["data"].length, SLICE_ENTRIES):
+        count = min(SLICE_ENTRIES, arrays["data"].length - start)
+        rows = checked_places(arrays["row"], arrays["row"].read(count), n_rows)
+        columns = checked_places(arrays["col"], arrays["col"].read(count), n_features)
+        yield Entries(rows, columns.astype(np.uint32), narrowed(arrays["data"].read(count)))
+
+
+def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tuple[int, int]:
+    """Documents and features of a sparse matrix that has all these arrays and no others."""
+    other = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays and name not in specs]
+    if other:
+        raise invalid_array(other[0], f"is given beside {', '.join(specs)}, which are the whole matrix")
+    missing = [name for name in specs if name not in arrays]
     if missing:
-        raise invalid_array(missing[0], f"the array {missing[0]} is missing; required are {', '.join(_SPARSE)}, or a dense X instead")
+        raise invalid_array(missing[0], f"the array {missing[0]} is missing; required are {', '.join(specs)}, or a dense X instead")
     if arrays["shape"].length != 2:
         raise invalid_array("shape", "must be two numbers, documents and features")
     n_rows, n_features = arrays["shape"].read(2).tolist()
     if arrays["data"].length > bounds.nonzeros:
         raise LimitExceeded("nonzeros", bounds.nonzeros)
     _check_shape("shape", n_rows, n_features, bounds)
-    _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
     return n_rows, n_features
 
 
 def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
-    both = [name for name in _SPARSE if name in arrays]
+    both = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays]
     if both:
         raise invalid_array("X", f"is given beside {', '.join(both)}; documents come as a dense X or as {', '.join(_SPARSE)}")
     n_rows, n_features = arrays["X"].shape
@@ -129,11 +221,11 @@ def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> Non
 
 
 def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:
-    whole = "labels" in arrays and arrays["labels"].dtype.kind != "U"
+    whole = "labels" in arrays and arrays["labels"].dtype.kind in "iu"
     if whole and "labeled" not in arrays:
         raise invalid_array("labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all")
     if not whole and "labeled" in arrays:
-        raise invalid_array("labeled", 'is allowed only beside integer labels; among strings, "" is unlabeled')
+        raise invalid_array("labeled", 'is allowed only beside integer labels; among strings "" is unlabeled, among floats NaN')
     for name, length in {**lengths, **dict.fromkeys(_BESIDE, n_rows)}.items():
         if name in arrays and arrays[name].length != length:
             raise invalid_array(name, f"has length {arrays[name].length}, not {length}")
@@ -202,16 +294,31 @@ def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
 
 
 def _batch(arrays: Arrays, rows: SparseRows) -> Batch:
-    return Batch(rows, _labels(arrays, rows.n_rows), _texts(arrays["ids"], rows.n_rows) if "ids" in arrays else None)
+    return Batch(rows, _labels(arrays, rows.n_rows), _ids(arrays["ids"], rows.n_rows) if "ids" in arrays else None)
+
+
+def _ids(array: Array, n_rows: int) -> list[str]:
+    return _texts(array, n_rows) if array.dtype.kind == "U" else list(map(str, array.read(n_rows).tolist()))
 
 
 def _labels(arrays: Arrays, n_rows: int) -> list[Label | None]:
     if "labels" not in arrays:
         return [None] * n_rows
+    if arrays["labels"].dtype.kind == "f":
+        return _whole_labels(arrays["labels"].read(n_rows))
     if "labeled" not in arrays:
         return [text or None for text in _texts(arrays["labels"], n_rows)]
     labels, labeled = arrays["labels"].read(n_rows).tolist(), arrays["labeled"].read(n_rows).tolist()
     return [label if known else None for label, known in zip(labels, labeled, strict=True)]
+
+
+def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
+    """Integers, as floats because some are missing: those are NaN."""
+    known = labels[~np.isnan(labels)]
+    wrong = known[(known != np.floor(known)) | (np.abs(known) > _LARGEST_WHOLE)]
+    if len(wrong):
+        raise invalid_array("labels", f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers")
+    return [None if label != label else int(label) for label in labels.tolist()]
 
 
 def _texts(array: Array, n_rows: int) -> list[str]:
@@ -230,10 +337,16 @@ FORMAT = Format(
         "schema": {
             "type": "string",
             "format": "binary",
-            "description": "Arrays as numpy.savez writes them: a CSR matrix as of scipy.sparse.save_npz (indptr, indices, data, shape), or "
-            "a dense matrix X of shape (documents, features), whose zeros are dropped; optionally labels (strings, '' for unlabeled, or "
-            "integers with a boolean array labeled) and ids (strings). Nothing is unpickled.",
+            "description": "Arrays as numpy.savez writes them: a CSR, CSC or COO matrix as of scipy.sparse.save_npz (indptr, indices, data, shape; "
+            "row, col, data, shape), or a dense matrix X of shape (documents, features), whose zeros are dropped; optionally labels (strings, '' "
+            "for unlabeled, or integers with a boolean array labeled, or whole floats, NaN for unlabeled) and ids (strings or integers). "
+            "Nothing is unpickled.",
         }
     },
     compressed=True,
+)
+NPY = Format(
+    "application/x-npy",
+    lambda reading: NpyDecoder(reading.spool, reading.bounds),
+    {"schema": {"type": "string", "format": "binary", "description": "A dense matrix as numpy.save writes it, a document a row, without labels."}},
 )

@@ -12,10 +12,12 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.http.access import KEY_ID
 from app.http.bodies import in_thread, read_json
+from app.http.negotiation import negotiate
 from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_responses, json_body
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.jobs.events import events_of
+from app.jobs.label_table import CSV, NDJSON, as_table
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
 from app.services import Services, ServicesDep, services_of
@@ -105,10 +107,11 @@ _LINES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A line for each document that was unlabeled",
         "content": {
-            "application/x-ndjson": {
+            NDJSON: {
                 "schema": {"type": "string", "description": "A LabeledDocument a line."},
                 "example": '{"id":"d3","label":"sport","score":1.102,"probability":0.899}\n',
-            }
+            },
+            CSV: {**_TEXT, "example": "id,label,score,probability\nd3,sport,1.102,0.899\n"},
         },
     }
 }
@@ -193,10 +196,12 @@ def show_trace(services: ServicesDep, id: str) -> Trace:
     return Trace(job=id, points=[Point.model_validate(point) for point in points])
 
 
-@router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 409, 422, 503)})
-async def download_labels(services: ServicesDep, id: str) -> FileResponse:
-    """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON."""
-    return FileResponse(await asyncio.to_thread(_labels, services, id), media_type="application/x-ndjson")
+@router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 406, 409, 422, 503)})
+async def download_labels(request: Request, services: ServicesDep, id: str) -> Response:
+    """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON or, by `Accept: text/csv`, as a table."""
+    media_type = negotiate(request, (NDJSON, CSV))
+    path = await asyncio.to_thread(_labels, services, id)
+    return FileResponse(path, media_type=NDJSON) if media_type == NDJSON else StreamingResponse(as_table(path), media_type=CSV)
 
 
 def _labels(services: Services, id: str) -> Path:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from app.codecs.base import Bounds
 from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
 from app.datasets.schemas import LabelsBody
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.bodies import _decoded
 from app.inference.service import InferBody
 from app.inference.tensors import documents_of
@@ -30,12 +30,20 @@ from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded
 
 BOUNDS = Bounds(body_bytes=100_000, decompressed_bytes=200_000, document_bytes=2_000, documents=500, nonzeros=5_000)
-REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest)
+REFUSALS = (InvalidDocuments, LimitExceeded, InvalidRequest, UnsupportedMediaType)
+CONTENT_TYPES = {"multipart/form-data": "multipart/form-data; boundary=x"}
+"""Content-Type of a media type that needs parameters."""
 
 
 def npz(**arrays: object) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def npy(array: np.ndarray[Any, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
     return buffer.getvalue()
 
 
@@ -56,12 +64,19 @@ GOOD: dict[str, list[bytes]] = {
     "application/x-npz": [
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),
         npz(X=np.eye(3, dtype=np.float32), ids=["a", "b", "c"]),
+        npz(X=np.eye(3), ids=[7, 8, 9], labels=[1.0, np.nan, -2.0]),
+    ],
+    "application/x-npy": [npy(np.eye(3)), npy(np.ones((2, 3), np.int8, order="F"))],
+    "multipart/form-data": [
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\ntext,label\r\na,b\r\n\r\n--x--\r\n',
+        b'--x\r\nContent-Type: application/x-ndjson\r\nContent-Disposition: form-data; name="f"; filename=""\r\n\r\n{"text": "a"}\n\r\n--x--',
     ],
 }
 
 
 def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity") -> list[Rows]:
-    return [batch.rows for batch in decode_documents(blocks, {"content-type": media_type, "content-encoding": encoding}, BOUNDS)]
+    headers = {"content-type": CONTENT_TYPES.get(media_type, media_type), "content-encoding": encoding}
+    return [batch.rows for batch in decode_documents(blocks, headers, BOUNDS)]
 
 
 def as_lists(rows: Rows) -> list[Any]:

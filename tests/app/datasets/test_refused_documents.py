@@ -37,9 +37,9 @@ def json_faults() -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
         "text as value": ({"indices": [1], "values": ["2"]}, {"field": "values", "detail": "str"}),
         "label of a wrong type": ({"indices": [1], "label": 1.5}, {"field": "label", "detail": "float"}),
         "label is a boolean": ({"indices": [1], "label": True}, {"field": "label", "detail": "bool"}),
-        "label is a list": ({"indices": [1], "label": ["a"]}, {"field": "label", "detail": "array"}),
+        "label is a list": ({"indices": [1], "label": ["a"]}, {"field": "label", "detail": "array`; a document has one label here"}),
         "empty label": ({"indices": [1], "label": ""}, {"field": "label", "detail": "length >= 1; an unlabeled document has none"}),
-        "id is a number": ({"indices": [1], "id": 5}, {"field": "id", "detail": "int"}),
+        "id is a fraction": ({"indices": [1], "id": 5.5}, {"field": "id", "detail": "float"}),
         "unknown field": ({"indices": [1], "lable": "a"}, {"field": "lable", "detail": "unknown field"}),
         "no indices": ({"id": "x1", "values": [1]}, {"document": "x1", "field": "indices", "detail": "missing"}),
         "object inside": ({"indices": {"a": 1}}, {"field": "indices", "detail": "object"}),
@@ -49,7 +49,8 @@ def json_faults() -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
 def raw_faults() -> dict[str, tuple[bytes, dict[str, str]]]:
     """The text of a document that is not JSON."""
     return {
-        "NaN": (b'{"indices": [1], "values": [NaN]}', {"detail": "malformed"}),
+        "NaN": (b'{"indices": [1], "values": [NaN]}', {"field": "values", "detail": "NaN is not a value of JSON; send null"}),
+        "NaN as a label": (b'{"indices": [1], "label": NaN}', {"field": "label", "detail": "NaN is not a value of JSON; send null, or leave"}),
         "infinity": (b'{"indices": [1], "values": [Infinity]}', {"detail": "malformed"}),
         "too large a number": (b'{"indices": [1], "values": [1e999]}', {"field": "values", "detail": "out of range"}),
         "not UTF-8": (b'{"indices": [1], "label": "\xff"}', {"field": "label", "detail": "not UTF-8"}),
@@ -156,7 +157,8 @@ def npz_cases() -> dict[str, Case]:
         "labels of bytes": (changed(labels=np.array([b"a", b"b"]), labeled=None), "labels", "send labels.astype(str)"),
         "labeled without labels": (changed(labels=None), "labeled", "integer labels"),
         "boolean labels": (changed(labels=np.array([True, False])), "labels", "bool"),
-        "float labels": (changed(labels=np.array([1.0, 2.0])), "labels", "float64"),
+        "labels with fractions": (npz({"X": np.eye(2), "labels": np.array([1.0, 2.5])}), "labels", "2.5 is not an integer"),
+        "flags beside floats": (changed(labels=np.array([1.0, np.nan])), "labeled", "among floats NaN"),
         "too few labels": (changed(labels=np.array([1])), "labels", "length 1, not 2"),
         "long ids": (changed(ids=np.array(["x" * 300, "y"])), "ids", "longer than 256"),
         "surrogates": (changed(ids=np.array(["\ud800", "y"])), "ids", "not Unicode"),

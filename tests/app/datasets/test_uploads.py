@@ -120,7 +120,6 @@ def test_a_dense_matrix_of_many_slices(gateway: Gateway, order: Literal["C", "F"
     [
         ("Dense vectors", "dense.npz", "application/x-npz", (4, 8, 32)),
         ("Sparse vectors", "sparse.npz", "application/x-npz", (4, 100, 40)),
-        ("From a table", "from-table.ndjson", NDJSON, (4, None, None)),
     ],
 )
 def test_the_examples_of_the_page_on_documents(
@@ -128,7 +127,6 @@ def test_the_examples_of_the_page_on_documents(
 ) -> None:
     section = (repository / "docs/documents.md").read_text().split(f"### {heading}\n")[1].split("\n#")[0]
     monkeypatch.chdir(tmp_path)
-    Path("news.csv").write_text('text,label\n"A goal, late",sport\nA vote,politics\n"Two\nlines",\nÜber alles,\n', encoding="utf-8")
     exec(section.split("```python\n")[1].split("```")[0], {})
     answer = gateway.client.post("/v1/datasets", content=Path(file).read_bytes(), headers={"content-type": media_type}).json()
     assert answer["classes"] == {"politics": 1, "sport": 1}

@@ -178,6 +178,9 @@ def test_what_a_success_leaves(gateway: Gateway) -> None:
     labels = gateway.client.get(f"/v1/jobs/{version.job}/labels")
     assert labels.headers["content-type"] == "application/x-ndjson"
     assert [json.loads(line) for line in labels.text.splitlines()] == [{"id": "c", "label": "yes", "score": 1.0, "probability": None}]
+    table = gateway.client.get(f"/v1/jobs/{version.job}/labels", headers={"accept": "text/csv"})
+    assert table.headers["content-type"].partition(";")[0] == "text/csv"
+    assert table.text == "id,label,score,probability\nc,yes,1.0,\n"
     trace = gateway.client.get(f"/v1/jobs/{version.job}/trace").json()
     assert [point["stage_objective"] for point in trace["points"]] == [0.5]
 
