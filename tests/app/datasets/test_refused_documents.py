@@ -379,24 +379,3 @@ def test_dataset_names(gateway: Gateway, name: str) -> None:
     answer = gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}, params={"name": name})
     assert problem_of(answer, 422)["type"] == "/problems/invalid-name"
     assert gateway.kept() == []
-
-
-def test_labels_that_cannot_be_changed(gateway: Gateway) -> None:
-    made = gateway.upload(TWO_CLASSES)
-    before = gateway.kept()
-    cases: list[tuple[Any, str, str]] = [
-        ({"labels": {"nobody": "yes"}}, "nobody", "id"),
-        ({"labels": {"a": 5}}, "a", "label"),
-        ({"labels": {"a": ""}}, "a", "label"),
-        ({"labels": {"b": None, "a": 1.5}}, "a", "label"),
-        ({"labels": {"a": True}}, "a", "label"),
-        ({"labels": {"a": ["x"]}}, "a", "label"),
-        ({"labels": ["a"]}, "", "labels"),
-        ({}, "", "labels"),
-        ({"labels": {}, "x": 1}, "", "x"),
-    ]
-    for body, document, field in cases:
-        first = problem_of(gateway.client.put(f"/v1/datasets/{made['id']}/labels", json=body), 422)["errors"][0]
-        assert (first["document"], first["field"]) == (document, field), body
-    problem_of(gateway.client.put("/v1/datasets/ds-nothing/labels", json={"labels": {}}), 404)
-    assert gateway.kept() == before
