@@ -21,13 +21,13 @@ class _Language(NamedTuple):
     """Upper bounds for texts, measured on collections from 40 kB to 90 MB, in English and by Zipf's law. Terms grow by a power (Heaps, 1978)."""
 
     bytes_held: float
-    """bytes held while the terms are found, by bytes of text to the ``power``"""
+    """bytes held while the terms are found and weighed, by bytes of text to the ``power``"""
     power: float
     nonzeros: float
     """nonzeros by bytes of text"""
 
 
-_LANGUAGES = {1: _Language(2400, 0.6, 0.16), 2: _Language(480, 0.75, 0.26)}
+_LANGUAGES = {1: _Language(1600, 0.6, 0.16), 2: _Language(330, 0.75, 0.26)}
 """language by words of a term"""
 
 

@@ -37,7 +37,7 @@ _LOOKED_AT = 200
 _PIECE = 1 << 16
 _SECOND = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
-_SMALL_LOGS = log(np.maximum(np.arange(256.0), 1.0))
+SMALL_LOGS = log(np.maximum(np.arange(256.0), 1.0))
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class TextTerms(Vocabulary):
 
 def _log_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Logarithms of counts. Nearly all are small, and looked up."""
-    found = _SMALL_LOGS.take(counts, mode="clip")
-    large = counts >= len(_SMALL_LOGS)
+    found = SMALL_LOGS.take(counts, mode="clip")
+    large = counts >= len(SMALL_LOGS)
     if large.any():
         found[large] = log(counts[large].astype(np.float64))
     return found

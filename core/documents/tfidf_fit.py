@@ -1,51 +1,63 @@
-"""Fits TF-IDF: finds the terms of a collection of texts, exactly, in one pass, in memory that grows with distinct terms alone."""
+"""Fits TF-IDF: finds the terms of a collection of texts, exactly, in one pass, in memory that grows with distinct terms alone.
 
-from collections.abc import Callable
-from typing import NamedTuple
+The texts are read in batches. Threads scan spans of a batch side by side, and look up the words that have numbers already. Then one thread gives
+numbers to new words, in the order of the texts. At last threads count the documents of terms, each those of one share of all words at a time.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import TextRows, spans
-from core.documents.tfidf import TextTerms, key_of, occurrences, tokens_of, unspaced, words_in
-from core.documents.vocabulary import UNKNOWN, string_bytes
+from core.documents.kinds import TextRows
+from core.documents.term_loops import count_terms, move_terms
+from core.documents.text_batches import TextCheckpoint, batches, threads_for
+from core.documents.tfidf import TextTerms, key_of, unspaced, words_in
+from core.documents.vocabulary import UNKNOWN
+from core.documents.words import Scan, Words, drawn_multiplier
 from core.errors import InvalidDocuments
 from core.numerics.elementary import log
 from core.options.text import TextOptions
 from core.progress import Checkpoint
 
-_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
-"""bounds on texts that are counted at once, in some hundred milliseconds"""
-_MERGED = 1 << 20
-"""terms that are merged between two checkpoints"""
+_SHARES = 8
+"""shares of the terms, a power of two: tables grow one after another, so that not all of them are held twice"""
+_TABLE, _LOAD = 1 << 10, 0.7
+"""places of a table at first, and the share of its places that may be taken"""
 SPACES = "put spaces between the words, where now whole clauses count as one, or send named features"
-_COUNT_BYTES = 12
-
-TextCheckpoint = Callable[[float, int], None]
-"""Callback between slices of work: takes the share that is done and the bytes of memory that are held; what it raises ends the work."""
 
 
-def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint) -> TextTerms:
+def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, threads: int | None = None) -> TextTerms:
     """The terms that occur in ``min_documents`` of the texts, at most ``max_terms``: those in most texts, of equals the first in order.
 
-    Raises InvalidDocuments if no term does.
+    ``threads``: how many; None: one a core. Raises InvalidDocuments if no term does.
     """
     done, n_bytes = 0.0, max(1, int(texts.indptr[-1] - texts.indptr[0]))
 
     def checkpoint() -> None:
-        report(done, numbers.nbytes + counts.nbytes)
+        report(done, words.nbytes + counts.nbytes)
 
-    numbers, counts = _Numbers(), _Counts(checkpoint)
-    for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
-        counts.add(_frequencies(*occurrences(tokens_of(texts.between(start, stop), numbers), options.ngrams)))
-        done = float(texts.indptr[stop] - texts.indptr[0]) / n_bytes
-        checkpoint()
-    keys, frequencies = counts.total()
-    often = frequencies >= options.min_documents
-    if not often.any():
-        raise _no_term_error(len(keys), texts, options)
-    checkpoint()
-    return _selected_terms(list(numbers), keys[often], frequencies[often], texts.n_rows, options, checkpoint)
+    words, counts, team = Words(), _Counts(options.ngrams > 1), threads_for(texts, threads)
+    try:
+        for batch in batches(texts, team.count):
+            scans: dict[int, Scan] = {}
+
+            def scan(start: int, stop: int, scans: dict[int, Scan] = scans) -> None:
+                scans[start] = words.scan(texts.between(start, stop))
+
+            team.side_by_side([partial(scan, *span) for span in batch], checkpoint)
+            for start, _ in batch:
+                words.number(scans[start])
+            team.side_by_side([partial(counts.add, share, scans) for share in range(_SHARES)], checkpoint)
+            done = float(texts.indptr[batch[-1][1]] - texts.indptr[0]) / n_bytes
+            checkpoint()
+    finally:
+        team.close()
+    n_terms, (keys, frequencies) = counts.n_terms, counts.often(options.min_documents, checkpoint)
+    if not len(keys):
+        raise _no_term_error(n_terms, texts, options)
+    return _selected_terms(words, keys, frequencies, texts.n_rows, options, checkpoint)
 
 
 def _no_term_error(n_terms: int, texts: TextRows, options: TextOptions) -> InvalidDocuments:
@@ -55,100 +67,79 @@ def _no_term_error(n_terms: int, texts: TextRows, options: TextOptions) -> Inval
     return InvalidDocuments(f"no word occurs in {options.min_documents} or more of the {texts.n_rows} documents; {remedy}")
 
 
-class _Numbers(dict[str, int]):
-    """Words by number, in order of first sight."""
+class _Share:
+    """Document frequencies of a share of all terms."""
 
-    nbytes = 0
-    """Memory held."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = number = len(self)
-        self.nbytes += string_bytes(word)
-        return number
-
-
-class _Frequencies(NamedTuple):
-    """Document frequencies of terms."""
-
-    keys: NDArray[np.uint64]
-    """shape (n,), ascending"""
-    rows: NDArray[np.int32]
-    """shape (n,): number of rows in which each occurs"""
-
-
-def _frequencies(keys: NDArray[np.uint64], owners: NDArray[np.int64]) -> _Frequencies:
-    """Document frequencies of terms that occur in the rows ``owners``, both of shape (n,)."""
-    # rows ascend among words and among pairs, and so in each term
-    order = np.argsort(keys, kind="stable")
-    keys, owners = keys[order], owners[order]
-    fresh = np.ones(len(keys), bool)
-    fresh[1:] = keys[1:] != keys[:-1]
-    elsewhere = fresh.copy()
-    elsewhere[1:] |= owners[1:] != owners[:-1]
-    return _Frequencies(keys[fresh], np.bincount(np.cumsum(fresh)[elsewhere] - 1, minlength=int(fresh.sum())).astype(np.int32))
-
-
-class _Counts:
-    """Sums of document frequencies, in sorted runs. Each is at least twice as long as the next, so that a term is merged only a few times."""
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
-        self._runs: list[_Frequencies] = []
-        self._merging = 0
+    def __init__(self, number: int) -> None:
+        self.number, self.n_terms = number, 0
+        self._multiplier = drawn_multiplier()
+        self._table = np.zeros((_TABLE, 2), np.uint64)
 
     @property
     def nbytes(self) -> int:
         """Memory held."""
-        return _COUNT_BYTES * (sum(len(run.keys) for run in self._runs) + self._merging)
+        return self._table.nbytes
 
-    def add(self, run: _Frequencies) -> None:
-        """Add frequencies; those of texts without words are empty."""
-        if not len(run.keys):
-            return
-        self._runs.append(run)
-        while len(self._runs) > 1 and 2 * len(self._runs[-1].keys) > len(self._runs[-2].keys):
-            self._merge_last()
+    def add(self, scan: Scan, first: int, pairs: bool) -> None:
+        """Count the terms of the texts from number ``first`` on."""
+        done = 0
+        while True:
+            most = int(_LOAD * len(self._table))
+            found = count_terms(*scan[:2], first, done, (self.number, _SHARES), pairs, self._table, self._multiplier, self.n_terms, most)
+            done, self.n_terms = found
+            if done == len(scan.words):
+                return
+            larger = np.zeros((len(self._table) * 3 // 2, 2), np.uint64)
+            move_terms(self._table, larger, self._multiplier)
+            self._table = larger
 
-    def total(self) -> _Frequencies:
-        """The sums."""
-        while len(self._runs) > 1:
-            self._merge_last()
-        return self._runs[0] if self._runs else _Frequencies(np.zeros(0, np.uint64), np.zeros(0, np.int32))
-
-    def _merge_last(self) -> None:
-        one, other = self._runs[-2:]
-        self._merging = 2 * (len(one.keys) + len(other.keys))
-        parts, at, start = [], 0, 0
-        # a part at a time, with a checkpoint in between
-        for end in range(_MERGED, len(one.keys) + _MERGED, _MERGED):
-            stop = len(other.keys) if end >= len(one.keys) else int(np.searchsorted(other.keys, one.keys[end]))
-            parts.append(_merged(_part(one, at, end), _part(other, start, stop)))
-            at, start = end, stop
-            self._checkpoint()
-        self._runs[-2:] = [_Frequencies(*map(np.concatenate, zip(*parts, strict=True)))]
-        self._merging = 0
+    def often(self, least: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """The terms in at least so many documents, and in how many each is. The table is empty then."""
+        frequencies = (self._table[:, 1] >> np.uint64(32)).astype(np.int32)
+        often = frequencies >= least
+        found = self._table[often, 0], frequencies[often]
+        self._table = np.zeros((0, 2), np.uint64)
+        return found
 
 
-def _part(run: _Frequencies, start: int, stop: int) -> _Frequencies:
-    return _Frequencies(run.keys[start:stop], run.rows[start:stop])
+class _Counts:
+    """Document frequencies of all terms, in shares that threads work on side by side."""
 
+    def __init__(self, pairs: bool) -> None:
+        self._pairs = pairs
+        self._shares = [_Share(number) for number in range(_SHARES)]
+        self._selected = 0
 
-def _merged(one: _Frequencies, other: _Frequencies) -> _Frequencies:
-    if not len(one.keys):
-        return other
-    at = np.searchsorted(one.keys, other.keys)
-    known = one.keys.take(at, mode="clip") == other.keys
-    rows = one.rows.copy()
-    rows[at[known]] += other.rows[known]
-    fresh = at[~known]
-    return _Frequencies(np.insert(one.keys, fresh, other.keys[~known]), np.insert(rows, fresh, other.rows[~known]))
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return self._selected + sum(share.nbytes for share in self._shares)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of distinct terms."""
+        return sum(share.n_terms for share in self._shares)
+
+    def add(self, share: int, scans: Mapping[int, Scan]) -> None:
+        """Count the terms of a share in some texts, by the numbers of the first of them, which ascend."""
+        for first in sorted(scans):
+            self._shares[share].add(scans[first], first, self._pairs)
+
+    def often(self, least: int, checkpoint: Checkpoint) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """The terms in at least so many documents, and in how many each is. Nothing else is left of the counts then."""
+        found = []
+        for share in self._shares:
+            found.append(share.often(least))
+            self._selected += sum(array.nbytes for array in found[-1])
+            checkpoint()
+        return np.concatenate([keys for keys, _ in found]), np.concatenate([frequencies for _, frequencies in found])
 
 
 def _selected_terms(
-    words: list[str], keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions, checkpoint: Checkpoint
+    words: Words, keys: NDArray[np.uint64], frequencies: NDArray[np.int32], n_rows: int, options: TextOptions, checkpoint: Checkpoint
 ) -> TextTerms:
     """The most frequent of the terms, in their order. ``keys`` number words in order of first sight."""
-    used, keys = _renumbered(words, keys, checkpoint)
+    used, keys = _renumbered(words.text, words.count, keys, checkpoint)
     order = np.argsort(keys, kind="stable")
     keys, frequencies = keys[order], frequencies[order]
     checkpoint()
@@ -156,22 +147,25 @@ def _selected_terms(
         kept = np.sort(np.argsort(-frequencies, kind="stable")[: options.max_terms])
         frequencies = frequencies[kept]
         checkpoint()
-        used, keys = _renumbered(used, keys[kept], checkpoint)
+        used, keys = _renumbered(used.__getitem__, len(used), keys[kept], checkpoint)
     return TextTerms(used, keys, log(np.asarray((1.0 + n_rows) / (1.0 + frequencies), np.float64)) + 1.0, options.ngrams)
 
 
-def _renumbered(words: list[str], keys: NDArray[np.uint64], checkpoint: Checkpoint) -> tuple[list[str], NDArray[np.uint64]]:
-    """The words of these terms, sorted, and the terms by the places of their words there."""
+def _renumbered(text: Callable[[int], str], n_words: int, keys: NDArray[np.uint64], checkpoint: Checkpoint) -> tuple[list[str], NDArray[np.uint64]]:
+    """The words of these terms, sorted, and the terms by the places of their words there. ``text`` tells one of ``n_words`` words by its number."""
     first, second = words_in(keys)
-    used = np.zeros(len(words) + 1, bool)
+    used = np.zeros(n_words + 1, bool)
     used[first] = used[second] = True
     # the last place is that of no word
     used[-1] = False
+    numbers = np.flatnonzero(used)
     checkpoint()
-    ordered = sorted(np.flatnonzero(used).tolist(), key=words.__getitem__)
+    found = list(map(text, numbers.tolist()))
     checkpoint()
-    places = np.full(len(words) + 1, UNKNOWN)
-    places[ordered] = np.arange(len(ordered))
-    found = [words[number] for number in ordered], key_of(places[first], places[second])
+    order = sorted(range(len(found)), key=found.__getitem__)
     checkpoint()
-    return found
+    places = np.full(n_words + 1, UNKNOWN)
+    places[numbers[order]] = np.arange(len(order))
+    renumbered = [found[place] for place in order], key_of(places[first], places[second])
+    checkpoint()
+    return renumbered

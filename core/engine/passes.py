@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.engine import block_loops, csr_loops
-from core.engine.threads import Threads
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
+from core.threads import Threads
 
 Vector = NDArray[np.float64]
 

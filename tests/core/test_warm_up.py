@@ -9,8 +9,12 @@ import gc
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from core.registry import OFFERED
+from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
+from core.documents.tfidf_fit import fit_terms
+from core.documents.tfidf_rows import weighed
+from core.options.text import TextOptions
+from core.registry import OFFERED
 from core.train import TrainingContext, TrainingTask, train
 from core.warm_up import warm_up
 
@@ -32,6 +36,10 @@ for n_features in (3, 40):  # dense rows, then sparse ones
         for offered in OFFERED.values():
             for options in [{}, {"kernel": "linear"}, {"kernel": "poly"}] if "kernel" in offered.options.model_fields else [{}]:
                 train(TrainingTask(rows, class_indices, range(n_classes), offered.name, options), TrainingContext(threads=2))
+texts = TextRows.of([f"number {number % 7000} of {number}" for number in range(50_000)])
+terms = fit_terms(texts, TextOptions(), lambda done, held: None, 2)
+assert len(terms.keys) > 7000
+list(weighed(texts, terms, lambda done, held: None, 2))
 print(len(before), sorted(compiled() - before))
 """
 

@@ -173,7 +173,8 @@ class Attempts:
         context, class_indices, began = self._context, documents.class_indices, time.monotonic()
         with ExitStack() as stack:
             watch = Watch(heartbeat.observe, began=began)
-            open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, context.max_job_bytes)
+            most, threads = context.max_job_bytes, context.threads or None
+            open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, threads)
             check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
             check(size_of(documents.rows, request.text))
             inputs = self._store_retry.call(lambda: stack.enter_context(open_inputs()), lambda: heartbeat.reason is not None)
@@ -194,7 +195,7 @@ class Attempts:
                     drawn=documents.drawn,
                     names=_names(documents.ids, inputs.vocabulary),
                 ),
-                TrainingContext(heartbeat.observe, inputs.rest, began, context.threads or None, context.max_model_bytes),
+                TrainingContext(heartbeat.observe, inputs.rest, began, threads, context.max_model_bytes),
             )
         model = replace(training.model, vocabulary=inputs.vocabulary)
         return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings])

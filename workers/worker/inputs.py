@@ -1,17 +1,19 @@
 """Inputs of a training: the rows of a dataset of any kind of documents, and what their columns are."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from core.documents.kinds import NamedRows, Rows, TextRows, spans
+from core.documents.kinds import NamedRows, Rows, TextRows
 from core.documents.rows import SparseRows
+from core.documents.text_batches import TextCheckpoint
 from core.documents.tfidf import TextTerms, unspaced
 from core.documents.tfidf_fit import SPACES, fit_terms
+from core.documents.tfidf_rows import weighed
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.memory_estimate import RowsSize, expected_text_size
 from core.models.model import Model
@@ -25,7 +27,6 @@ from workers.store.os_errors import translate_os_errors
 
 _TEXT = Part(0.0, 0.25)
 """Part of a job that its text takes: to find the terms, and to write the rows."""
-_SPAN_ROWS, _SPAN_BYTES = 4096, 1 << 19
 _BASE_BYTES = 64 << 20
 
 
@@ -64,8 +65,10 @@ class TrainingInputs(NamedTuple):
 
 
 @contextmanager
-def training_inputs(store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int) -> Iterator[TrainingInputs]:
-    """The inputs, for as long as the block is entered: the rows of text lie in temporary files.
+def training_inputs(
+    store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int, threads: int | None = None
+) -> Iterator[TrainingInputs]:
+    """The inputs, for as long as the block is entered: the rows of text lie in temporary files. ``threads`` read text; None: one a core.
 
     Raises core.watch.Stopped when the observer of the job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
     finding the terms takes more than ``most_bytes``.
@@ -78,12 +81,12 @@ def training_inputs(store: Store, rows: Rows, options: Mapping[str, int] | None,
         case TextRows():
             folder = store.staging()
             try:
-                yield _of_text(folder, rows, TextOptions.parse(options or {}), watch, most_bytes)
+                yield _of_text(folder, rows, TextOptions.parse(options or {}), watch, most_bytes, threads)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int) -> TrainingInputs:
+def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int, threads: int | None) -> TrainingInputs:
     def report(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
             raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
@@ -91,8 +94,8 @@ def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, 
         watch()
 
     finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
-    terms = fit_terms(texts, options, lambda done, held: report(finding, done, held))
-    rows = _written(folder, texts, terms, lambda done: report(writing, done, terms.nbytes))
+    terms = fit_terms(texts, options, lambda done, held: report(finding, done, held), threads)
+    rows = _written(folder, texts, terms, lambda done, held: report(writing, done, held), threads)
     return TrainingInputs(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, texts, options))
 
 
@@ -107,17 +110,15 @@ def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[s
 
 
 @translate_os_errors("write", "the rows of text")
-def _written(folder: Path, texts: TextRows, terms: TextTerms, checkpoint: Callable[[float], None]) -> SparseRows:
+def _written(folder: Path, texts: TextRows, terms: TextTerms, report: TextCheckpoint, threads: int | None) -> SparseRows:
     """The rows of the texts, in files, so that memory does not grow with them."""
     with ExitStack() as stack:
         kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
         files = {name: stack.enter_context(NpyWriter(folder / f"{name}.npy", kind)) for name, kind in kinds.items()}
         files["indptr"].append(np.zeros(1, np.int64))
-        for start, stop in spans(texts.indptr, _SPAN_ROWS, _SPAN_BYTES):
-            rows = terms.read(texts.between(start, stop)).rows
+        for rows in weighed(texts, terms, report, threads):
             files["indptr"].append(rows.indptr[1:] + len(files["indices"]))
             files["indices"].append(rows.indices)
             files["values"].append(rows.values)
-            checkpoint(stop / texts.n_rows)
         arrays = {name: open_array(file.finish()) for name, file in files.items()}
     return SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(terms.keys))

@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Generator, Iterator
 
-from core.registry import OFFERED
+from core.warm_up import WARMED
 from core.warm_up import warming as warming_of
 from workers.errors import CannotStart
 from workers.process import die_with_parent
@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.05
 
 def warming() -> Iterator[None]:
     """The warm-up in steps, between which the caller may do something else. Raises CannotStart when the kernels cannot be compiled."""
-    names = list(OFFERED)
+    names = list(WARMED)
     try:
         if len(os.sched_getaffinity(0)) > 1:
             names = yield from _share(names)

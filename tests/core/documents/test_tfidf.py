@@ -10,11 +10,12 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from core.documents import tfidf_fit as term_fit
+from core.documents import text_batches, tfidf_fit
 from core.documents.kinds import TextRows, spans
 from core.documents.rows import SparseRows
 from core.documents.tfidf import TextTerms
 from core.documents.tfidf_fit import fit_terms
+from core.documents.tfidf_rows import weighed
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.errors import InvalidDocuments
 from core.models.io import read_vocabulary
@@ -65,6 +66,15 @@ def check_equal(texts: Sequence[str], others: Sequence[str], min_documents: int,
         np.testing.assert_array_equal(rows.indptr, expected.indptr)
         np.testing.assert_array_equal(rows.indices, expected.indices)
         np.testing.assert_array_max_ulp(rows.values, expected.data.astype(np.float32), 1)
+        check_weighed(TextRows.of(some), terms, rows)
+
+
+def check_weighed(texts: TextRows, terms: TextTerms, expected: SparseRows, threads: int = 1) -> None:
+    """The compiled loops give the same bits."""
+    parts = list(weighed(texts, terms, lambda done, held: None, threads))
+    np.testing.assert_array_equal(np.concatenate([np.diff(part.indptr) for part in parts]), np.diff(expected.indptr))
+    np.testing.assert_array_equal(np.concatenate([part.indices for part in parts]), expected.indices)
+    np.testing.assert_array_equal(np.concatenate([part.values for part in parts]), expected.values)
 
 
 @given(texts=texts_of, others=texts_of, min_documents=st.integers(1, 3), ngrams=st.integers(1, 2))
@@ -84,15 +94,33 @@ def collection(n: int = 3000, seed: int = 0) -> list[str]:
     return [" ".join(f"w{word}" for word in np.minimum(generator.zipf(1.3, generator.integers(0, 40)), 5000).tolist()) for _ in range(n)]
 
 
-def test_a_large_collection_in_slices_and_merged_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(term_fit, "_SPAN_ROWS", 70)
-    monkeypatch.setattr(term_fit, "_MERGED", 500)
+def test_a_large_collection_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_batches, "SPAN_ROWS", 70)
+    monkeypatch.setattr(tfidf_fit, "_TABLE", 4)
     texts = collection()
     check_equal(texts, collection(200, seed=1), 2, 2)
 
 
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    monkeypatch.setattr(text_batches, "SPAN_ROWS", 70)
+    monkeypatch.setattr(text_batches, "_SERIAL", 0)
+    rows = TextRows.of([*collection(), *ODD])
+    alone, together = (fit_terms(rows, TextOptions(), lambda done, held: None, count) for count in (1, threads))
+    assert alone.words == together.words
+    np.testing.assert_array_equal(alone.keys, together.keys)
+    np.testing.assert_array_equal(alone.idf, together.idf)
+    check_weighed(rows, together, alone.read(rows).rows, threads)
+
+
+def test_a_term_of_very_many_occurrences_weighs_the_same() -> None:
+    rows = TextRows.of(["sun " * 5000 + "moon", "sun moon " * 300, "sun"])
+    terms = fit_terms(rows, TextOptions(), lambda done, held: None)
+    check_weighed(rows, terms, terms.read(rows).rows)
+
+
 def test_a_slice_without_words_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(term_fit, "_SPAN_ROWS", 10)
+    monkeypatch.setattr(text_batches, "SPAN_ROWS", 10)
     texts = collection(30)
     check_equal(["", "."] * 10 + texts[:15] + ["! ?"] * 20 + texts[15:], texts, 2, 2)
     with pytest.raises(InvalidDocuments):
@@ -167,8 +195,18 @@ def test_stopping_is_heard_and_memory_is_told() -> None:
     shares = [done for done, _ in reports]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    distinct = len(fitted(list(texts), min_documents=1).keys)
-    assert max(held for _, held in reports) >= 12 * distinct
+    terms = fitted(list(texts), min_documents=1)
+    assert max(held for _, held in reports) >= 12 * len(terms.keys)
+    del reports[:]
+    with pytest.raises(Enough):
+        list(weighed(texts, terms, checkpoint, threads=1))
+    assert len(reports) == 3
+    del reports[:]
+    list(weighed(texts, terms, lambda done, held: reports.append((done, held)), threads=1))
+    shares = [done for done, _ in reports]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert min(held for _, held in reports) >= 16 * len(terms.keys)
 
 
 def test_memory_is_told_of_words_that_are_long() -> None:

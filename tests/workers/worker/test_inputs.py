@@ -23,7 +23,6 @@ from workers.repositories.datasets import Batch, Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
-from workers.worker import inputs as module
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import Heartbeat
@@ -184,8 +183,8 @@ def test_clauses_without_spaces_are_told(store: Store, context: WorkerContext, s
 
 
 def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: WorkerContext) -> None:
-    words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(200)]
-    dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 198])])
+    words = [" ".join(f"w{place}x{word}" for word in range(400)) for place in range(800)]
+    dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 798])])
     most = size_of(TextRows.of(words), {}).making_bytes + 2**19  # words that all differ are more than is expected
     id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
     Attempts(context._replace(max_job_bytes=most)).run(id)
@@ -197,8 +196,7 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
 
 
 def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SPAN_ROWS", 50)
-    monkeypatch.setattr("core.documents.tfidf_fit._SPAN_ROWS", 50)
+    monkeypatch.setattr("core.documents.text_batches.SPAN_ROWS", 50)
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     content, points = TextRows.of(texts(1000)), []
 
@@ -208,7 +206,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
 
     stop_at = 10**9
     began = time.monotonic() - 100
-    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES) as read:
+    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES, threads=1) as read:
         rest = Watch(observe, read.rest, began)
         rest.latest = rest.latest._replace(phase="mfn", fraction=0.5)
         rest()
@@ -223,7 +221,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
     n_points = len(points)
     for stop_at in range(1, n_points - 2, 5):
         points.clear()
-        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES):
+        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES, threads=1):
             pytest.fail("it was not heard")
         assert len(points) == stop_at
     assert list(store.staging().parent.glob("*/*")) == []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from core.engine.threads import Threads
+from core.threads import Threads
 from tests.waiting import HANG
 
 

@@ -1,0 +1,173 @@
+"""The compiled loops that find the words of texts: a scanner over UTF-8, and a hash table of words.
+
+A slot of the table is 0, or the hash of a word in its upper 32 bits and the number of the word, plus 1, in the lower ones. The slots are a power of
+two, and a word lies in the first that was free from its hash on. The characters of word ``i`` are ``letters[starts[i]:starts[i + 1]]``, UTF-8.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.numerics.compiled import compiled
+
+FOUND_AT, FOUND_LENGTH, FOUND_HASH, FOUND_START = 0, 1, 2, 3
+"""columns of the unknown words of a scan: the position among the words, bytes, hash, start among their letters"""
+_LOW = np.uint64(2**32 - 1)
+_HALF, _ONE = np.uint64(32), np.uint64(1)
+
+
+@compiled
+def scan_texts(
+    indptr: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    characters: NDArray[np.uint32],
+    multiplier: np.uint64,
+    slots: NDArray[np.uint64],
+    starts: NDArray[np.int64],
+    letters: NDArray[np.uint8],
+    own_letters: NDArray[np.uint8],
+    words: NDArray[np.int32],
+    owners: NDArray[np.int32],
+    unknown: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Write the number of each word (−1 if the table does not have it) and its text to ``words`` and ``owners``; returns how many words and unknown
+    words there are.
+
+    A word is two or more characters of words in a row. Unknown words are written to ``unknown``, and what they consist of to ``own_letters``, unless
+    ``unknown`` is empty.
+    """
+    n_words, n_unknown, kept = 0, 0, np.uintp(0)
+    for row in range(len(indptr) - 1):
+        at, stop = np.uintp(indptr[row]), np.uintp(indptr[row + 1])
+        end, n_characters, mixed = kept, 0, multiplier
+        while at <= stop:
+            character = np.uint32(0)  # a text ends as its last word does
+            if at < stop and data[at] < 128:
+                character = characters[np.uintp(data[at])]
+                at += np.uintp(1)
+            else:
+                character, at = _decoded(data, at, stop, characters)
+            if character & np.uint32(1):
+                lower = np.uint32(character >> np.uint32(1))
+                end = _encode(lower, own_letters, end)
+                mixed = (mixed ^ np.uint64(lower)) * multiplier
+                mixed ^= mixed >> _HALF
+                n_characters += 1
+            elif n_characters:
+                if n_characters > 1:
+                    tag = mixed & _LOW
+                    number = _find(slots, starts, letters, own_letters, kept, end, tag)
+                    words[n_words], owners[n_words] = number, row
+                    if number < 0 and len(unknown):
+                        unknown[n_unknown, FOUND_AT], unknown[n_unknown, FOUND_LENGTH] = n_words, np.int64(end - kept)
+                        unknown[n_unknown, FOUND_HASH], unknown[n_unknown, FOUND_START] = np.int64(tag), np.int64(kept)
+                        n_unknown += 1
+                        kept = end
+                    n_words += 1
+                end, n_characters, mixed = kept, 0, multiplier
+    return n_words, n_unknown
+
+
+@compiled
+def _decoded(data: NDArray[np.uint8], at: np.uintp, stop: np.uintp, characters: NDArray[np.uint32]) -> tuple[np.uint32, np.uintp]:
+    """The entry of the character of several bytes at a position, and the next position. Of what is not UTF-8 nothing is read beyond the end."""
+    lead = np.uint32(data[at]) if at < stop else np.uint32(0)
+    length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    if lead < 0xC0 or at + np.uintp(length) > stop:
+        return np.uint32(0), at + np.uintp(1)
+    code = lead & np.uint32(0xFF >> (length + 1))
+    for step in range(1, length):
+        code = (code << np.uint32(6)) | np.uint32(data[at + np.uintp(step)] & np.uint8(0x3F))
+    return characters[np.uintp(code)] if code < len(characters) else np.uint32(0), at + np.uintp(length)
+
+
+@compiled
+def _encode(code: np.uint32, out: NDArray[np.uint8], at: np.uintp) -> np.uintp:
+    """Write a character in UTF-8; returns the next position."""
+    if code < 0x80:
+        out[at] = code
+        return at + np.uintp(1)
+    length = 2 if code < 0x800 else 3 if code < 0x10000 else 4
+    for place in range(length - 1, 0, -1):
+        out[at + np.uintp(place)] = np.uint32(0x80) | (code & np.uint32(0x3F))
+        code >>= np.uint32(6)
+    out[at] = np.uint32((0xF00 >> length) & 0xFF) | code
+    return at + np.uintp(length)
+
+
+@compiled
+def _find(
+    slots: NDArray[np.uint64],
+    starts: NDArray[np.int64],
+    letters: NDArray[np.uint8],
+    own_letters: NDArray[np.uint8],
+    start: np.uintp,
+    end: np.uintp,
+    tag: np.uint64,
+) -> int:
+    """The number of a word, or −1."""
+    last = np.uint64(len(slots) - 1)
+    place = tag & last
+    while slots[place] != 0:
+        if slots[place] >> _HALF == tag:
+            number = np.uintp((slots[place] & _LOW) - _ONE)
+            first = np.uintp(starts[number])
+            length = np.uintp(starts[number + np.uintp(1)]) - first
+            same = length == end - start
+            k = np.uintp(0)
+            while same and k < length:
+                same = letters[first + k] == own_letters[start + k]
+                k += np.uintp(1)
+            if same:
+                return int(number)
+        place = (place + _ONE) & last
+    return -1
+
+
+@compiled
+def number_words(
+    own_letters: NDArray[np.uint8],
+    unknown: NDArray[np.int64],
+    done: int,
+    words: NDArray[np.int32],
+    slots: NDArray[np.uint64],
+    starts: NDArray[np.int64],
+    letters: NDArray[np.uint8],
+    count: int,
+) -> tuple[int, int]:
+    """Give numbers to the unknown words of a scan from number ``done`` on, and write them to ``words``; ``count`` words have one already.
+
+    Ends where there is no room. Returns how many unknown words are done, and how many words have a number.
+    """
+    last = np.uint64(len(slots) - 1)
+    while done < len(unknown):
+        tag, start, length = np.uint64(unknown[done, FOUND_HASH]), np.uintp(unknown[done, FOUND_START]), unknown[done, FOUND_LENGTH]
+        number = _find(slots, starts, letters, own_letters, start, start + np.uintp(length), tag)
+        if number < 0:
+            if 2 * count >= len(slots) or count + 1 >= len(starts) or starts[count] + length > len(letters):
+                break
+            number = count
+            for k in range(length):
+                letters[starts[count] + k] = own_letters[start + np.uintp(k)]
+            starts[count + 1] = starts[count] + length
+            count += 1
+            _place(slots, last, tag << _HALF | np.uint64(count))
+        words[unknown[done, FOUND_AT]] = number
+        done += 1
+    return done, count
+
+
+@compiled
+def _place(slots: NDArray[np.uint64], last: np.uint64, slot: np.uint64) -> None:
+    place = (slot >> _HALF) & last
+    while slots[place] != 0:
+        place = (place + _ONE) & last
+    slots[place] = slot
+
+
+@compiled
+def move_slots(slots: NDArray[np.uint64], larger: NDArray[np.uint64]) -> None:
+    """Copy a table to an empty one."""
+    last = np.uint64(len(larger) - 1)
+    for slot in slots:
+        if slot != 0:
+            _place(larger, last, slot)
