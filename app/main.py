@@ -29,22 +29,15 @@ from app.models import routes as models
 from app.operations import routes as operations
 from app.predictions import routes as predictions
 from app.predictions import suggestion_routes as suggestions
+from app.review import routes as review
 from app.services import open_services
 from app.settings import GatewaySettings
 
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
-    *(
-        predictions.router,
-        evaluations.router,
-        suggestions.router,
-        datasets.router,
-        datasets.raw_router,
-        annotations.router,
-        annotations.raw_router,
-        documents.router,
-    ),
+    *(predictions.router, evaluations.router, suggestions.router, review.doubts_router),
+    *(datasets.router, datasets.raw_router, annotations.router, annotations.raw_router, documents.router, review.router, review.raw_router),
     *(
         jobs.router,
         jobs.raw_router,

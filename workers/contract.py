@@ -272,8 +272,8 @@ class Outcome(Record):
     progress: Progress | None = None
     """progress at the end"""
     files: dict[str, File] = {}
-    """files by content: ``trace`` (JSON) if a solver has begun; for a success ``model`` (safetensors), ``model_meta`` (JSON) and ``labels`` (NDJSON
-    of the documents that were unlabeled)"""
+    """files by content: ``trace`` (JSON) if a solver has begun; for a success ``model`` (safetensors), ``model_meta`` (JSON), ``labels`` (NDJSON
+    of the documents that were unlabeled) and, if labels were left out, ``held_out`` (safetensors)"""
 
 
 Confidence = Literal["high", "low", "none"]

@@ -5,7 +5,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -185,9 +185,14 @@ def publish(
     dataset: str | None = None,
     calibrated: bool = False,
     model: Model | None = None,
+    left_out: Mapping[int, Sequence[float]] | None = None,
+    annotations: int | None = None,
     **outcome: Any,
 ) -> Version:
-    """A model as a succeeded job of a dataset leaves it; by default its k-th feature speaks for the k-th class. ``outcome``: more of its outcome."""
+    """A model as a succeeded job of a dataset leaves it; by default its k-th feature speaks for the k-th class.
+
+    ``left_out``: probabilities of the labels that cross-validation left out, by position. ``outcome``: more of its outcome.
+    """
     if model is None:
         n_columns = 1 if len(classes) == 2 else len(classes)
         weights = np.array([[-1.0], [1.0], [0.0]]) if n_columns == 1 else np.eye(n_columns)
@@ -195,7 +200,8 @@ def publish(
         features = np.arange(len(weights), dtype=np.uint32)
         model = LinearModel(classes, len(weights), features, weights, np.full(n_columns, bias), calibration=calibration)
     jobs = Jobs(store)
-    id = jobs.submit(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", options={}, seed=0)[0].request.id
+    submitted = jobs.submit(dataset=dataset or make_dataset(store).id, model=name, algorithm="svm", options={}, seed=0, annotations=annotations)[0]
+    id = submitted.request.id
     folder = store.staging()
     arrays, meta = model.to_arrays()
     save_file(arrays, folder / "model")
@@ -203,7 +209,11 @@ def publish(
     point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 1.0, "seconds": 0.1}
     (folder / "trace").write_text(json.dumps([point]))
     (folder / "labels").write_text('{"id":"c","label":"yes","score":1.0,"probability":null}\n')
-    files = {kind: store.upload(f"jobs/{id}/attempts/1/{kind}", folder / kind) for kind in ("model", "model_meta", "trace", "labels")}
+    if left_out is not None:
+        arrays = {"positions": np.array(list(left_out)), "probabilities": np.array(list(left_out.values()), np.float32)}
+        save_file(arrays, folder / "held_out")
+    kinds = sorted(path.name for path in folder.iterdir())
+    files = {kind: store.upload(f"jobs/{id}/attempts/1/{kind}", folder / kind) for kind in kinds}
     folder.rmdir()
     jobs.claim_attempt(id, "worker")
     fields = {"status": Status.CONVERGED, "objective": 0.5, "warnings": ["hm"], "files": files, **outcome}

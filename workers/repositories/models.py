@@ -12,7 +12,10 @@ models/{name}/aliasing/{n}.{mark}  an alias is being set to version n, which can
 import json
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from workers.contract import Alias, Confidence, Job, JobRequest, Outcome, Record, Version
 from workers.errors import Conflict, InvalidName, NotFound
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
 _CACHED_VERSIONS = 2_000
 """Number of records, of some kilobytes each, that a process caches."""
 _NUMBERS = 10**9
-MODEL_FILES = ("model", "model_meta")
-"""Files of an outcome that a version names."""
+MODEL_FILES = ("model", "model_meta", "held_out")
+"""Files of an outcome that a version names, the last only after a training that left labels out."""
 _ALIASING_SECONDS = 60
 """Seconds after which a mark of an alias counts as abandoned."""
 _UNDO_TIME = timedelta(seconds=60)
@@ -35,6 +38,15 @@ _UNDO_TIME = timedelta(seconds=60)
 
 Needed = Callable[[str, Collection[int]], Job | None]
 """Function of the name of a model and numbers of versions: an unfinished job that needs one of them, or None."""
+
+
+class LeftOut(NamedTuple):
+    """Predictions of labels that cross-validation left out, each by a model that was not told the label."""
+
+    positions: NDArray[np.int64]
+    """shape (n,), ascending: positions of the documents in the dataset of the version"""
+    probabilities: NDArray[np.float32]
+    """shape (n, n_classes)"""
 
 
 class _Deletion(Record):
@@ -237,8 +249,21 @@ class Models:
             held_out=outcome.held_out,
             confidence=confidence if (confidence := (outcome.report or {}).get("confidence")) in get_args(Confidence) else None,
             created_at=datetime.now(UTC),
-            files={kind: outcome.files[kind] for kind in MODEL_FILES},
+            files={kind: outcome.files[kind] for kind in MODEL_FILES if kind in outcome.files},
         )
+
+    def held_out(self, version: Version) -> "LeftOut | None":
+        """What the training of a version predicted of labels that it left out; None if it did not, or without probabilities. Raises NotFound."""
+        file = version.files.get("held_out")
+        if file is None:
+            return None
+        from safetensors.numpy import load_file
+
+        try:
+            arrays = load_file(self._store.local(file))
+        except KeyMissing:
+            raise NotFound("model version", f"{version.name}/{version.number}") from None
+        return LeftOut(arrays["positions"], arrays["probabilities"])
 
     def _refuse_if_named(self, version: Version, needed: Needed) -> None:
         """Raise Conflict if an alias or an unfinished job names a version."""
@@ -265,8 +290,8 @@ class Models:
         return records.create(self._store, _deleted_key(version.name, version.number), _Deletion(deleted_at=datetime.now(UTC)))
 
     def _delete_files(self, version: Version) -> None:
-        for kind in MODEL_FILES:
-            self._store.delete(version.files[kind].key)
+        for file in version.files.values():
+            self._store.delete(file.key)
 
     def _read(self, name: str, number: int) -> Version:
         """Record of a version, deleted or not; raises KeyMissing. Records never change, so they are cached."""

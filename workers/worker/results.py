@@ -36,7 +36,8 @@ def usable(training: "Training") -> bool:
 
 @translate_os_errors("write", "the results of a training")
 def store_results(store: Store, training: "Training", documents: Documents, prefix: str) -> dict[str, File]:
-    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``. Raises StoreUnavailable."""
+    """Upload the files of a success under ``prefix``: ``model``, ``model_meta``, ``trace``, ``labels``, and ``held_out`` of a calibrated training
+    that left labels out. Raises StoreUnavailable."""
     folder = store.staging()
     try:
         arrays, meta = training.model.to_arrays()
@@ -45,9 +46,23 @@ def store_results(store: Store, training: "Training", documents: Documents, pref
         (folder / "trace.json").write_text(json.dumps([trace_row(point) for point in training.trace]))
         _write_labels(folder / "labels.ndjson", training, documents)
         names = {"model": "model.safetensors", "model_meta": "model.json", "trace": "trace.json", "labels": "labels.ndjson"}
+        left_out = _left_out(training, documents)
+        if left_out is not None:
+            _write_model(folder / "held_out.safetensors", left_out)
+            names["held_out"] = "held_out.safetensors"
         return {kind: store.upload(f"{prefix}/{name}", folder / name) for kind, name in names.items()}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _left_out(training: "Training", documents: Documents) -> dict[str, NDArray[Any]] | None:
+    """Positions of the labels that cross-validation left out, and the probabilities of the classes without them; None if there are none."""
+    if training.held_out is None or training.model.calibration is None:
+        return None
+    known = np.isfinite(training.held_out).all(axis=1)
+    probabilities = training.model.probabilities(training.held_out[known])
+    assert probabilities is not None
+    return {"positions": np.flatnonzero(documents.class_indices >= 0)[known], "probabilities": probabilities.astype(np.float32)}
 
 
 def _write_model(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

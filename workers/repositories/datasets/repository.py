@@ -47,7 +47,7 @@ class Datasets:
         self._suggestions = Suggestions(store)
         self._logs = AnnotationLogs(store)
         self._indexes = IdIndexes()
-        self._audits = Audits(store)
+        self.audits = Audits(store)
 
     def builder(self, name: str | None = None) -> DatasetBuilder:
         """A builder of a new dataset; raises InvalidName, QuotaExceeded."""
@@ -103,7 +103,7 @@ class Datasets:
         log.refreshed()
         positions = self.positions(id, {each.document for each in given})
         label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
-        draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self._audits.drawn(id), Draw.RANDOM)
+        draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self.audits.drawn(id), Draw.RANDOM)
         return log.append(checked_entries(given, positions, label_type, draws))
 
     def positions(self, id: str, wanted: Collection[str]) -> dict[str, int]:

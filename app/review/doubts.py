@@ -1,0 +1,165 @@
+"""Doubts: labels that a model, when it is not told them, finds less likely than others; and documents that are nearly the same with other labels.
+
+Source: Northcutt, Jiang & Chuang, Confident learning: estimating uncertainty in dataset labels, 2021 (labels by predictions out of sample; ranked
+here by the margin between the label and the likeliest other one).
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from fastapi import Request
+from numpy.typing import NDArray
+from starlette.responses import Response
+
+from app.datasets.stored_documents import stored_documents
+from app.errors import InvalidRequest
+from app.http.bodies import read_json
+from app.predictions.prediction import load_model
+from app.predictions.scoring import rows_at, run_scoring
+from app.review.schemas import DoubtsBody
+from app.services import Services
+from core.evaluation.active_learning import comparable, similarities
+from core.models.model import Model
+from workers.contract import Label, Version
+from workers.errors import Conflict
+from workers.repositories.datasets import Documents
+from workers.repositories.models import LeftOut
+
+_ENCODER = msgspec.json.Encoder()
+_MOST_COMPARED = 3_000
+"""Labeled documents that are compared with each other, each with each."""
+_NEARLY_THE_SAME = 0.95
+"""Cosine from which two documents are nearly the same."""
+
+Item = dict[str, Any]
+
+
+class _Ranked(NamedTuple):
+    """Positions of documents with a doubtful label, what is likelier, and the margin by which, the most doubtful first."""
+
+    positions: NDArray[np.int64]
+    likelier: NDArray[np.intp]
+    probabilities: NDArray[np.float32]
+
+
+async def doubts(request: Request, services: Services, reference: str) -> Response:
+    """The labels of a dataset to look at again, by the version to which ``reference`` refers now.
+
+    Raises InvalidRequest, NotFound, Conflict for a version that left no labels out, TooManyRequests, UnsupportedMediaType.
+    """
+    body = await read_json(request, services, DoubtsBody)
+    version, model = await load_model(services, reference)
+    return await run_scoring(request, services, _answer, services, version, model, body)
+
+
+def _answer(services: Services, version: Version, model: Model, body: DoubtsBody) -> Response:
+    left_out = _left_out(services, version, body.dataset)
+    log = services.datasets.log(body.dataset)
+    documents = services.datasets.open_annotated(body.dataset, log.answers())
+    since = version.annotations or 0 if version.dataset == body.dataset else 0
+    answered = np.unique([entry.position for entry in log.between(since, len(log))]).astype(np.int64)
+    ranked, n_labeled = _ranked(documents, version, left_out, answered)
+    warnings: list[str] = []
+    found = {item["id"]: item for item in _held_out(documents, version, ranked, body.n)}
+    for item in _duplicates(documents, model, answered, warnings):
+        found.setdefault(item["id"], item)
+    listed = _mixed(list(found.values()), body.n)
+    if "document" in body.include:
+        _include_documents(services, documents, body.dataset, listed)
+    content = {"model": version.name, "version": version.number, "dataset": body.dataset, "n_labeled": n_labeled, "doubts": listed}
+    return Response(_ENCODER.encode(content | {"warnings": warnings}), media_type="application/json")
+
+
+def _left_out(services: Services, version: Version, dataset: str) -> LeftOut:
+    if services.datasets.get(dataset).documents != services.datasets.get(version.dataset).documents:
+        raise InvalidRequest("dataset", f"has other documents than {version.dataset!r}, whose labels the model learned from")
+    left_out = services.models.held_out(version)
+    if left_out is None:
+        raise Conflict(
+            f"version {version.number} of model {version.name!r} left no labels out; train one with auto, or with the option probabilities"
+        )
+    return left_out
+
+
+def _ranked(documents: Documents, version: Version, left_out: LeftOut, answered: NDArray[np.int64]) -> tuple[_Ranked, int]:
+    """The doubtful labels, but those that people looked at since; and the number of labels that were left out and that documents still have."""
+    places = {label: place for place, label in enumerate(version.classes)}
+    of_class = np.array([*(places.get(label, -1) for label in documents.classes), -1])
+    labels = of_class[documents.class_indices[left_out.positions]]
+    known = labels >= 0
+    n_labeled = int(np.count_nonzero(known))
+    known &= ~np.isin(left_out.positions, answered)
+    positions, labels, probabilities = left_out.positions[known], labels[known], left_out.probabilities[known]
+    own = probabilities[np.arange(len(labels)), labels]
+    likelier = np.argmax(probabilities, axis=1)
+    margins = own - probabilities[np.arange(len(labels)), likelier]
+    doubtful = np.flatnonzero(likelier != labels)
+    order = doubtful[np.argsort(margins[doubtful], kind="stable")]
+    return _Ranked(positions[order], likelier[order], own[order]), n_labeled
+
+
+def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -> Iterator[Item]:
+    ids = _ids(documents, ranked.positions[:n])
+    for position, likelier, probability in zip(
+        ranked.positions[:n].tolist(), ranked.likelier[:n].tolist(), ranked.probabilities.tolist(), strict=False
+    ):
+        yield {
+            "id": ids[position],
+            "label": _label(documents, position),
+            "likelier": version.classes[likelier],
+            "probability": probability,
+            "why": "held_out",
+            "other": None,
+        }
+
+
+def _duplicates(documents: Documents, model: Model, answered: NDArray[np.int64], warnings: list[str]) -> Iterator[Item]:
+    """Documents whose nearly same ones have another label, each pair by its second document."""
+    labeled = np.flatnonzero(documents.class_indices >= 0)
+    most = min(_MOST_COMPARED, comparable(documents.rows.indptr, labeled))
+    if len(labeled) > most:
+        warnings.append(f"only the first {most} labeled documents were compared with each other")
+        labeled = labeled[:most]
+    if len(labeled) < 2:
+        return
+    similar = np.triu(similarities(rows_at(model, documents, labeled)) >= _NEARLY_THE_SAME, 1)
+    classes = documents.class_indices[labeled]
+    firsts, seconds = np.nonzero(similar & (classes[:, None] != classes[None, :]))
+    ids = _ids(documents, np.unique(labeled[np.concatenate([firsts, seconds])]))
+    known = set(answered.tolist())
+    for first, second in zip(labeled[firsts].tolist(), labeled[seconds].tolist(), strict=True):
+        if not {first, second} <= known:
+            yield {
+                "id": ids[second],
+                "label": _label(documents, second),
+                "likelier": _label(documents, first),
+                "probability": None,
+                "why": "duplicate",
+                "other": ids[first],
+            }
+
+
+def _mixed(found: list[Item], n: int) -> list[Item]:
+    """The first ``n``: duplicates contradict each other for certain, so they take up to half of the places, after the surest doubt."""
+    held_out, duplicates = ([item for item in found if item["why"] == why] for why in ("held_out", "duplicate"))
+    room = max(n - len(held_out), n // 2)
+    kept = duplicates[:room]
+    return [*held_out[: n - len(kept)], *kept]
+
+
+def _include_documents(services: Services, documents: Documents, dataset: str, listed: list[Item]) -> None:
+    positions = services.datasets.positions(dataset, {item["id"] for item in listed})
+    found = stored_documents(documents, np.array(sorted(positions.values()), np.int64))
+    for item in listed:
+        item["document"] = found[positions[item["id"]]]
+
+
+def _ids(documents: Documents, positions: NDArray[np.int64]) -> dict[int, str]:
+    ascending = np.sort(positions).tolist()
+    return dict(zip(ascending, documents.ids.at(ascending), strict=True))
+
+
+def _label(documents: Documents, position: int) -> Label:
+    return documents.classes[int(documents.class_indices[position])]

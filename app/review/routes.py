@@ -1,0 +1,82 @@
+"""Routes of doubts and audits."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from app.http.bodies import in_thread, read_json
+from app.http.openapi_fragments import ENCODING, error_responses, json_body, path_parameter
+from app.http.route_classes import AuthorizedRoute, RawRoute
+from app.http.version_numbers import NUMBER, version_reference
+from app.predictions.scoring import run_scoring
+from app.review import audits
+from app.review.doubts import doubts
+from app.review.schemas import AuditBody, AuditOut, AuditPage, AuditReport, Doubts, DoubtsBody
+from app.services import ServicesDep, services_of
+
+doubts_router = APIRouter(prefix="/v1/models", tags=["suggestions"], route_class=RawRoute)
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
+raw_router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=RawRoute)
+
+ModelName = Annotated[str | None, Query(max_length=300, description="Model, or name@alias; by default that of the audit.")]
+Precision = Annotated[float, Query(ge=0.5, le=0.999, description="Precision to promise of automatic labels.")]
+_BODIES = (408, 413, 415, 422, 429, 503, 507)
+_MODEL = path_parameter("name", "Name of a model (the version that it serves), or name@alias.")
+_VERSION = (path_parameter("name", "Name of the model."), path_parameter("number", "Number of the version.", NUMBER))
+_DOUBTS: dict[int | str, dict[str, Any]] = {200: {"model": Doubts}, **error_responses(404, 409, *_BODIES)}
+_LOCATION = {"Location": {"description": "URL of the audit.", "schema": {"type": "string"}}}
+_CREATED: dict[int | str, dict[str, Any]] = {
+    201: {"model": AuditOut, "description": "Drawn and durable", "headers": _LOCATION},
+    **error_responses(404, 409, *_BODIES),
+}
+_DRAW: dict[str, Any] = {
+    **json_body(AuditBody, {"n": 50, "model": "news"}),
+    "parameters": [path_parameter("id", "Id of the dataset."), ENCODING],
+}
+
+
+def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    return {**json_body(DoubtsBody, {"dataset": "ds-…", "n": 20}), "parameters": [*parameters, ENCODING]}
+
+
+@doubts_router.post("/{name}/doubts", responses=_DOUBTS, openapi_extra=_extra(_MODEL))
+async def doubt_newest(request: Request) -> Response:
+    """Doubt labels of the dataset that a model has learned from: those that it finds less likely than others when it is not told them.
+
+    Also documents that are nearly the same and have different labels. Labels that people answered again since the training are left out.
+    """
+    return await doubts(request, services_of(request), request.path_params["name"])
+
+
+@doubts_router.post("/{name}/versions/{number}/doubts", responses=_DOUBTS, openapi_extra=_extra(*_VERSION))
+async def doubt_by_version(request: Request) -> Response:
+    """Doubt labels by one version of a model."""
+    return await doubts(request, services_of(request), version_reference(request))
+
+
+@raw_router.post("/{id}/audits", status_code=201, responses=_CREATED, openapi_extra=_DRAW)
+async def draw_audit(request: Request) -> Response:
+    """Draw a random sample of the documents without a label, to measure models by.
+
+    Label all of it, by annotations: what is left out makes the error look lower.
+    """
+    services, id = services_of(request), request.path_params["id"]
+    body = await read_json(request, services, AuditBody)
+    audit = await in_thread(services.parse_pool, audits.draw, services, id, body)
+    return Response(audit.model_dump_json(), 201, {"Location": f"/v1/datasets/{id}/audits/{audit.id}"}, "application/json")
+
+
+@router.get("/{id}/audits", responses=error_responses(404, 422, 503))
+def list_audits(services: ServicesDep, id: str) -> AuditPage:
+    """List the audits of a dataset, newest first."""
+    documents = services.datasets.open(id)
+    return AuditPage(audits=[audits.audit_out(audit, documents) for audit in reversed(services.datasets.audits.of(id))])
+
+
+@router.get("/{id}/audits/{audit}", responses=error_responses(404, 422, 429, 503))
+async def show_audit(
+    request: Request, services: ServicesDep, id: str, audit: str, model: ModelName = None, precision: Precision = 0.95
+) -> AuditReport:
+    """Show what the labels of an audit say by now: the error of each version with its interval, and what may be labeled automatically."""
+    return await run_scoring(request, services, audits.report, services, id, audit, model, precision)

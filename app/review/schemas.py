@@ -1,0 +1,138 @@
+"""Schemas of doubts and audits, and of the bodies of their calls."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+from pydantic import AwareDatetime
+
+from app.http.schemas import Schema
+from workers.contract import Label
+
+MAX_DOCUMENTS = 1_000
+
+
+class DoubtsBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A query for labels to look at again."""
+
+    dataset: str
+    n: Annotated[int, Meta(ge=1, le=MAX_DOCUMENTS)] = 20
+    include: list[Literal["document"]] = []
+    """What to include in each doubt: document, the document as it was sent."""
+
+
+class Doubt(Schema):
+    """A label that may be wrong."""
+
+    id: str
+    label: Label
+    """Label that the document has."""
+    likelier: Label
+    """Label that is likelier, or that the similar document has."""
+    probability: float | None
+    """Probability of its label by a model that was not told it; null of duplicates that such a model does not doubt."""
+    why: Literal["held_out", "duplicate"]
+    """Reason. held_out: the model finds another label likelier when it is not told this one. duplicate: a document that is nearly the same has
+    another label."""
+    other: str | None
+    """Id of the document that is nearly the same."""
+    document: dict[str, Any] | None = None
+    """The document as it was sent; only if `include` names it."""
+
+
+class Doubts(Schema):
+    """Labels to look at again, the most doubtful first."""
+
+    model: str
+    version: int
+    dataset: str
+    n_labeled: int
+    """Number of labels that the training left out and predicted, of those that documents still have."""
+    doubts: list[Doubt]
+    warnings: list[str]
+
+
+class AuditBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A random sample to draw."""
+
+    n: Annotated[int, Meta(ge=1, le=MAX_DOCUMENTS)] = 50
+    """Number of documents."""
+    model: str | None = None
+    """Name of the model to be measured; it may be named later."""
+    seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
+    """Seed of the sample; by default another each time."""
+
+
+class AuditOut(Schema):
+    """A random sample of the documents that had no label."""
+
+    id: str
+    dataset: str
+    model: str | None
+    documents: list[str]
+    """Ids of the documents to label, in the order in which they were drawn: every beginning is a random sample."""
+    unlabeled: int
+    """Number of documents that had no label then, of which these were drawn."""
+    seed: int
+    created_at: AwareDatetime
+
+
+class AuditPage(Schema):
+    """The audits of a dataset, newest first."""
+
+    audits: list[AuditOut]
+
+
+class VersionError(Schema):
+    """The error of a version on the labels of an audit."""
+
+    model: str
+    version: int
+    labels: int
+    """Number of labels of the audit that are compared with what the version says without having been told them."""
+    held_out: int
+    """Number of these that the version was told, so that cross-validation, which left them out, says what it would have said."""
+    errors: int
+    error: float | None
+    """Share of errors; null without labels."""
+    low: float
+    """Lower end of the interval of 95 % (Clopper and Pearson)."""
+    high: float
+    """Upper end."""
+
+
+class Automatic(Schema):
+    """How many documents may be labeled by a version without looking."""
+
+    model: str
+    version: int
+    precision: float
+    """Precision that is promised: share of right ones among the labels that are given."""
+    possible: bool
+    """Whether the labels of the audit support the promise for any document."""
+    documents: int
+    """Number of documents without a label that may be labeled."""
+    at_least: float | None
+    """Probability above which; null for all, and where it is not possible."""
+    labels: int
+    """Number of labels of the audit above it."""
+    errors: int
+    """Number of these that were wrong."""
+    why: str
+    """The promise in a sentence, or what is missing for it."""
+
+
+class AuditReport(AuditOut):
+    """An audit with what its labels say by now."""
+
+    labeled: int
+    """Number of its documents that have a label by now."""
+    skipped: int
+    """Number of its documents that a person left out: the error says nothing of these."""
+    open: list[str]
+    """Ids of those that people have yet to answer, in order."""
+    versions: list[VersionError]
+    """Versions of the model, newest first; none if no model is named."""
+    automatic: Automatic | None
+    """What the version that the model serves may label; null if no model is named."""
+    warnings: list[str]

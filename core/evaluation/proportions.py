@@ -1,0 +1,87 @@
+"""What a random sample says of a proportion: the exact interval, and how far a ranking can be trusted.
+
+Sources: Clopper & Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, 1934; Angelopoulos, Bates, Candès,
+Jordan & Lei, Learn then test, 2021 (fixed-sequence testing with several starts).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.numerics.binomial import LEVEL, binomial_tail
+from core.numerics.elementary import log_of
+
+_STEPS = 60
+_STARTS = 2
+
+
+class Interval(NamedTuple):
+    """A confidence interval of a proportion."""
+
+    low: float
+    high: float
+
+
+def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
+    """The exact interval for ``successes`` of ``n``: it misses the proportion with a probability of at most ``level``, half of it on either side."""
+    if n == 0:
+        return Interval(0.0, 1.0)
+    low = 0.0 if successes == 0 else _root(lambda p: binomial_tail(successes, n, p) - level / 2)
+    high = 1.0 if successes == n else _root(lambda p: level / 2 - 1 + binomial_tail(successes + 1, n, p))
+    return Interval(low, high)
+
+
+class Promise(NamedTuple):
+    """How far the labels of a model can be trusted without looking."""
+
+    threshold: float | None
+    """confidence above which labels have the promised precision; None if that of all labels can be trusted"""
+    labels: int
+    """number of labels of the sample above it"""
+    errors: int
+    """number of these that were wrong"""
+
+
+def fewest_labels(precision: float, level: float = LEVEL) -> int:
+    """Least number of labels, none of them wrong, that can support a promise."""
+    return int(np.ceil(log_of(level / _STARTS) / log_of(precision)))
+
+
+def promise(confidences: NDArray[np.floating], right: NDArray[np.bool_], precision: float, level: float = LEVEL) -> Promise | None:
+    """The largest part of the documents, by confidence, of which at least ``precision`` are right; None if the sample cannot support it.
+
+    ``confidences`` and ``right`` are of a random sample that the model was not told, shape (n,) each. What is promised is false with a probability of
+    at most ``level``. The parts are those above the confidence of one document of the sample. From either of two starts they are tested one after the
+    other, from the surest to all, each at level / 2, until one fails. A part and its size depend on no label, and given the document that bounds it
+    those above it are a random sample of the part: so each test is an exact binomial one, and none need be paid for but the starts.
+    """
+    order = np.argsort(-confidences, kind="stable")
+    ordered, wrong = confidences[order], np.cumsum(~right[order])
+    # equal confidences are in one part or in none
+    sizes = [*(np.flatnonzero(ordered[1:] < ordered[:-1]) + 1).tolist(), len(ordered)]
+    least, best = fewest_labels(precision, level), 0
+    possible = [size for size in sizes if size >= least]
+    for start in sorted({0, len(possible) // _STARTS}):
+        for size in possible[start:]:
+            if not _supported(int(wrong[size - 1]), size, precision, level / _STARTS):
+                break
+            best = max(best, size)
+    if not best:
+        return None
+    return Promise(None if best == len(ordered) else float(ordered[best]), best, int(wrong[best - 1]))
+
+
+def _supported(errors: int, n: int, precision: float, level: float) -> bool:
+    """Whether so few errors would be unlikely if fewer than ``precision`` were right."""
+    return binomial_tail(n - errors, n, precision) <= level
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """The root of a rising function on 0 to 1, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+    return (low + high) / 2

@@ -1,0 +1,118 @@
+"""Audits over HTTP: drawn, labeled, and what they say of versions."""
+
+from typing import Any
+
+import pytest
+
+from tests.app.annotations.test_annotations import annotate, summary
+from tests.app.conftest import Gateway, problem_of, publish
+
+COUNT = 200
+"""Documents, of which the first has the label no, the second yes. By the model of ``publish`` document k is no below the middle, else yes."""
+
+
+def truth(id: str) -> str:
+    return "no" if int(id) < COUNT // 2 else "yes"
+
+
+@pytest.fixture
+def dataset(gateway: Gateway) -> str:
+    lines: list[dict[str, Any]] = [{"indices": [0, 1], "values": [1.0, 2 * (k + 0.5) / COUNT]} for k in range(COUNT)]
+    dataset = str(gateway.upload([{**lines[0], "label": "no"}, {**lines[1], "label": "yes"}, *lines[2:]])["id"])
+    publish(gateway.store, dataset=dataset, calibrated=True)
+    return dataset
+
+
+def draw(gateway: Gateway, dataset: str, **body: Any) -> dict[str, Any]:
+    answer = gateway.client.post(f"/v1/datasets/{dataset}/audits", json={"model": "news", "seed": 3, **body})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    assert answer.headers["location"] == f"/v1/datasets/{dataset}/audits/{found['id']}"
+    return found
+
+
+def report(gateway: Gateway, audit: dict[str, Any], **query: Any) -> dict[str, Any]:
+    answer = gateway.client.get(f"/v1/datasets/{audit['dataset']}/audits/{audit['id']}", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def answer_all(gateway: Gateway, audit: dict[str, Any], wrong: int = 0) -> None:
+    """Label an audit by truth but for the first ``wrong`` documents."""
+    flipped = {"no": "yes", "yes": "no"}
+    labels = [flipped[truth(id)] if k < wrong else truth(id) for k, id in enumerate(audit["documents"])]
+    annotate(gateway, audit["dataset"], *({"document": id, "label": label} for id, label in zip(audit["documents"], labels, strict=True)))
+
+
+def test_it_draws_from_what_has_no_label(gateway: Gateway, dataset: str) -> None:
+    annotate(gateway, dataset, {"document": "5", "label": "no"}, {"document": "6", "action": "skip"})
+    audit = draw(gateway, dataset, n=1000)
+    assert sorted(map(int, audit["documents"])) == [2, 3, 4, *range(7, COUNT)]
+    assert audit["unlabeled"] == COUNT - 4
+    assert draw(gateway, dataset, n=10)["documents"] == draw(gateway, dataset, n=10)["documents"]
+    listed = gateway.client.get(f"/v1/datasets/{dataset}/audits").json()["audits"]
+    assert listed[-1] == audit
+    assert len(listed) == 3
+
+
+def test_its_labels_are_random(gateway: Gateway, dataset: str) -> None:
+    answer_all(gateway, draw(gateway, dataset, n=7))
+    assert summary(gateway, dataset)["drawn"] == {"random": 7}
+
+
+def test_it_says_the_error_with_its_interval(gateway: Gateway, dataset: str) -> None:
+    audit = draw(gateway, dataset, n=50)
+    before = report(gateway, audit)
+    assert before["versions"][0] == {
+        **{"model": "news", "version": 1, "labels": 0, "held_out": 0, "errors": 0, "error": None},
+        **{"low": 0.0, "high": 1.0},
+    }
+    assert before["open"] == audit["documents"]
+    answer_all(gateway, audit, wrong=2)
+    found = report(gateway, audit)
+    assert (found["labeled"], found["open"]) == (50, [])
+    assert {name: found["versions"][0][name] for name in ("labels", "errors", "error")} == {"labels": 50, "errors": 2, "error": 0.04}
+    assert found["versions"][0]["low"] == pytest.approx(0.004881, abs=1e-6)
+    assert found["versions"][0]["high"] == pytest.approx(0.137138, abs=1e-6)
+    assert "72 labels" in found["automatic"]["why"]
+    assert not found["automatic"]["possible"]
+
+
+def test_it_says_what_may_be_labeled_automatically(gateway: Gateway, dataset: str) -> None:
+    audit = draw(gateway, dataset, n=100)
+    answer_all(gateway, audit)
+    found = report(gateway, audit)["automatic"]
+    assert (found["possible"], found["documents"], found["at_least"], found["errors"]) == (True, COUNT - 102, None, 0)
+    assert report(gateway, audit, precision=0.99)["automatic"]["possible"] is False
+
+
+def test_what_a_version_was_told_is_left_to_cross_validation(gateway: Gateway, dataset: str) -> None:
+    audit = draw(gateway, dataset, n=80)
+    answer_all(gateway, audit)
+    right = {int(id): [0.9, 0.1] if truth(id) == "no" else [0.1, 0.9] for id in audit["documents"]}
+    wrong = {position: row[::-1] for position, row in sorted(right.items())[:3]}
+    publish(gateway.store, dataset=dataset, calibrated=True, annotations=80, left_out=dict(sorted((right | wrong).items())))
+    publish(gateway.store, dataset=dataset, calibrated=True, annotations=80)
+    versions = {each["version"]: each for each in report(gateway, audit)["versions"]}
+    assert [(each["labels"], each["held_out"], each["errors"]) for _, each in sorted(versions.items())] == [(80, 0, 0), (80, 80, 3), (0, 0, 0)]
+    assert "draw another audit" in report(gateway, audit)["automatic"]["why"]
+
+
+def test_what_was_left_out_is_a_warning(gateway: Gateway, dataset: str) -> None:
+    audit = draw(gateway, dataset, n=3)
+    annotate(gateway, dataset, {"document": audit["documents"][0], "action": "skip"})
+    found = report(gateway, audit)
+    assert (found["skipped"], found["open"]) == (1, audit["documents"][1:])
+    assert "left out" in found["warnings"][0]
+
+
+def test_what_does_not_exist_is_404(gateway: Gateway, dataset: str) -> None:
+    problem_of(gateway.client.get(f"/v1/datasets/{dataset}/audits/audit-{'0' * 24}"), 404)
+    problem_of(gateway.client.get(f"/v1/datasets/{dataset}/audits/x"), 404)
+    problem_of(gateway.client.post(f"/v1/datasets/{dataset}/audits", json={"model": "none"}), 404)
+
+
+def test_where_all_have_labels_there_is_nothing_to_draw(gateway: Gateway) -> None:
+    dataset = gateway.upload([{"indices": [0], "label": "a"}])["id"]
+    problem_of(gateway.client.post(f"/v1/datasets/{dataset}/audits", json={}), 409)

@@ -1,0 +1,70 @@
+"""Doubts about labels, over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from tests.app.annotations.test_annotations import annotate
+from tests.app.conftest import Gateway, problem_of, publish
+
+LABELED: list[dict[str, Any]] = [
+    {"id": f"d{k}", "indices": [0, 1, 2 + k], "values": [1.0 + k % 2, 2.0 - k % 2, 5.0], "label": "yes" if k < 3 else "no"} for k in range(6)
+]
+LEFT_OUT = {0: [0.1, 0.9], 1: [0.7, 0.3], 2: [0.95, 0.05], 3: [0.8, 0.2], 4: [0.45, 0.55], 5: [0.9, 0.1]}
+"""Probabilities of no and yes: d2, d1 and d4 are doubtful, in this order."""
+
+
+def doubts(gateway: Gateway, dataset: str, path: str = "news/doubts", **body: Any) -> list[dict[str, Any]]:
+    answer = gateway.client.post(f"/v1/models/{path}", json={"dataset": dataset, **body})
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["doubts"]
+    return found
+
+
+@pytest.fixture
+def dataset(gateway: Gateway) -> str:
+    dataset = str(gateway.upload([*LABELED, {"id": "u", "indices": [0]}])["id"])
+    publish(gateway.store, dataset=dataset, left_out=LEFT_OUT)
+    return dataset
+
+
+def test_the_most_doubtful_labels_come_first(gateway: Gateway, dataset: str) -> None:
+    found = doubts(gateway, dataset)
+    assert [(each["id"], each["label"], each["likelier"]) for each in found] == [("d2", "yes", "no"), ("d1", "yes", "no"), ("d4", "no", "yes")]
+    assert [each["probability"] for each in found] == pytest.approx([0.05, 0.3, 0.45])
+    assert {each["why"] for each in found} == {"held_out"}
+    assert doubts(gateway, dataset, path="news/versions/1/doubts", n=1) == found[:1]
+
+
+def test_they_include_the_documents(gateway: Gateway, dataset: str) -> None:
+    found = doubts(gateway, dataset, n=1, include=["document"])[0]["document"]
+    assert (found["id"], found["indices"], found["label"]) == ("d2", [0, 1, 4], "yes")
+
+
+def test_what_people_looked_at_since_is_not_doubted(gateway: Gateway, dataset: str) -> None:
+    annotate(gateway, dataset, {"document": "d2", "label": "yes"}, {"document": "d1", "label": "no"})
+    assert [each["id"] for each in doubts(gateway, dataset)] == ["d4"]
+
+
+def test_documents_that_are_nearly_the_same_contradict_each_other(gateway: Gateway) -> None:
+    same = {"indices": [0, 1], "values": [1.0, 2.0]}
+    lines = [{"id": "a", **same, "label": "no"}, {"id": "b", **same, "label": "yes"}, {"id": "c", "indices": [2], "label": "no"}]
+    dataset = str(gateway.upload(lines)["id"])
+    publish(gateway.store, dataset=dataset, left_out={0: [0.9, 0.1], 1: [0.2, 0.8], 2: [0.9, 0.1]})
+    fields = {"probability": None, "why": "duplicate", "other": "a", "document": None}
+    found = [{"document": None, **each} for each in doubts(gateway, dataset)]
+    assert found == [{"id": "b", "label": "yes", "likelier": "no", **fields}]
+    annotate(gateway, dataset, {"document": "b", "label": "no"})
+    assert doubts(gateway, dataset) == []
+
+
+def test_a_version_that_left_nothing_out_says_the_remedy(gateway: Gateway, dataset: str) -> None:
+    publish(gateway.store, "other", dataset=dataset)
+    problem = problem_of(gateway.client.post("/v1/models/other/doubts", json={"dataset": dataset}), 409)
+    assert "train one with auto" in problem["detail"]
+
+
+def test_other_documents_are_refused(gateway: Gateway, dataset: str) -> None:
+    other = gateway.upload(LABELED)["id"]
+    problem = problem_of(gateway.client.post("/v1/models/news/doubts", json={"dataset": other}), 422)
+    assert "other documents" in problem["detail"]
