@@ -45,6 +45,7 @@ _ROUTERS = (
         models.raw_router,
         operations.router,
         operations.metrics_router,
+        operations.problems_router,
         inference.health_router,
         inference.router,
     ),

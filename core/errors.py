@@ -12,6 +12,8 @@ They are domain words: what HTTP status each becomes is the gateway's business.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from core.spelling import did_you_mean
+
 MAX_FAULTS = 20
 """How many faults are told at most."""
 
@@ -74,6 +76,6 @@ class UnknownAlgorithm(HalfmoonError):
     """The name of an algorithm that is not in the registry."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(f"unknown algorithm {name!r}; known are {', '.join(known)}")
+        super().__init__(f"unknown algorithm {name!r}{did_you_mean(name, known) or ';'} known are {', '.join(known)}")
         self.name = name
         self.known = tuple(known)

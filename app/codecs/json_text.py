@@ -6,6 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
+from core.spelling import did_you_mean
+
 T = TypeVar("T")
 JsonText = bytes | bytearray
 
@@ -47,7 +49,8 @@ def decode_json(decode: Callable[[JsonText], T], text: JsonText) -> T:
 def known_fields(detail: str, known: Iterable[str]) -> str:
     """Advice that lists the known fields, if the detail is about an unknown one; else empty."""
     named = _NAMED.search(detail)
-    return f"; known are {', '.join(known)}" if named and named[1] == "unknown" else ""
+    names = list(known)
+    return f"{did_you_mean(named[2], names) or ';'} known are {', '.join(names)}" if named and named[1] == "unknown" else ""
 
 
 def _wrong(error: Exception, text: JsonText) -> InvalidJson:

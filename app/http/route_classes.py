@@ -11,6 +11,7 @@ from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
 from app.http.middleware import SEND_STACK
 from app.http.state import state_of
+from core.spelling import did_you_mean
 
 RESERVATION = "halfmoon.reservation"
 """Key of the ASGI scope: what the request has reserved of the limit on buffered bytes."""
@@ -72,5 +73,8 @@ def _check_query(request: Request, known: Sequence[str]) -> None:
             raise InvalidRequest(name, "is given more than once")
         if name not in known:
             raise InvalidRequest(
-                name[:MAX_TEXT], f"unknown query parameter; known are {', '.join(known)}" if known else "no query parameter is known here"
+                name[:MAX_TEXT],
+                f"unknown query parameter{did_you_mean(name, known) or ';'} known are {', '.join(known)}"
+                if known
+                else "no query parameter is known here",
             )

@@ -1,19 +1,26 @@
-"""Routes of operations: liveness, readiness and metrics."""
+"""Routes of operations: liveness, readiness, metrics, and a page for every type of problem."""
 
 from typing import Any
 
-from fastapi import APIRouter
-from starlette.responses import Response
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from app.errors import PROBLEM_TYPES, RETRY_SECONDS, problem_response
+from app.http.negotiation import negotiate
 from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
+from app.operations.problem_pages import PAGES, page_of, text_of
 from app.operations.schemas import Alive, Ready
 from app.services import ServicesDep
-from workers.errors import Unavailable
+from workers.errors import NotFound, Unavailable
 
 router = APIRouter(prefix="/v1/health", tags=["health"], route_class=AuthorizedRoute)
+problems_router = APIRouter(prefix="/problems", tags=["health"], route_class=AuthorizedRoute)
 metrics_router = APIRouter(tags=["metrics"], route_class=AuthorizedRoute)
+TEXT, HTML = "text/plain", "text/html"
+_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Cause and remedy", "content": {TEXT: {"schema": {"type": "string"}}, HTML: {"schema": {"type": "string"}}}}
+}
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Text format of Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
@@ -48,6 +55,17 @@ def ready(services: ServicesDep) -> Ready | Response:
 def metrics(services: ServicesDep) -> Response:
     """Report metrics for Prometheus."""
     return Response(services.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@problems_router.get("/{type}", response_class=Response, responses={**_PAGE, **error_responses(404, 406, 422)})
+async def show_problem(request: Request, type: str) -> Response:
+    """Show what causes a type of problem and what helps, as text or, to a browser, as a page."""
+    problem_type = PAGES.get(type)
+    if problem_type is None:
+        raise NotFound("type of problem", type)
+    if negotiate(request, (TEXT, HTML)) == HTML:
+        return HTMLResponse(page_of(problem_type))
+    return PlainTextResponse(text_of(problem_type))
 
 
 def _unready(detail: str) -> Response:

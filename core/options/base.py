@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.errors import InvalidOption
 from core.numerics.width import WIDTH
 from core.one_vs_rest import n_problems
+from core.spelling import did_you_mean
 
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e9
 Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=LARGEST_WEIGHT, allow_inf_nan=False)]
@@ -187,8 +188,9 @@ def _invalid(cls: type[Options], given: Mapping[str, Any], error: ValidationErro
     first = error.errors(include_url=False, include_input=False)[0]
     field = ".".join(_path(first["loc"], given)) or "options"
     if first["type"] == "extra_forbidden":
-        known = ", ".join(sorted(info.alias or name for name, info in cls.model_fields.items()))
-        return InvalidOption(field, f"unknown option; known are {known}")
+        known = sorted(info.alias or name for name, info in cls.model_fields.items())
+        advice = did_you_mean(str(first["loc"][-1]), known)
+        return InvalidOption(field, f"unknown option{advice or ';'} known are {', '.join(known)}")
     return InvalidOption(field, first["msg"])
 
 
