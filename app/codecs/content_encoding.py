@@ -64,8 +64,8 @@ class Gunzip:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """See Decompressor."""
         view, at, piece = memoryview(data), 0, b""
-        # a full piece may leave output inside zlib, even after all input was consumed
-        while at < len(view) or len(piece) == BLOCK_BYTES:
+        # a full piece may leave output inside zlib, even after all input was consumed, unless it was the last one of its member
+        while at < len(view) or (len(piece) == BLOCK_BYTES and not self._member.eof):
             if self._member.eof:
                 self._member, self._started, self._step = zlib.decompressobj(_GZIP), False, _FIRST_STEP
             part = view[at : at + self._step]

@@ -1,4 +1,4 @@
-"""The worker of RQ, changed so that it outlasts its Redis, and hands its job back when it is told to stop."""
+"""The worker of RQ, changed so that it outlasts its Redis, hands its job back when it is told to stop, and runs one function alone."""
 
 import logging
 import os
@@ -17,9 +17,12 @@ from redis.exceptions import RedisError
 from rq import Queue
 from rq.job import Job
 from rq.serializers import JSONSerializer
+from rq.utils import import_attribute
 
 from workers.contract import Death
+from workers.names import is_id
 from workers.process import die_with_parent, set_process_name
+from workers.queue.queue import TASK
 
 _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
@@ -28,6 +31,30 @@ _LONGEST_WAIT_SECONDS = 2.0
 KILL_AFTER_SECONDS = 10.0
 """Seconds between SIGTERM, which asks a job to be handed back, and SIGKILL."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ForeignMessage(Exception):
+    """A message that no gateway of this service has sent."""
+
+
+class Message(Job):
+    """A message of the queue, which names the task to run. RQ would import and call whatever function a message names.
+
+    So who can write to Redis could run any function here. A message may name one task alone, and neither callbacks nor webhooks.
+    """
+
+    success_callback = failure_callback = stopped_callback = None
+
+    @property
+    def func(self) -> Callable[[str], str]:
+        """The task; raises ForeignMessage if the message names another function, or an object that has it."""
+        if self.func_name != TASK or self.instance is not None or self.kwargs or not _is_job_id(self.args):
+            raise ForeignMessage(f"the message {self.id!r} does not name the task {TASK} with the id of a job, so it is not run")
+        task: Callable[[str], str] = import_attribute(TASK)
+        return task
+
+    def send_webhooks(self, status: Any, *, exc_string: str | None = None) -> None:
+        """Do nothing: a message has no webhooks."""
 
 
 class RQWorker(rq.Worker):
@@ -42,11 +69,12 @@ class RQWorker(rq.Worker):
             [queue],
             name=name,
             connection=redis,
+            job_class=Message,
             serializer=JSONSerializer,
             worker_ttl=_TTL_SECONDS,
             job_monitoring_interval=_MONITORING_SECONDS,
             maintenance_interval=_MAINTENANCE_SECONDS,
-            work_horse_killed_handler=lambda job, pid, status, usage: killed(job.args[0], _death(status, usage)),
+            work_horse_killed_handler=lambda job, pid, status, usage: killed(job.args[0], _death(status, usage)) if _is_job_id(job.args) else None,
         )
         self._drain_seconds = drain_seconds
         self._own_pid = os.getpid()
@@ -97,6 +125,10 @@ class RQWorker(rq.Worker):
         if self.horse_pid:
             _log.info("the running job is asked to be handed back", worker=self.name, signal=what.name)
             self.kill_horse(what)
+
+
+def _is_job_id(arguments: object) -> bool:
+    return isinstance(arguments, list | tuple) and len(arguments) == 1 and isinstance(arguments[0], str) and is_id("job", arguments[0])
 
 
 def _death(status: int, usage: resource.struct_rusage | None) -> Death:

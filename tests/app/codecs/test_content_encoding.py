@@ -53,6 +53,15 @@ def test_members_and_cuts_of_any_size(members: list[tuple[int, bool]], cut: int)
     assert max(map(len, pieces), default=0) <= BLOCK_BYTES
 
 
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_member_may_end_with_a_full_piece(pieces: int, members: int) -> None:
+    body = gzip.compress(b"x" * (pieces * BLOCK_BYTES)) * members
+    unpacker = Gunzip(1 << 30)
+    assert sum(map(len, unpacker.feed(body))) == members * pieces * BLOCK_BYTES
+    unpacker.finish()
+
+
 @pytest.mark.parametrize("body", [b"", gzip.compress(b"xy" * 1000)[:-1], gzip.compress(b"x") + b"y", b"plain"], ids=["empty", "cut", "more", "plain"])
 def test_what_is_cut_short_or_no_gzip_is_refused(body: bytes) -> None:
     unpacker = Gunzip(1 << 30)
