@@ -10,7 +10,7 @@ HalfmoonError
 ├── InvalidRequest           422: a JSON body or a parameter is not valid
 ├── UnsupportedMediaType     415
 ├── NotAcceptable            406
-└── Misdirected              421: the Host is not a name of this machine
+└── Misdirected              421: the Host is not a name of this gateway
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,10 +57,13 @@ class Forbidden(ErrorWithHeaders):
 
 
 class Misdirected(HalfmoonError):
-    """The Host of the request is not a name of this machine."""
+    """The Host of the request is not a name of this gateway."""
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"this gateway serves its own machine under the name localhost, not {host!r}; see HALFMOON_ACCESS")
+        super().__init__(
+            f"this gateway is not known by the name {host!r}; call it as localhost or by its address, or add the name to HALFMOON_ALLOWED_HOSTS, "
+            "a JSON list"
+        )
 
 
 class TooManyRequests(ErrorWithHeaders):

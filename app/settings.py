@@ -20,6 +20,9 @@ class GatewaySettings(Settings):
     access: Literal["loopback", "keys", "anyone"] = "loopback"
     """Who may call. loopback: every caller on this machine that uses the name localhost; the gateway does not start on an address that other machines
     reach. keys: every caller with a key from `halfmoon keys create`. anyone: every caller that reaches the port."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names by which clients may call the gateway where no keys are required, as a JSON list, beside localhost and addresses; other names in the Host
+    of a request are refused (421), so that no web page can have its own name point here. ["*"] allows all."""
     public_metrics: bool = False
     """Whether /metrics is answered without a key where keys are required."""
     key_refresh_seconds: Seconds = 2.0
@@ -38,10 +41,16 @@ class GatewaySettings(Settings):
     """Documents of one prediction."""
     max_buffered_bytes: Count = 512 * 2**20
     """Bytes of bodies and answers that are in memory at a time; beyond, requests are refused (429)."""
+    max_buffered_bytes_per_caller: Count = 256 * 2**20
+    """Bytes of them that one caller may have there: an API key, or an address where no keys are required."""
     max_concurrent_uploads: Count = 64
     """Uploads that are received at a time; beyond, uploads are refused (429)."""
+    max_concurrent_uploads_per_caller: Count = 16
+    """Uploads of one caller that are received at a time."""
     max_concurrent_scorings: Count = 16
     """Datasets that are scored or wait for it at a time; beyond, requests are refused (429)."""
+    max_concurrent_scorings_per_caller: Count = 4
+    """Datasets that are scored or wait for it for one caller at a time."""
     max_connections: Count = 2_000
     """Connections that are open at a time, event streams among them; beyond, requests are refused (429)."""
     max_ranked_scores: Count = 2**27
@@ -57,7 +66,7 @@ class GatewaySettings(Settings):
     body_idle_timeout_seconds: Seconds = 30.0
     """Seconds without a byte after which a body is refused (408)."""
     min_body_bytes_per_second: Seconds = 1024.0
-    """Bytes a second that a body must average, after its first body_idle_timeout_seconds; slower ones are refused (408)."""
+    """Bytes a second that a body must average over every body_idle_timeout_seconds of waiting for it; slower ones are refused (408)."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the service from a browser, as a JSON list."""
     log_requests: bool = False

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import accumulate
+from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -192,7 +193,7 @@ def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...
     try:
         reader = readers[npy.read_magic(stream)]
         shape, fortran, dtype = reader(stream, max_header_size=_HEADER_BYTES)
-    except (ValueError, KeyError, TypeError, SyntaxError) as error:
+    except (ValueError, KeyError, TypeError, SyntaxError, TokenError) as error:
         raise invalid_array(name, "is not a .npy array of format 1.0 or 2.0") from error
     if dtype.hasobject:
         remedy = f"{name}.astype(str)" if name in ("labels", "ids") else f"{name or 'X'}.astype('float32')"

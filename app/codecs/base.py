@@ -20,6 +20,9 @@ MAX_TEXT = contract.MAX_TEXT
 Spool = Callable[[], IO[bytes] | None]
 """Opens a file for a format that needs the whole body before it can be read; returns None where the body is kept in memory."""
 
+Reserve = Callable[[int], None]
+"""Reserves bytes of memory; may raise TooManyRequests."""
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -46,6 +49,8 @@ class Reading:
 
     bounds: Bounds
     spool: Spool = lambda: None
+    reserve: Reserve = lambda size: None
+    """Reserves the memory of what a decoder holds of the body beside the blocks that it is fed, where the body is not read as a stream."""
     columns: Mapping[Column, str] = field(default_factory=dict)
     """Names of the columns of a table, where the request gives them."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +63,7 @@ class Decoder(Protocol):
     """A push parser: it is fed blocks of a body and yields the batches of documents that they complete.
 
     The iterators must be read to their end. They raise InvalidDocuments, which names document and field, and LimitExceeded.
+    A batch without documents says that a part of the work is done, so that the caller may look whether the client is still there.
     """
 
     def feed(self, data: bytes) -> Iterator[Batch]:

@@ -1,10 +1,10 @@
 """``Content-Encoding``: gzip is decompressed as it comes, a block at a time, so that a decompression bomb stops at the limit."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
-from app.codecs.base import BLOCK_BYTES
+from app.codecs.base import BLOCK_BYTES, Reserve
 from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 
@@ -14,10 +14,6 @@ _FIRST_STEP = 512
 
 At the end of a member zlib copies its unused input. That input is never much longer than the member, so many small members take linear time.
 """
-
-
-Reserve = Callable[[int], None]
-"""Reserves bytes of memory; may raise TooManyRequests."""
 
 
 def reserve_nothing(size: int) -> None:

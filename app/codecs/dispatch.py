@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+import msgspec
+
 from app.codecs import json_body, multipart, ndjson, npz, svmlight, table
-from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Reading, Spool
-from app.codecs.content_encoding import Decompressor, Gunzip, Identity, Reserve, reserve_nothing
+from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Reading, Reserve, Spool
+from app.codecs.content_encoding import Decompressor, Gunzip, Identity, reserve_nothing
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
@@ -78,7 +80,7 @@ def body_decoder(
     if length.isdecimal():
         check_size(int(length), bounds)
     columns = {column: query[column] for column in COLUMNS if column in query}
-    reading = Reading(bounds, spool, columns, _parameters_of(headers), _BY_ANY_NAME)
+    reading = Reading(bounds, spool, reserve, columns, _parameters_of(headers), _BY_ANY_NAME)
     return BodyDecoder(decompressor, _BY_ANY_NAME[media_type].decoder(reading), bounds)
 
 
@@ -108,6 +110,14 @@ def check_size(size: int, bounds: Bounds) -> None:
 def in_blocks(data: bytes) -> Iterator[bytes]:
     """The bytes in blocks for a decoder."""
     return (data[at : at + BLOCK_BYTES] for at in range(0, len(data), BLOCK_BYTES))
+
+
+def document_blocks(documents: msgspec.Raw) -> Iterator[bytes]:
+    """The documents of a raw field as a body of documents, in blocks for a decoder."""
+    text = memoryview(documents)
+    yield b'{"documents":'
+    yield from (bytes(text[at : at + BLOCK_BYTES]) for at in range(0, len(text), BLOCK_BYTES))
+    yield b"}"
 
 
 def decompressor_of(headers: Mapping[str, str], bounds: Bounds, reserve: Reserve = reserve_nothing) -> Decompressor:

@@ -4,13 +4,14 @@ Entries are counted by row, then written to the place of their row in files that
 alone, by 16 bytes each.
 """
 
-from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.archive import Array, invalid_array
+from app.codecs.base import Reading
 
 SLICE_ENTRIES = 1 << 18
 """Entries that are moved at a time."""
@@ -36,14 +37,15 @@ ReadEntries = Callable[[], Iterator[Entries]]
 """Reads all entries from the first on; called twice."""
 
 
-def into_rows(read: ReadEntries, n_rows: int, n_entries: int, new_file: Callable[[], IO[bytes] | None]) -> Compressed:
-    """The matrix by row. Entries of a row keep the order in which they come."""
+def into_rows(read: ReadEntries, n_rows: int, n_entries: int, reading: Reading) -> Generator[None, None, Compressed]:
+    """The matrix by row, after a step for each slice. Entries of a row keep the order in which they come."""
     counts = np.zeros(n_rows + 1, np.int64)
     for entries in read():
         rows, times = np.unique(entries.rows, return_counts=True)
         counts[rows + 1] += times
+        yield
     indptr = np.cumsum(counts)
-    indices, values = (_storage(new_file(), dtype, n_entries) for dtype in (np.uint32, np.float32))
+    indices, values = (_storage(reading, dtype, n_entries) for dtype in (np.uint32, np.float32))
     following = indptr[:-1].copy()
     for entries in read():
         order = np.argsort(entries.rows, kind="stable")
@@ -51,6 +53,7 @@ def into_rows(read: ReadEntries, n_rows: int, n_entries: int, new_file: Callable
         places = np.repeat(following[rows] - firsts, times) + np.arange(len(order))
         indices[places], values[places] = entries.columns[order], entries.values[order]
         following[rows] += times
+        yield
     return Compressed(indptr, indices, values)
 
 
@@ -74,8 +77,10 @@ def checked_places(array: Array, numbers: NDArray[Any], most: int) -> NDArray[np
     return numbers.astype(np.int64)
 
 
-def _storage(file: IO[bytes] | None, dtype: type, count: int) -> NDArray[Any]:
+def _storage(reading: Reading, dtype: type, count: int) -> NDArray[Any]:
+    file = reading.spool()
     if file is None or not count:
+        reading.reserve(count * np.dtype(dtype).itemsize)
         return np.zeros(count, dtype)
     file.truncate(count * np.dtype(dtype).itemsize)
     return np.memmap(file, dtype, "r+", shape=(count,))

@@ -4,6 +4,7 @@ The file is of the media type of its part, or of that which the end of its name 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from python_multipart.exceptions import FormParserError
@@ -123,7 +124,7 @@ class MultipartDecoder:
         if format is None or format is FORMAT:
             raise UnsupportedMediaType(f"the file {file[:64]!r} of type {kind[:64] or '(none)'}", f"files end with .{', .'.join(ENDINGS)}")
         parameters = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in options.items()}
-        return format.decoder(Reading(self._reading.bounds, self._reading.spool, self._reading.columns, parameters))
+        return format.decoder(replace(self._reading, parameters=parameters, formats={}))
 
     def _end(self) -> None:
         self._ended = True

@@ -11,15 +11,15 @@ A zip file has its directory at its end. So the body is first stored, then read 
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.archive import Array, ArraySpec, BlockFile, check_directory, invalid_array, open_array, open_arrays, sparse_format, zip_errors
-from app.codecs.base import Bounds, Format, Spool
+from app.codecs.base import Bounds, Format, Reading
 from app.codecs.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
 from app.codecs.numbers import narrowed, rows_of
 from core.documents.rows import MAX_FEATURES, SparseRows
@@ -27,6 +27,7 @@ from workers.contract import Label
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
+T = TypeVar("T")
 Arrays = Mapping[str, Array]
 
 _LARGEST_WHOLE = 2**53
@@ -35,6 +36,8 @@ _SLICE_ROWS = 8192
 _SLICE_NONZEROS = 1 << 18
 _SLICE_NUMBERS = 1 << 19
 """Numbers of a dense matrix that are read at a time; memory holds them several times."""
+_TILE_BYTES = 8 << 20
+"""Bytes of the columns of a dense matrix that are turned into rows at a time; memory holds them twice."""
 _SPARSE = {"indptr": ArraySpec("iu"), "indices": ArraySpec("iu"), "data": ArraySpec("fiub"), "shape": ArraySpec("iu")}
 _COORDINATES = {"row": ArraySpec("iu"), "col": ArraySpec("iu"), "data": _SPARSE["data"], "shape": _SPARSE["shape"]}
 _DENSE = {"X": ArraySpec("fiub", 2)}
@@ -45,11 +48,11 @@ _IGNORED = ("format", "_is_array")
 class NpzDecoder:
     """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
 
-    def __init__(self, spool: Spool, bounds: Bounds) -> None:
-        self._new_spool = spool
-        self._spool = spool()
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._spool = reading.spool()
         self._blocks: list[bytes] = []
-        self._bounds = bounds
+        self._bounds = reading.bounds
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
@@ -93,16 +96,17 @@ class NpzDecoder:
     def _by_column(self, arrays: Arrays) -> Iterator[Batch]:
         n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
         _check_lengths(arrays, {"indptr": n_features + 1, "indices": arrays["data"].length}, n_rows)
-        whole = into_rows(lambda: _column_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._new_spool)
-        return self._whole_rows(arrays, whole, n_features)
+        steps = into_rows(lambda: _column_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
+        return self._whole_rows(arrays, steps, n_features)
 
     def _by_coordinates(self, arrays: Arrays) -> Iterator[Batch]:
         n_rows, n_features = _shape(arrays, _COORDINATES, self._bounds)
         _check_lengths(arrays, {"row": arrays["data"].length, "col": arrays["data"].length}, n_rows)
-        whole = into_rows(lambda: _coordinate_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._new_spool)
-        return self._whole_rows(arrays, whole, n_features)
+        steps = into_rows(lambda: _coordinate_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
+        return self._whole_rows(arrays, steps, n_features)
 
-    def _whole_rows(self, arrays: Arrays, whole: Compressed, n_features: int) -> Iterator[Batch]:
+    def _whole_rows(self, arrays: Arrays, steps: Generator[None, None, Compressed], n_features: int) -> Iterator[Batch]:
+        whole = yield from _between_steps(steps, n_features)
         for done in range(0, len(whole.indptr) - 1, _SLICE_ROWS):
             ends = whole.indptr[done : done + _SLICE_ROWS + 1]
             for start, stop in _pieces(ends, _longest(self._bounds)):
@@ -128,12 +132,45 @@ class NpzDecoder:
     def _dense(self, arrays: Arrays) -> Iterator[Batch]:
         n_rows, n_features = _dense_shape(arrays, self._bounds)
         matrix = arrays["X"]
-        columns = _unpacked(matrix, self._new_spool() or io.BytesIO()) if matrix.fortran else None
-        most = max(1, _SLICE_NUMBERS // max(1, n_features))
-        for start in range(0, n_rows, most):
-            count = min(most, n_rows - start)
-            numbers = matrix.read(count * n_features).reshape(count, n_features) if columns is None else _across(columns, matrix, start, count)
+        if matrix.fortran:
+            slices = self._transposed(matrix)
+        else:
+            spans = _ranges(n_rows, _slice_rows(n_features)) if n_features else iter(())
+            slices = (matrix.read((stop - start) * n_features).reshape(stop - start, n_features) for start, stop in spans)
+        for numbers in slices:
             yield _batch(arrays, _dense_rows(numbers))
+
+    def _transposed(self, matrix: Array) -> Iterator[NDArray[Any]]:
+        """The rows of a matrix that is stored column by column, in slices. All of its numbers are read before the first slice.
+
+        Time is linear in the numbers, whatever the shape: the columns are written as tiles of some rows and columns each, so that what a slice needs
+        is read in few long pieces.
+        """
+        n_rows, n_features = matrix.shape
+        n_columns = max(1, _TILE_BYTES // (n_rows * matrix.dtype.itemsize))
+        tiles = list(_ranges(n_features, n_columns))
+        spool = self._reading.spool()
+        if spool is None:
+            spool = io.BytesIO()
+            self._reading.reserve(n_rows * n_features * matrix.dtype.itemsize)
+        with spool:
+            for start, stop in tiles:
+                spool.write(matrix.read((stop - start) * n_rows).reshape(stop - start, n_rows).T.tobytes())
+                # a slice without rows: the caller may stop here
+                yield np.zeros((0, n_features), matrix.dtype)
+            for first, last in _ranges(n_rows, _slice_rows(n_features)):
+                yield np.concatenate([_tile(spool, matrix, tile, first, last) for tile in tiles], axis=1)
+
+
+def _between_steps(steps: Generator[None, None, T], n_features: int) -> Generator[Batch, None, T]:
+    """What the steps return. After each a batch without rows is yielded, so that the caller may stop there."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield Batch(SparseRows(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features), [], None)
 
 
 class NpyDecoder(NpzDecoder):
@@ -265,22 +302,22 @@ def _sparse_rows(arrays: Arrays, ends: NDArray[np.int64], n_features: int) -> Sp
     return rows_of(ends - ends[0], narrow, arrays["data"].read(n_nonzeros), n_features)
 
 
-def _unpacked(matrix: Array, spool: IO[bytes]) -> IO[bytes]:
-    """The numbers in a file of their own, which can be read in any order."""
-    while data := matrix.stream.read(_SLICE_NUMBERS):
-        spool.write(data)
-    spool.flush()
-    return spool
+def _slice_rows(n_features: int) -> int:
+    """Rows of a dense matrix that are read at a time."""
+    return min(_SLICE_ROWS, max(1, _SLICE_NUMBERS // n_features))
 
 
-def _across(columns: IO[bytes], matrix: Array, start: int, count: int) -> NDArray[Any]:
-    """Some rows of a matrix that is stored column by column."""
-    n_rows, n_features = matrix.shape
-    found = np.empty((n_features, count), matrix.dtype)
-    for column, part in enumerate(found):
-        columns.seek((column * n_rows + start) * matrix.dtype.itemsize)
-        part[:] = np.frombuffer(columns.read(part.nbytes), matrix.dtype)
-    return found.T
+def _ranges(end: int, size: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + size, end)) for start in range(0, end, size))
+
+
+def _tile(spool: IO[bytes], matrix: Array, columns: tuple[int, int], start: int, stop: int) -> NDArray[Any]:
+    """Some rows of a tile, which has all rows of some columns, row by row."""
+    first, last = columns
+    n_columns = last - first
+    spool.seek((first * matrix.length + start * n_columns) * matrix.dtype.itemsize)
+    data = spool.read((stop - start) * n_columns * matrix.dtype.itemsize)
+    return np.frombuffer(data, matrix.dtype).reshape(stop - start, n_columns)
 
 
 def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
@@ -332,7 +369,7 @@ def _texts(array: Array, n_rows: int) -> list[str]:
 
 FORMAT = Format(
     "application/x-npz",
-    lambda reading: NpzDecoder(reading.spool, reading.bounds),
+    NpzDecoder,
     {
         "schema": {
             "type": "string",
@@ -347,6 +384,6 @@ FORMAT = Format(
 )
 NPY = Format(
     "application/x-npy",
-    lambda reading: NpyDecoder(reading.spool, reading.bounds),
+    NpyDecoder,
     {"schema": {"type": "string", "format": "binary", "description": "A dense matrix as numpy.save writes it, a document a row, without labels."}},
 )

@@ -5,13 +5,14 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.datasets.label_changes import LabelChanges
 from app.datasets.schemas import DatasetOut, DatasetPage, LabelsBody
 from app.datasets.upload import read_dataset
-from app.http.bodies import in_thread, read_json
+from app.http.bodies import in_steps, in_thread, read_json
 from app.http.openapi_fragments import DOCUMENT_BODY, DRAWS, ENCODING, LABELS, NAME, error_responses, json_body, path_parameter
 from app.http.paging import Cursor, PageSize
-from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.services import ServicesDep, services_of
+from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
+from app.services import Services, ServicesDep, services_of
 from workers.contract import Dataset
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
@@ -73,7 +74,16 @@ async def change_labels(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, LabelsBody)
     id, name = request.path_params["id"], request.query_params.get("name")
-    return _created(await in_thread(services.parse_pool, services.datasets.relabel, id, body.labels, body.drawn, name))
+    changes = LabelChanges()
+    await in_steps(request, services.parse_pool, changes.read(body, request.scope[RESERVATION].grow))
+    return _created(await in_thread(services.parse_pool, _relabel, services, id, changes, name))
+
+
+def _relabel(services: Services, id: str, changes: LabelChanges, name: str | None) -> Dataset:
+    try:
+        return services.datasets.relabel(id, changes.labels, changes.drawn, name)
+    finally:
+        changes.clear()
 
 
 def _created(dataset: Dataset) -> Response:

@@ -1,6 +1,6 @@
 """Schemas of datasets, and of the bodies of their calls."""
 
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 from pydantic import AwareDatetime, Field
@@ -50,7 +50,7 @@ class DatasetPage(Schema):
 class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):
     """Labels to change, by document id; null removes a label."""
 
-    labels: dict[str, Any]
+    labels: msgspec.Raw
     """Labels by document id; they are checked one by one, so that an error names the document."""
-    drawn: dict[str, Any] | None = None
+    drawn: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     """How labels were come by, by document id: random, chosen, found or unknown. New labels of suggested documents have it without being told."""

@@ -3,21 +3,23 @@
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from typing import IO, TypeVar
 
+import msgspec
 from fastapi import Request
 
 from app.codecs.base import BLOCK_BYTES
-from app.codecs.dispatch import BodyDecoder, body_decoder, in_blocks
-from app.http.bodies import in_thread
+from app.codecs.dispatch import BodyDecoder, body_decoder, document_blocks, in_blocks
+from app.http.access import caller_of
+from app.http.bodies import in_steps, in_thread
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
 from app.services import Services
 from workers.contract import Dataset
-from workers.repositories.datasets import DatasetBuilder
+from workers.repositories.datasets import Batch, DatasetBuilder
 from workers.store import Store
 from workers.store.os_errors import translate_os_errors
 
@@ -26,29 +28,36 @@ T = TypeVar("T")
 
 async def read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     """Store the documents of a body as a dataset. Memory does not grow with the body; after an error nothing is kept."""
-    with services.upload_limit.reserve(1):
+    with services.upload_limit.reserve(caller_of(request.scope), 1):
         return await _read_dataset(request, services, name)
 
 
 async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     reservation: Reservation = request.scope[RESERVATION]
-    async with _exit_in_thread(services.parse_pool, ExitStack()) as stack:
-        body, builder = await in_thread(services.parse_pool, _start_upload, request, services, name, stack)
+    pool = services.parse_pool
+    async with _exit_in_thread(pool, ExitStack()) as stack:
+        body, builder = await in_thread(pool, _start_upload, request, services, name, stack)
         block = bytearray()
         async for chunk in request.stream():
             block += chunk
             if len(block) >= BLOCK_BYTES:
-                await in_thread(services.parse_pool, _parse, body, builder, bytes(block))
+                await in_steps(None, pool, _parse(body, builder, bytes(block)))
                 block.clear()
                 reservation.grow(builder.held_bytes - reservation.size)
-        return await in_thread(services.parse_pool, _finish_upload, body, builder, bytes(block))
+        await in_steps(request, pool, _parse(body, builder, bytes(block), complete=True))
+        return await in_thread(pool, _seal, body, builder)
 
 
-def make_dataset(services: Services, documents: bytes) -> Dataset:
+def make_dataset(services: Services, documents: msgspec.Raw) -> Dataset:
     """Store the documents of a JSON array as a dataset without a name."""
     with services.datasets.builder(None) as builder:
         body = body_decoder({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
-        return _finish_upload(body, builder, b'{"documents":' + documents + b"}")
+        for block in document_blocks(documents):
+            for _ in _parse(body, builder, block):
+                pass
+        for _ in _parse(body, builder, b"", complete=True):
+            pass
+        return _seal(body, builder)
 
 
 def temporary_file(store: Store) -> IO[bytes]:
@@ -67,18 +76,27 @@ def _start_upload(request: Request, services: Services, name: str | None, stack:
     return body, builder
 
 
-@translate_os_errors("write", "the upload")
-def _parse(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> None:
-    for piece in in_blocks(data):
-        for batch in body.feed(piece):
-            builder.add(batch)
-
-
-@translate_os_errors("write", "the upload")
-def _finish_upload(body: BodyDecoder, builder: DatasetBuilder, data: bytes) -> Dataset:
-    _parse(body, builder, data)
-    for batch in body.finish():
+def _parse(body: BodyDecoder, builder: DatasetBuilder, data: bytes, *, complete: bool = False) -> Iterator[None]:
+    """Add the documents of the next bytes, a batch a step: a short compressed body may hold very many."""
+    steps = _batches(body, data, complete)
+    while (batch := _next(steps)) is not None:
         builder.add(batch)
+        yield
+
+
+def _batches(body: BodyDecoder, data: bytes, complete: bool) -> Iterator[Batch]:
+    for piece in in_blocks(data):
+        yield from body.feed(piece)
+    if complete:
+        yield from body.finish()
+
+
+@translate_os_errors("write", "the upload")
+def _next(batches: Iterator[Batch]) -> Batch | None:
+    return next(batches, None)
+
+
+def _seal(body: BodyDecoder, builder: DatasetBuilder) -> Dataset:
     return builder.seal(body.warnings())
 
 

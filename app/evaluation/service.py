@@ -7,8 +7,9 @@ from fastapi import Request
 from starlette.responses import Response
 
 from app.codecs.base import MAX_FAULTS
-from app.codecs.dispatch import in_blocks, media_type_of
+from app.codecs.dispatch import document_blocks, media_type_of
 from app.codecs.documents import invalid_documents
+from app.codecs.json_struct import is_given
 from app.datasets.upload import temporary_file
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator
@@ -79,15 +80,13 @@ async def _read(request: Request, services: Services) -> _Input:
         reserve, query = request.scope[RESERVATION].grow, request.query_params
         return _Input(decode_documents(await read_blocks(request, bounds), request.headers, bounds, reserve, query))
     body = await read_json(request, services, EvaluateBody)
-    documents = bytes(body.documents)
-    posted = documents not in (b"", b"null")
+    posted = is_given(body.documents)
     if posted == (body.dataset is not None):
         raise InvalidRequest("dataset", "give either dataset or documents")
     if posted and body.held_out:
         raise InvalidRequest("held_out", "needs a dataset: whether documents in the body were trained on is unknown")
     services.access.authorize(request.scope, "predictions" if posted else "datasets")
-    text = b'{"documents":' + documents + b"}"
-    return _Input(decode_documents(in_blocks(text), {"content-type": JSON}, bounds), body.dataset, body.held_out)
+    return _Input(decode_documents(document_blocks(body.documents), {"content-type": JSON}, bounds), body.dataset, body.held_out)
 
 
 def _answer(services: Services, version: Version, model: Model, input: _Input, form: _Form) -> Response:

@@ -1,7 +1,7 @@
 """Access control: API keys and their scopes, or the Host of the request where no keys are required."""
 
 import ipaddress
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from starlette.datastructures import Headers
@@ -20,6 +20,11 @@ SCHEMES = {
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key, for clients that cannot send the other header."},
 }
 
+_CALLER_BITS = 64
+"""Bits of the network of a caller by IPv6."""
+ANY_HOST = "*"
+"""The entry of HALFMOON_ALLOWED_HOSTS that allows every Host."""
+
 Scopes = frozenset[Scope]
 _ANY_SCOPE = frozenset(Scope)
 _READ_METHODS = frozenset({"GET", "HEAD"})
@@ -35,6 +40,17 @@ _WRITE_SCOPES: Mapping[str, Scopes] = {
 _READ_SCOPES: Mapping[str, Scopes] = {**_WRITE_SCOPES, "models": frozenset({Scope.PREDICT, Scope.TRAIN}), "metrics": _ANY_SCOPE}
 
 
+def caller_of(connection: Connection) -> str:
+    """Who makes a request, for limits: its API key, or where it has none its address; of IPv6 the network, in which one machine has all addresses."""
+    if KEY_ID in connection:
+        return str(connection[KEY_ID])
+    address, _ = connection.get("client") or ("", 0)
+    try:
+        return str(ipaddress.ip_network((address, _CALLER_BITS), strict=False)) if ":" in address else address
+    except ValueError:  # no address, as of another proxy
+        return str(address)
+
+
 def scopes_for(tag: str, method: str) -> Scopes | None:
     """The scopes of which a key needs one for a call; None if no key is needed. The scope admin allows every call."""
     if tag == "health":
@@ -47,9 +63,10 @@ class Access:
     """Decides who may call, by the setting ``access``.
 
     - keys: a caller needs a valid key that has a scope of the call.
-    - loopback: callers on this machine need no key. The Host of a request must be a name of this machine, which prevents DNS rebinding.
+    - loopback: callers on this machine need no key.
     - anyone: no caller needs a key.
 
+    Where no key is required, the Host of a request must be an address or a known name (``HostCheck``), which prevents DNS rebinding.
     Keys are kept in memory, so a check reads no store. ``refresh`` reads them again.
     """
 
@@ -57,7 +74,7 @@ class Access:
         self._keys = keys
         self._requires_key = settings.access == "keys"
         self._metrics_require_key = self._requires_key and not settings.public_metrics
-        self._hosts = {"localhost", settings.host.lower()} if settings.access == "loopback" else None
+        self._host_check = None if self._requires_key else HostCheck(settings)
         self._valid: dict[str, ApiKey] | None = None
 
     @property
@@ -74,11 +91,11 @@ class Access:
         """Check that a request may make this kind of call, and note its key in the ASGI scope.
 
         Raises Unauthenticated and Forbidden where keys are required, StoreUnavailable before they were read, and Misdirected for a Host that
-        is not a name of this machine.
+        is not allowed where they are not.
         """
         scopes = scopes_for(tag, connection["method"])
-        if scopes is not None and self._hosts is not None:
-            _check_host(Headers(scope=connection).get("host", ""), self._hosts)
+        if scopes is not None and self._host_check is not None:
+            self._host_check.check(Headers(scope=connection).getlist("host"))
         if scopes is None or not (self._metrics_require_key if tag == "metrics" else self._requires_key):
             return
         text = _key_of(Headers(scope=connection))
@@ -100,20 +117,33 @@ def _key_of(headers: Headers) -> str | None:
     return text.strip() if scheme.lower() == "bearer" else headers.get("x-api-key")
 
 
-def _check_host(sent: str, names: Set[str]) -> None:
-    """Raises Misdirected for a Host that is not a name of this machine; prevents DNS rebinding.
+class HostCheck:
+    """Refuses requests by their Host; prevents DNS rebinding.
 
-    In a DNS rebinding attack a web page lets its own host name resolve to this machine, and a browser here then lets the page read all answers.
-    A client that is no browser need not send a Host.
+    In a DNS rebinding attack a web page lets its own host name resolve to this machine, and a browser that reaches it then lets the page read all
+    answers. So names must be known: localhost, the name to listen on, and the allowed ones. An address cannot be bent: any is allowed, but of a
+    gateway for its own machine only those of loopback. A client that is no browser need not send a Host.
     """
-    host = sent.lower() if sent.endswith("]") else sent.lower().rpartition(":")[0] or sent.lower()
-    name = host.strip("[]")
-    if sent and name not in names and not _is_loopback_address(name):
-        raise Misdirected(sent[:MAX_TEXT])
 
+    def __init__(self, settings: GatewaySettings) -> None:
+        self._names = {"localhost", settings.host.lower(), *map(str.lower, settings.allowed_hosts)}
+        self._loopback = settings.access == "loopback"
 
-def _is_loopback_address(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    def check(self, sent: Sequence[str]) -> None:
+        """Raises Misdirected for a Host that is not allowed, and for several."""
+        if ANY_HOST in self._names or not any(sent):
+            return
+        if len(sent) > 1 or not self._allows(sent[0].lower()):
+            raise Misdirected(sent[0][:MAX_TEXT])
+
+    def _allows(self, sent: str) -> bool:
+        host = sent if sent.endswith("]") else sent.rpartition(":")[0] or sent
+        name = host.strip("[]").removesuffix(".")
+        return name in self._names or self._allows_address(name)
+
+    def _allows_address(self, name: str) -> bool:
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or not self._loopback

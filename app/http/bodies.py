@@ -1,25 +1,30 @@
 """Request bodies that are read into memory, within bounds: JSON and the documents of a prediction."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextvars import copy_context
 from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
-from app.codecs.base import Bounds
+from app.codecs.base import Bounds, Reserve
 from app.codecs.byte_order_mark import without_byte_order_mark
 from app.codecs.content_encoding import Decompressor
 from app.codecs.dispatch import check_size, decompressor_of, in_blocks, is_compressed, media_type_of
-from app.codecs.json_text import InvalidJson, decode_json, known_fields
+from app.codecs.json_struct import decode_struct
+from app.codecs.json_text import InvalidJson
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
 from app.http.state import HttpState
 
 T = TypeVar("T")
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+_END: Any = object()
+"""What ``next`` returns at the end of an iterator."""
 _MIN_BLOCK_BYTES = 32 << 10
 """Bytes of a block that is worth parsing alone; smaller parts are joined."""
 
@@ -56,7 +61,21 @@ async def read_blocks(request: Request, bounds: Bounds) -> list[bytes]:
     return [*blocks, b"".join(pending)]
 
 
-async def read_json(request: Request, state: HttpState, kind: type[T], absent: T | None = None) -> T:
+async def in_steps(request: Request | None, executor: Executor, steps: Iterator[T]) -> list[T]:
+    """Do blocking work in a thread, a step of an iterator at a time, and return what the steps yield.
+
+    Between two steps the thread serves others, so long work delays no other request by more than a step. With ``request``, whose body must have
+    been read, work ends there with ClientDisconnect if the client has disconnected.
+    """
+    done: list[T] = []
+    while (step := await in_thread(executor, next, steps, _END)) is not _END:
+        done.append(step)
+        if request is not None and await request.is_disconnected():
+            raise ClientDisconnect
+    return done
+
+
+async def read_json(request: Request, state: HttpState, kind: type[StructT], absent: StructT | None = None) -> StructT:
     """A JSON body as a struct; ``absent``, if given, stands for an empty body.
 
     Raises InvalidRequest with the field, LimitExceeded, TooManyRequests, UnsupportedMediaType.
@@ -71,29 +90,18 @@ async def read_json(request: Request, state: HttpState, kind: type[T], absent: T
     decompressor = decompressor_of(request.headers, bounds, reservation.grow)
     data = b"".join(await read_blocks(request, bounds))
     if len(data) < state.settings.large_request_bytes and not is_compressed(request.headers):
-        return _decoded(data, decompressor, kind)
-    return await in_thread(state.parse_pool, _decoded, data, decompressor, kind)
+        return _decoded(data, decompressor, kind, reservation.grow)
+    return await in_thread(state.parse_pool, _decoded, data, decompressor, kind, reservation.grow)
 
 
 def _has_no_body(headers: Mapping[str, str]) -> bool:
     return headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
 
 
-def _decoded(data: bytes, decompressor: Decompressor, kind: type[T]) -> T:
+def _decoded(data: bytes, decompressor: Decompressor, kind: type[StructT], reserve: Reserve) -> StructT:
     text = b"".join(piece for part in in_blocks(data) for piece in decompressor.feed(part))
     decompressor.finish()
     try:
-        return decode_json(msgspec.json.Decoder(kind).decode, without_byte_order_mark(text))
+        return decode_struct(without_byte_order_mark(text), kind, reserve)
     except InvalidJson as error:
-        raise InvalidRequest(error.field, error.detail + _advice(kind, error)) from None
-
-
-def _advice(kind: type[Any], error: InvalidJson) -> str:
-    """Advice: the values of the field if they are few, or the known fields; else empty."""
-    info = msgspec.inspect.type_info(kind)
-    assert isinstance(info, msgspec.inspect.StructType)
-    types = {each.encode_name: each.type for each in info.fields}
-    found = types.get(error.field)
-    if isinstance(found, msgspec.inspect.LiteralType):
-        return f"; it is one of {', '.join(map(str, found.values))}"
-    return known_fields(error.detail, types)
+        raise InvalidRequest(error.field, error.detail) from None

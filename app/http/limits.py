@@ -8,6 +8,7 @@ A request that would exceed a limit is answered with 429 and these headers (draf
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,13 +19,18 @@ _RETRY_SECONDS = 1
 
 
 class Limit:
-    """A limit on something that requests hold for a while. It may be used from the event loop and from threads."""
+    """A limit on something that requests hold for a while, in all and of each caller. It may be used from the event loop and from threads.
 
-    def __init__(self, name: str, unit: str, most: int) -> None:
+    A caller is an API key, or an address where no keys are required (``app.http.access.caller_of``). So no caller can hold all there is.
+    """
+
+    def __init__(self, name: str, unit: str, most: int, most_per_caller: int) -> None:
         self._name = name
         self._unit = unit
         self._most = most
+        self._most_per_caller = most_per_caller
         self._used = 0
+        self._by_caller: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @property
@@ -33,32 +39,44 @@ class Limit:
         return self._used
 
     @contextmanager
-    def reserve(self, size: int = 0) -> Iterator["Reservation"]:
+    def reserve(self, caller: str, size: int = 0) -> Iterator["Reservation"]:
         """A reservation of this size, which can grow and is given back at the end of the block. Raises TooManyRequests."""
-        reservation = Reservation(self)
+        reservation = Reservation(self, caller)
         try:
             reservation.grow(size)
             yield reservation
         finally:
-            with self._lock:
-                self._used -= reservation.size
+            self._release(caller, reservation.size)
 
-    def acquire(self, size: int) -> None:
+    def acquire(self, caller: str, size: int) -> None:
         """Add to what is used; raises TooManyRequests."""
         with self._lock:
-            if self._used + size > self._most:
-                raise TooManyRequests(self._name, self._unit, self._most, self._most - self._used, _RETRY_SECONDS)
+            self._check(self._name, self._most, self._used, size)
+            self._check(f"{self._name} of one caller", self._most_per_caller, self._by_caller[caller], size)
             self._used += size
+            self._by_caller[caller] += size
+
+    def _check(self, name: str, most: int, used: int, size: int) -> None:
+        if used + size > most:
+            raise TooManyRequests(name, self._unit, most, most - used, _RETRY_SECONDS)
+
+    def _release(self, caller: str, size: int) -> None:
+        with self._lock:
+            self._used -= size
+            self._by_caller[caller] -= size
+            if not self._by_caller[caller]:
+                del self._by_caller[caller]
 
 
 class Reservation:
     """What one request holds of a limit."""
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: Limit, caller: str) -> None:
         self._limit = limit
+        self._caller = caller
         self.size = 0
 
     def grow(self, size: int) -> None:
         """Reserve so much more; raises TooManyRequests."""
-        self._limit.acquire(size)
+        self._limit.acquire(self._caller, size)
         self.size += size

@@ -101,7 +101,11 @@ class RequestMetrics:
 
 
 class BodyTimeout:
-    """Refuses a body (408) of which nothing comes for ``idle`` seconds, or which on average comes slower than ``rate`` bytes a second."""
+    """Refuses a body (408) of which nothing comes for ``idle`` seconds, or which over so long comes slower than ``rate`` bytes a second.
+
+    It is a leaky bucket of patience: waiting empties it, each byte fills it by 1 / ``rate`` seconds, and it never holds more than ``idle`` seconds.
+    So a fast beginning does not pay for hours of dripping.
+    """
 
     def __init__(self, app: ASGIApp, idle: float, rate: float) -> None:
         self._app = app
@@ -113,21 +117,20 @@ class BodyTimeout:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        waited, size, complete = 0.0, 0, False
+        patience, complete = self._idle, False
 
         async def receive_in_time() -> Message:
-            nonlocal waited, size, complete
+            nonlocal patience, complete
             if complete:
                 return await receive()
             started = time.monotonic()
             try:
                 # only the time spent waiting counts: the service's own work between two parts of a body is not the client's fault
-                async with asyncio.timeout(min(self._idle, self._idle + size / self._rate - waited)):
+                async with asyncio.timeout(patience):
                     message = await receive()
             except TimeoutError:
                 raise TooSlow(self._idle, self._rate) from None
-            waited += time.monotonic() - started
-            size += len(message.get("body", b""))
+            patience = min(self._idle, patience - (time.monotonic() - started) + len(message.get("body", b"")) / self._rate)
             complete = not message.get("more_body", False)
             return message
 

@@ -19,7 +19,7 @@ _ERRORS = {
     409: ("Conflict", "The current state does not allow it"),
     413: ("TooLarge", "More than this installation accepts"),
     415: ("UnsupportedMediaType", "The media type or the encoding of the body is not supported"),
-    421: ("Misdirected", "The Host is not a name of this machine, and only callers on this machine may call"),
+    421: ("Misdirected", "The Host is not a name of this gateway, where no key is required"),
     422: ("Invalid", "The request or its documents are not valid"),
     429: ("TooMany", "Too much at a time; try again after Retry-After"),
     503: ("Unavailable", "A part of the service does not answer; try again"),

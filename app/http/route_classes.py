@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
+from app.http.access import caller_of
 from app.http.middleware import SEND_STACK
 from app.http.state import state_of
 from core.spelling import did_you_mean
@@ -53,7 +54,7 @@ class RawRoute(AuthorizedRoute):
         handle: Handler = self.endpoint
 
         async def reserve_and_handle(request: Request) -> Response:
-            reservation = request.scope[SEND_STACK].enter_context(state_of(request).buffer_limit.reserve())
+            reservation = request.scope[SEND_STACK].enter_context(state_of(request).buffer_limit.reserve(caller_of(request.scope)))
             request.scope[RESERVATION] = reservation
             response = await handle(request)
             reservation.grow(len(response.body))

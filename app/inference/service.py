@@ -1,6 +1,6 @@
 """Predictions of the Open Inference Protocol (KServe V2): tensors in, tensors out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,14 +10,17 @@ from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
-from app.http.bodies import in_thread, read_json
-from app.inference.tensors import SPARSE, TEXT, Tensor, documents_of
-from app.predictions.prediction import collect_scores, fits_event_loop, load_model
-from app.predictions.scoring import batches_of, score_posted
+from app.http.bodies import in_steps, read_json
+from app.http.route_classes import RESERVATION
+from app.inference.tensors import SPARSE, TEXT, documents_of
+from app.predictions.answer_texts import AnswerTexts
+from app.predictions.prediction import fits_event_loop, in_answer_steps, last_of, load_model
+from app.predictions.scoring import batches_of
 from app.services import Services
-from core.documents.kinds import Kind, Rows
+from core.documents.kinds import Kind
 from core.models.model import Model
 from workers.contract import Version
+from workers.repositories.datasets import Batch
 
 PLATFORM = "halfmoon"
 _ENCODER = msgspec.json.Encoder()
@@ -40,7 +43,7 @@ class OutputRequest(msgspec.Struct):
 class InferBody(msgspec.Struct):
     """A request of the protocol. Unknown fields are allowed, as the protocol requires."""
 
-    inputs: list[Tensor]
+    inputs: msgspec.Raw
     id: str | None = None
     parameters: dict[str, Any] | None = None
     outputs: list[OutputRequest] | None = None
@@ -51,13 +54,14 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
     body = await read_json(request, services, InferBody)
     version, model = await load_model(services, reference)
     _check_outputs(body)
-    bounds = services.settings.prediction_bounds
-    if sum(len(bytes(tensor.data)) for tensor in body.inputs) >= services.settings.large_request_bytes:
-        return await in_thread(services.predict_pool, lambda: _answer(version, model, body, documents_of(body.inputs, bounds)))
-    rows = documents_of(body.inputs, bounds)
-    if fits_event_loop(model, rows.n_rows):
-        return _answer(version, model, body, rows)
-    return await in_thread(services.predict_pool, _answer, version, model, body, rows)
+    bounds, reserve = services.settings.prediction_bounds, request.scope[RESERVATION].grow
+    if len(body.inputs) >= services.settings.large_request_bytes:
+        rows = (await in_steps(request, services.predict_pool, documents_of(body.inputs, bounds, reserve)))[-1]
+    else:
+        *_, rows = documents_of(body.inputs, bounds, reserve)
+    assert rows is not None
+    answer = _answer(version, model, body, AnswerTexts(model, map(str, version.classes), reserve, flat=True), batches_of(model, rows))
+    return last_of(answer) if fits_event_loop(model, rows.n_rows) else await in_answer_steps(request, services, answer)
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:
@@ -83,31 +87,35 @@ def _check_outputs(body: InferBody) -> None:
         raise InvalidRequest("outputs", "the extension for binary data is not supported; outputs are JSON")
 
 
-def _answer(version: Version, model: Model, body: InferBody, rows: Rows) -> Response:
-    found = _outputs(version, model, rows)
-    requested = [output.name for output in body.outputs or []] or [name for name in _DEFAULT_OUTPUTS if name in found]
-    unknown = next((name for name in requested if name not in found), None)
+def _answer(version: Version, model: Model, body: InferBody, texts: AnswerTexts, batches: Iterable[Batch]) -> Iterator[Response | None]:
+    """None after each step but the last, then the response."""
+    yield from texts.add_each(batches)
+    known = _outputs(version, model, texts)
+    requested = [output.name for output in body.outputs or []] or [name for name in _DEFAULT_OUTPUTS if name in known]
+    unknown = next((name for name in requested if name not in known), None)
     if unknown is not None:
-        raise InvalidRequest("outputs", f"there is no output {unknown[:MAX_TEXT]!r}; there are {', '.join(found)}")
-    content: dict[str, Any] = {"model_name": version.name, "model_version": str(version.number), "outputs": [found[name] for name in requested]}
-    if body.id is not None:
-        content["id"] = body.id
-    return Response(_ENCODER.encode(content), media_type="application/json")
+        raise InvalidRequest("outputs", f"there is no output {unknown[:MAX_TEXT]!r}; there are {', '.join(known)}")
+    parts = [_ENCODER.encode({"model_name": version.name, "model_version": str(version.number)})[:-1], b',"outputs":[']
+    for index, name in enumerate(requested):
+        parts += [b"," if index else b"", *known[name]]
+    parts += [b"]", b"" if body.id is None else b',"id":' + _ENCODER.encode(body.id), b"}"]
+    yield Response(b"".join(parts), media_type="application/json")
 
 
-def _outputs(version: Version, model: Model, rows: Rows) -> Mapping[str, dict[str, Any]]:
-    scores, _ = collect_scores(score_posted(model, batches_of(model, rows)))
-    probabilities = model.probabilities(scores)
+def _outputs(version: Version, model: Model, texts: AnswerTexts) -> Mapping[str, Iterable[bytes]]:
+    """Parts of the JSON of each output tensor, by name."""
     classes = [str(label) for label in version.classes]
     found = {
-        "labels": _tensor("labels", "BYTES", [rows.n_rows], [classes[index] for index in model.labels_of(scores).tolist()]),
-        "scores": _tensor("scores", "FP64", list(scores.shape), scores.ravel().tolist()),
-        "classes": _tensor("classes", "BYTES", [len(classes)], classes),
+        "labels": _tensor("labels", "BYTES", [texts.n_rows], texts.array("labels")),
+        "scores": _tensor("scores", "FP64", [texts.n_rows, model.n_columns], texts.array("scores")),
+        "classes": _tensor("classes", "BYTES", [len(classes)], [_ENCODER.encode(classes)]),
     }
-    if probabilities is not None:
-        found["probabilities"] = _tensor("probabilities", "FP64", list(probabilities.shape), probabilities.ravel().tolist())
+    if model.calibration is not None:
+        found["probabilities"] = _tensor("probabilities", "FP64", [texts.n_rows, len(classes)], texts.array("probabilities"))
     return found
 
 
-def _tensor(name: str, datatype: str, shape: list[int], data: list[Any]) -> dict[str, Any]:
-    return {"name": name, "datatype": datatype, "shape": shape, "data": data}
+def _tensor(name: str, datatype: str, shape: list[int], data: Iterable[bytes]) -> Iterator[bytes]:
+    yield _ENCODER.encode({"name": name, "datatype": datatype, "shape": shape})[:-1] + b',"data":'
+    yield from data
+    yield b"}"

@@ -1,26 +1,33 @@
 """Documents from tensors of the Open Inference Protocol: the three arrays of a CSR matrix, a dense matrix X, or strings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds
+from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds, Reserve
 from app.codecs.documents import invalid_documents
+from app.codecs.json_slices import decoded_slices, trimmed
+from app.codecs.json_struct import decode_structs
+from app.codecs.json_text import InvalidJson, JsonText
 from app.errors import InvalidRequest
 from core.documents.kinds import TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows
 from workers.errors import LimitExceeded
 
+T = TypeVar("T")
 _WHOLE = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
 _REAL = ("FP32", "FP64", *_WHOLE)
 SPARSE: Mapping[str, Sequence[str]] = {"indptr": _WHOLE, "indices": _WHOLE, "data": _REAL}
 DENSE: Mapping[str, Sequence[str]] = {"X": _REAL}
 TEXT = "text"
-_MOST_DIMENSIONS = 2
+_MOST_INPUTS = 8
+_decode_texts = msgspec.json.Decoder(list[str]).decode
+_decode_numbers = msgspec.json.Decoder(list[float]).decode
+_decode_rows = msgspec.json.Decoder(list[list[float]]).decode
 _BINARY = "the extension for binary data is not supported; send the data as JSON"
 
 
@@ -34,18 +41,32 @@ class Tensor(msgspec.Struct):
     parameters: dict[str, Any] | None = None
 
 
-def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | TextRows:
-    """The documents of the inputs; raises InvalidRequest with the tensor, InvalidDocuments, LimitExceeded."""
+def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve) -> Iterator[SparseRows | TextRows | None]:
+    """The documents of the inputs, after None for each slice that was parsed.
+
+    Raises InvalidRequest with the tensor, InvalidDocuments, LimitExceeded, TooManyRequests.
+    """
+    try:
+        tensors = decode_structs(memoryview(inputs), Tensor, _MOST_INPUTS, reserve)
+    except InvalidJson as error:
+        raise InvalidRequest(f"inputs{error.field}", error.detail) from None
     named = {tensor.name: tensor for tensor in tensors}
     if list(named) == [TEXT] and len(tensors) == 1:
-        return _texts(named[TEXT], bounds)
+        yield from _texts(named[TEXT], bounds, reserve)
+        return
     wanted = DENSE if "X" in named else SPARSE
     if len(named) != len(tensors) or named.keys() != wanted.keys():
         given = ", ".join(repr(tensor.name[:MAX_TEXT]) for tensor in tensors[:MAX_FAULTS])
         raise InvalidRequest(
             "inputs", f"must be indptr, indices and data (a CSR matrix), X (a dense one) or text, each once; given: {given or 'none'}"
         )
-    arrays = {name: _array(named[name], wanted[name], bounds) for name in wanted}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name in wanted:
+        arrays[name] = yield from _array(named[name], wanted[name], bounds, reserve)
+    yield _rows(arrays, bounds)
+
+
+def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds) -> SparseRows:
     rows = _of_dense(arrays["X"]) if "X" in arrays else _of_sparse(arrays)
     if rows.n_rows > bounds.documents:
         raise LimitExceeded("documents", bounds.documents)
@@ -58,23 +79,33 @@ def documents_of(tensors: Sequence[Tensor], bounds: Bounds) -> SparseRows | Text
     return rows
 
 
-def _texts(tensor: Tensor, bounds: Bounds) -> TextRows:
-    """The documents of a tensor of strings, one an element."""
+def _texts(tensor: Tensor, bounds: Bounds, reserve: Reserve) -> Iterator[TextRows | None]:
+    """The documents of a tensor of strings, one an element, after None for each slice."""
     if tensor.datatype != "BYTES":
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
     if "binary_data_size" in (tensor.parameters or {}):
         raise InvalidRequest(tensor.name, _BINARY)
-    try:
-        texts = msgspec.json.decode(tensor.data, type=list[str])
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise InvalidRequest(tensor.name, f"data must be strings: {error}") from None
-    if tensor.shape not in ([len(texts)], [len(texts), 1]):  # many clients send strings as a column
-        raise InvalidRequest(tensor.name, f"{len(texts)} strings do not fill the shape {tensor.shape[:MAX_FAULTS]}")
-    if len(texts) > bounds.documents:
-        raise LimitExceeded("documents", bounds.documents)
-    if not texts:
+    n_texts, parts = 0, []
+    for texts in _slices(tensor, _decode_texts, "strings", bounds):
+        parts.append(TextRows.of(texts))
+        reserve(parts[-1].data.nbytes + parts[-1].indptr.nbytes)
+        n_texts += len(texts)
+        if n_texts > bounds.documents:
+            raise LimitExceeded("documents", bounds.documents)
+        yield None
+    if tensor.shape not in ([n_texts], [n_texts, 1]):  # many clients send strings as a column
+        raise InvalidRequest(tensor.name, f"{n_texts} strings do not fill the shape {tensor.shape[:MAX_FAULTS]}")
+    if not n_texts:
         raise InvalidRequest("inputs", "there is no document")
-    return TextRows.of(texts)
+    yield TextRows.joined(parts)
+
+
+def _slices(tensor: Tensor, decode: Callable[[JsonText], list[T]], what: str, bounds: Bounds) -> Iterator[list[T]]:
+    """The elements of a tensor, some at a time."""
+    try:
+        yield from decoded_slices(decode, memoryview(tensor.data), bounds.document_bytes, f"an element of {tensor.name}")
+    except InvalidJson as error:
+        raise InvalidRequest(tensor.name, f"data must be {what}: {error.detail}") from None
 
 
 def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
@@ -101,7 +132,7 @@ def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
         return values.astype(np.float32)
 
 
-def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[Any]:
+def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds, reserve: Reserve) -> Generator[None, None, NDArray[Any]]:
     """The numbers of a tensor, in its shape."""
     if tensor.datatype not in datatypes:
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}")
@@ -114,12 +145,33 @@ def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds) -> NDArray[
         raise InvalidRequest(tensor.name, f"has {tensor.shape[0]} documents without a single feature")
     if prod(tensor.shape) > bounds.nonzeros:
         raise LimitExceeded("numbers in a tensor", bounds.nonzeros)
-    numbers = _numbers(tensor)
+    parts: list[NDArray[np.float64]] = []
+    for part in _numbers(tensor, bounds):
+        reserve(part.nbytes)
+        parts.append(part)
+        yield
+    numbers = np.concatenate(parts) if parts else np.zeros(0)
     if numbers.size != prod(tensor.shape):
         raise InvalidRequest(tensor.name, f"{numbers.size} numbers do not fill the shape {tensor.shape}")
     if numbers.ndim > 1 and list(numbers.shape) != tensor.shape:
         raise InvalidRequest(tensor.name, f"the data are nested in the shape {list(numbers.shape)}, not {tensor.shape}")
     return numbers.reshape(tensor.shape)
+
+
+def _numbers(tensor: Tensor, bounds: Bounds) -> Iterator[NDArray[np.float64]]:
+    """The data as arrays, flat or nested as sent."""
+    nested = bytes(trimmed(memoryview(tensor.data)[1:])[:1]) == b"["
+    decode: Callable[[JsonText], list[Any]] = _decode_rows if nested else _decode_numbers
+    what, width = f"{tensor.datatype} numbers, flat or in rows of the shape", None
+    for numbers in _slices(tensor, decode, what, bounds):
+        try:
+            part = np.array(numbers, np.float64)
+        except ValueError:
+            raise InvalidRequest(tensor.name, f"data must be {what}: the rows differ in length") from None
+        if width not in (None, part.shape[1:]):
+            raise InvalidRequest(tensor.name, f"data must be {what}: the rows differ in length")
+        width = part.shape[1:]
+        yield _checked_whole(tensor, part) if tensor.datatype in _WHOLE else part
 
 
 def _checked_whole(tensor: Tensor, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,17 +180,3 @@ def _checked_whole(tensor: Tensor, numbers: NDArray[np.float64]) -> NDArray[np.f
     if odd.size:
         raise InvalidRequest(tensor.name, f"data must be {tensor.datatype} numbers, but {odd.flat[0]:g} is not whole, or too large")
     return numbers
-
-
-def _numbers(tensor: Tensor) -> NDArray[Any]:
-    """The data as an array, flat or nested as sent."""
-    kind: Any = float
-    for _ in range(_MOST_DIMENSIONS):
-        kind = list[kind]
-        try:
-            numbers = np.array(msgspec.json.decode(tensor.data, type=kind), np.float64)
-        except (msgspec.MsgspecError, ValueError) as error:
-            detail = str(error)
-        else:
-            return _checked_whole(tensor, numbers) if tensor.datatype in _WHOLE else numbers
-    raise InvalidRequest(tensor.name, f"data must be {tensor.datatype} numbers, flat or in rows of the shape: {detail}")

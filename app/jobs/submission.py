@@ -1,13 +1,16 @@
 """Submission of a training job: it is validated completely before anything is stored."""
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 import structlog
 
-from app.codecs.json_text import InvalidJson, decode_json
+from app.codecs.json_slices import decoded_slices
+from app.codecs.json_struct import is_given
+from app.codecs.json_text import InvalidJson
 from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
@@ -20,10 +23,11 @@ from core.options.text import TextOptions
 from core.registry import OFFERED
 from core.registry import algorithm as find_algorithm
 from workers.contract import Dataset, Job, Publication
-from workers.errors import QueueUnavailable
+from workers.errors import LimitExceeded, QueueUnavailable
 from workers.names import check_name
 
 _MAX_KEY_LENGTH = 255
+_decode = msgspec.json.Decoder(list[Any]).decode
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -53,7 +57,7 @@ def submit(services: Services, body: JobBody, idempotency_key: str | None, key_i
     UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict. After an error nothing is kept.
     """
     _check(body, idempotency_key)
-    submission = _Submission(idempotency_key, "" if idempotency_key is None else _fingerprint(body), key_id)
+    submission = _Submission(idempotency_key, "" if idempotency_key is None else _fingerprint(body, services.settings.max_document_bytes), key_id)
     allowance = services.backlog.allowance(key_id)
     known = None if idempotency_key is None else services.jobs.find_by_idempotency_key(idempotency_key, submission.fingerprint)
     if known is not None:
@@ -68,7 +72,7 @@ def submit(services: Services, body: JobBody, idempotency_key: str | None, key_i
 
 
 def _submit_documents(services: Services, body: JobBody, submission: _Submission) -> tuple[Job, bool]:
-    dataset = make_dataset(services, bytes(body.documents))
+    dataset = make_dataset(services, body.documents)
     needed = False
     try:
         job, needed = _submit(services, body, submission, dataset)
@@ -141,7 +145,7 @@ def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication |
 
 def _check(body: JobBody, idempotency_key: str | None) -> None:
     check_name("model", body.model)
-    if (body.dataset is None) != _has_documents(body):
+    if (body.dataset is None) != is_given(body.documents):
         raise InvalidRequest("dataset", "give either dataset or documents")
     if body.annotations is not None and body.dataset is None:
         raise InvalidRequest("annotations", "needs a dataset: documents in the body have no log")
@@ -152,23 +156,31 @@ def _check(body: JobBody, idempotency_key: str | None) -> None:
         raise InvalidRequest("Idempotency-Key", f"must have 1 to {_MAX_KEY_LENGTH} characters")
 
 
-def _has_documents(body: JobBody) -> bool:
-    return bytes(body.documents) not in (b"", b"null")
-
-
-def _fingerprint(body: JobBody) -> str:
+def _fingerprint(body: JobBody, longest: int) -> str:
     """Digest of what the request means; the spacing and the order of its JSON do not matter."""
-    meaning = {"dataset": body.dataset, "documents": _meaning(body.documents), "model": body.model, "algorithm": body.algorithm}
+    meaning: dict[str, Any] = {"dataset": body.dataset, "documents": None, "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     meaning |= {} if body.text is None else {"text": body.text}
     meaning |= {} if body.annotations is None else {"annotations": body.annotations}
     meaning |= {} if body.publish == "if_better" else {"publish": body.publish}
-    return hashlib.sha256(msgspec.json.encode(meaning, order="sorted")).hexdigest()
+    before, null, after = msgspec.json.encode(meaning, order="sorted").partition(b'"documents":null')
+    digest = hashlib.sha256(before + null.removesuffix(b"null"))
+    for part in _meaning(body.documents, longest):
+        digest.update(part)
+    digest.update(after)
+    return digest.hexdigest()
 
 
-def _meaning(documents: msgspec.Raw) -> Any:
-    """The decoded documents, or the text itself if it is not valid and will be refused."""
+def _meaning(documents: msgspec.Raw, longest: int) -> Iterator[bytes]:
+    """The documents, written in one way whatever the spacing and the order of their JSON; as they are if they will be refused."""
+    text = memoryview(documents)
+    if not is_given(documents) or text[0] != ord("["):
+        yield bytes(text) or b"null"
+        return
+    yield b"["
     try:
-        return decode_json(msgspec.json.decode, bytes(documents) or b"null")
-    except InvalidJson:
-        return bytes(documents)
+        for count, each in enumerate(decoded_slices(_decode, text, longest, "a document")):
+            yield (b"," if count else b"") + msgspec.json.encode(each, order="sorted")[1:-1]
+    except (InvalidJson, LimitExceeded):
+        yield bytes(text)
+    yield b"]"

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from starlette.responses import Response
 
-from app.codecs.dispatch import in_blocks
+from app.codecs.dispatch import document_blocks
+from app.codecs.json_struct import is_given
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.http.schemas import Schema
@@ -177,12 +178,11 @@ def _documents(
 
 def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:
     """The documents of a body; none if it has no documents."""
-    if bytes(body.documents) in (b"", b"null"):
+    if not is_given(body.documents):
         return []
-    text = b'{"documents":' + bytes(body.documents) + b"}"
     bounds = services.settings.prediction_bounds
     bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))
-    return decode_documents(list(in_blocks(text)), {"content-type": "application/json"}, bounds)
+    return decode_documents(document_blocks(body.documents), {"content-type": "application/json"}, bounds)
 
 
 def _weights(found: Weights, describe: Describe) -> list[Item]:

@@ -4,18 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 import msgspec
-import numpy as np
 from fastapi import Request
-from numpy.typing import NDArray
 from starlette.responses import Response
 
-from app.codecs.base import MAX_FAULTS, Bounds
-from app.codecs.content_encoding import Reserve, reserve_nothing
+from app.codecs.base import MAX_FAULTS, Bounds, Reserve
+from app.codecs.content_encoding import reserve_nothing
 from app.codecs.dispatch import BodyDecoder, body_decoder, is_compressed
 from app.codecs.documents import invalid_documents
-from app.http.bodies import in_thread, read_blocks
+from app.http.bodies import in_steps, in_thread, read_blocks
 from app.http.route_classes import RESERVATION
-from app.predictions.scoring import ScoredBatch, UnseenCounter, identify_fault, score_posted
+from app.predictions.answer_texts import AnswerTexts
+from app.predictions.scoring import identify_fault
 from app.services import Services
 from core.documents.kinds import checked
 from core.errors import Fault, InvalidDocuments
@@ -39,12 +38,28 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     bounds = services.settings.prediction_bounds
     blocks = await read_blocks(request, bounds)
     version, model = await load_model(services, reference)
-    batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, request.scope[RESERVATION].grow, request.query_params)
+    reserve: Reserve = request.scope[RESERVATION].grow
+    batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, reserve, request.query_params)
+    texts = AnswerTexts(model, version.classes, reserve)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
         if fits_event_loop(model, sum(batch.rows.n_rows for batch in batches)):
-            return _answer(version, model, batches)
-    return await in_thread(services.predict_pool, _answer, version, model, batches)
+            return last_of(_answer(version, texts, texts.add_each(batches)))
+    return await in_answer_steps(request, services, _answer(version, texts, texts.add_each(batches)))
+
+
+def last_of(steps: Iterator[Response | None]) -> Response:
+    """The response at the end of the steps, which are done at once."""
+    *_, response = steps
+    assert response is not None
+    return response
+
+
+async def in_answer_steps(request: Request, services: Services, steps: Iterator[Response | None]) -> Response:
+    """The response at the end of the steps. They are done in a thread that other predictions use in between, while the client is connected."""
+    response = (await in_steps(request, services.predict_pool, steps))[-1]
+    assert response is not None
+    return response
 
 
 def fits_event_loop(model: Model, n_rows: int) -> bool:
@@ -62,36 +77,14 @@ async def load_model(services: Services, reference: str) -> tuple[Version, Model
     return version, model
 
 
-def _answer(version: Version, model: Model, batches: Iterable[Batch]) -> Response:
-    scores, warnings = collect_scores(score_posted(model, batches))
-    probabilities = model.probabilities(scores)
-    content = {
-        "model": version.name,
-        "version": version.number,
-        "classes": version.classes,
-        "labels": np.array(version.classes, object).take(model.labels_of(scores, probabilities)).tolist(),
-        "scores": _nested(scores),
-        "probabilities": None if probabilities is None else probabilities.tolist(),
-        "warnings": warnings,
-    }
-    return Response(_ENCODER.encode(content), media_type="application/json")
-
-
-def _nested(scores: NDArray[np.float64]) -> list[list[float]] | msgspec.Raw:
-    """The scores as a list a document. One column is encoded without making the lists, which would take longer than the prediction."""
-    if scores.shape[1] > 1:
-        nested: list[list[float]] = scores.tolist()
-        return nested
-    return msgspec.Raw(b"[" + _ENCODER.encode(scores[:, 0].tolist()).replace(b",", b"],[") + b"]")
-
-
-def collect_scores(batches: Iterable[ScoredBatch]) -> tuple[NDArray[np.float64], list[str]]:
-    """Scores of all documents, and warnings about unseen features."""
-    scores, unseen = [], UnseenCounter()
-    for scored in batches:
-        scores.append(scored.scores)
-        unseen.count(scored)
-    return np.concatenate(scores), unseen.warnings()
+def _answer(version: Version, texts: AnswerTexts, steps: Iterator[None]) -> Iterator[Response | None]:
+    """None after each step but the last, then the response."""
+    yield from steps
+    parts = [_ENCODER.encode({"model": version.name, "version": version.number, "classes": version.classes})[:-1]]
+    for name in ("labels", "scores", "probabilities"):
+        parts += [f',"{name}":'.encode(), *texts.array(name)]
+    parts += [b',"warnings":', _ENCODER.encode(texts.unseen.warnings()), b"}"]
+    yield Response(b"".join(parts), media_type="application/json")
 
 
 def decode_documents(
@@ -108,6 +101,8 @@ def decode_documents(
     body = body_decoder(headers, bounds, reserve=reserve, query=query)
     position = 0
     for batch in _batches(body, blocks):
+        if not batch.rows.n_rows:
+            continue
         rows, faults = checked(batch.rows, MAX_FAULTS)
         if faults:
             raise invalid_documents([identify_fault(fault, batch, position) for fault in faults])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from app.codecs.documents import invalid_documents
 from app.errors import InvalidRequest
+from app.http.access import caller_of
 from app.http.disconnect import raise_if_disconnected, run_until_disconnect
 from app.services import Services
 from core.documents.kinds import Kind, Rows, kind_of, spans
@@ -82,7 +83,7 @@ async def run_scoring(request: Request, services: Services, function: Callable[.
 
     Raises TooManyRequests and ClientDisconnect.
     """
-    with services.scoring_limit.reserve(1):
+    with services.scoring_limit.reserve(caller_of(request.scope), 1):
         return await run_until_disconnect(request, services.score_pool, function, *arguments)
 
 

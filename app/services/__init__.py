@@ -78,9 +78,11 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         queue = Queue(redis, settings.queue, settings.job_timeout_seconds)
         model_cache = ModelCache(models, settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.version_cache_seconds)
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
-        upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads)
-        buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes)
-        scoring_limit = Limit("datasets being scored", "concurrent-requests", settings.max_concurrent_scorings)
+        upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads, settings.max_concurrent_uploads_per_caller)
+        buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller)
+        scoring_limit = Limit(
+            "datasets being scored", "concurrent-requests", settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
+        )
         polling = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "poll jobs"))
         job_follower = JobFollower(partial(job_now, jobs, redis_state, queue), settings.event_poll_seconds, polling)
         sources = MetricSources(store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower)

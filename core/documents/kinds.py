@@ -63,6 +63,12 @@ class TextRows:
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=indptr[1:])
         return cls(indptr, np.frombuffer(b"".join(encoded), np.uint8))
 
+    @classmethod
+    def joined(cls, parts: "Sequence[TextRows]") -> "TextRows":
+        """The rows of all parts, at least one; each part begins with its data."""
+        lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+        return cls(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), np.concatenate([part.data for part in parts]))
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

@@ -152,7 +152,7 @@ def npz_cases() -> dict[str, Case]:
         "indptr ends late": (changed(indptr=np.array([0, 1, 5])), "indices", "fewer"),
         "shape of three": (changed(shape=np.array([2, 3, 1])), "shape", "two numbers"),
         "features beyond 2^31": (changed(shape=np.array([2, 2**31 + 1])), "shape", "at most"),
-        "column format": (changed(format=np.array(b"csc")), "format", "CSR"),
+        "another format": (changed(format=np.array(b"bsr")), "format", "by rows"),
         "labels without labeled": (changed(labeled=None), "labeled", "integer labels"),
         "labels of bytes": (changed(labels=np.array([b"a", b"b"]), labeled=None), "labels", "send labels.astype(str)"),
         "labeled without labels": (changed(labels=None), "labeled", "integer labels"),

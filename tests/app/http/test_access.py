@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog.testing
@@ -326,9 +327,30 @@ def test_a_name_that_was_bent_to_this_machine_is_none_of_its_own(gateway: Gatewa
     assert gateway.client.get("/v1/health/live", headers={"Host": host}).status_code == 200
 
 
-def test_where_keys_are_asked_for_any_name_will_do(start: Start) -> None:
-    gateway = start(access="anyone")
-    assert gateway.client.get("/v1/models", headers={"Host": "news.example"}).status_code == 200
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1:8000", "192.0.2.1", "[2001:db8::1]:80", "", "gateway:8000", "News.Example", "news.example."]
+)
+def test_anyone_may_call_it_by_addresses_and_by_names_that_are_allowed(start: Start, host: str) -> None:
+    gateway = start(access="anyone", allowed_hosts=("gateway", "news.example"))
+    assert gateway.client.get("/v1/models", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "news.example.evil.example", "192.0.2.1.evil.example:80", "*"])
+def test_names_that_are_not_allowed_are_refused_wherever_no_key_is_required(start: Start, host: str) -> None:
+    gateway = start(access="anyone", allowed_hosts=("news.example",))
+    problem = problem_of(gateway.client.get("/v1/models", headers={"Host": host}), 421)
+    assert (problem["type"], "HALFMOON_ALLOWED_HOSTS" in problem["detail"]) == ("/problems/misdirected", True)
+    assert gateway.client.get("/v1/health/live", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("settings", [{"access": "anyone", "allowed_hosts": ("*",)}, {"access": "loopback", "allowed_hosts": ("evil.example",)}])
+def test_the_operator_may_allow_any_name(start: Start, settings: dict[str, Any]) -> None:
+    assert start(**settings).client.get("/v1/models", headers={"Host": "evil.example"}).status_code == 200
+
+
+def test_where_keys_are_required_any_name_will_do(locked: Gateway) -> None:
+    headers = {"Host": "news.example", "X-API-Key": key(locked, Scope.PREDICT)}
+    assert locked.client.get("/v1/models", headers=headers).status_code == 200
 
 
 def test_who_sends_a_key_is_not_hindered_where_none_is_needed(gateway: Gateway) -> None:

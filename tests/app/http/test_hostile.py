@@ -20,6 +20,7 @@ from app.http import connection, middleware
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
 from tests.waiting import HANG, until
 from workers.contract import Job
+from workers.repositories.datasets import Batch
 from workers.repositories.jobs import Jobs
 
 LINE = b'{"indices": [1, 2, 3]}\n'
@@ -74,16 +75,40 @@ def test_a_body_that_drips_is_given_up(start: Start) -> None:
     until(lambda: gateway.kept() == [])
 
 
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/m/predict"])
+def test_a_fast_beginning_does_not_pay_for_dripping(start: Start, path: str) -> None:
+    gateway = start(body_idle_timeout_seconds=0.5, min_body_bytes_per_second=1000.0)
+    with dial(gateway) as client:
+        client.sendall(head(path) + LINE * 10_000)
+        stop = threading.Event()
+
+        def drip() -> None:
+            while not stop.wait(0.05):
+                try:
+                    client.sendall(b" ")
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            answer = client.recv(65536)
+        finally:
+            stop.set()
+            thread.join()
+    assert answer.startswith(b"HTTP/1.1 408 "), "what came at first would last for minutes"
+
+
 def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only the service's own work moves, by more than a client has for the whole body."""
     gateway = start(body_idle_timeout_seconds=HANG, min_body_bytes_per_second=1e9)
-    now, parse = [0.0], upload._parse
+    now, batches = [0.0], upload._batches
 
-    def slowly(body: Any, builder: Any, data: bytes) -> None:
+    def slowly(*arguments: Any) -> Iterator[Batch]:
         now[0] += 2 * HANG
-        parse(body, builder, data)
+        return batches(*arguments)
 
-    monkeypatch.setattr(upload, "_parse", slowly)
+    monkeypatch.setattr(upload, "_batches", slowly)
     monkeypatch.setattr(middleware, "time", SimpleNamespace(monotonic=lambda: now[0], perf_counter=time.perf_counter))
     answer = gateway.client.post("/v1/datasets", content=LINE * 50_000, headers={"Content-Type": NDJSON})
     assert answer.status_code == 201, answer.text

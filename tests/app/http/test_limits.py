@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from app.codecs.content_encoding import Gunzip
 from app.errors import TooManyRequests
+from app.http.access import KEY_ID, caller_of
 from app.http.limits import Limit
 from app.services.backlog import Backlog
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
@@ -212,16 +214,87 @@ def test_packed_json_is_never_unpacked_on_the_event_loop(gateway: Gateway, monke
 
 
 def test_a_reservation_is_given_back() -> None:
-    limit = Limit("things", "requests", 10)
-    with limit.reserve(3) as reservation:
+    limit = Limit("things", "requests", 10, 10)
+    with limit.reserve("a", 3) as reservation:
         reservation.grow(4)
         with pytest.raises(TooManyRequests):
             reservation.grow(4)
-        with pytest.raises(TooManyRequests), limit.reserve(4):
+        with pytest.raises(TooManyRequests), limit.reserve("a", 4):
             pass
         assert limit.used == 7
     assert limit.used == 0
-    with limit.reserve() as one, limit.reserve() as other:
+    with limit.reserve("a") as one, limit.reserve("b") as other:
         one.grow(4)
         other.grow(6)
         assert limit.used == 10
+
+
+def test_no_caller_can_hold_all_there_is() -> None:
+    limit = Limit("things", "requests", 10, 4)
+    with limit.reserve("a", 3) as one, limit.reserve("a", 1), limit.reserve("b", 4):
+        with pytest.raises(TooManyRequests, match=r"^things of one caller: no more than 4 at a time") as caught:
+            one.grow(1)
+        assert caught.value.headers["RateLimit-Policy"] == '"things of one caller";q=4;qu="requests"'
+        with limit.reserve("c", 2), pytest.raises(TooManyRequests, match=r"^things: no more than 10 at a time"), limit.reserve("d", 1):
+            pass
+    assert limit.used == 0
+    with limit.reserve("a", 4):
+        assert limit.used == 4
+
+
+@pytest.mark.parametrize(
+    ("connection", "caller"),
+    [
+        ({"client": ("192.0.2.7", 5), KEY_ID: "key-a"}, "key-a"),
+        ({"client": ("192.0.2.7", 5)}, "192.0.2.7"),
+        ({"client": ("2001:db8:1:2:3::4", 5)}, "2001:db8:1:2::/64"),
+        ({"client": ("fe80::1%eth0", 5)}, "fe80::/64"),
+        ({"client": None}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_caller_is_a_key_or_an_address(connection: dict[str, Any], caller: str) -> None:
+    assert caller_of(connection) == caller
+
+
+def test_one_caller_that_drips_does_not_keep_others_from_uploading(start: Start) -> None:
+    gateway = start(access="keys", key_refresh_seconds=0.05, max_concurrent_uploads_per_caller=2, max_concurrent_uploads=4)
+    dripping, other = (ApiKeys(gateway.store).create(name, {Scope.TRAIN})[1] for name in ("a", "b"))
+    until(lambda: gateway.client.get("/v1/jobs", headers={"X-API-Key": other}).status_code == 200)
+    clients = [socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) for _ in range(2)]
+    head = f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nX-API-Key: {dripping}\r\nContent-Type: {NDJSON}\r\nContent-Length: 9999\r\n\r\n"
+    try:
+        for client in clients:
+            client.sendall(head.encode() + LINE)
+        until(lambda: "halfmoon_uploads 2.0" in gateway.client.get("/metrics", headers={"X-API-Key": other}).text)
+        assert problem_of(post(gateway, dripping), 429)["detail"].startswith("uploads of one caller: no more than 2 at a time")
+        assert post(gateway, other).status_code == 201
+    finally:
+        for client in clients:
+            client.close()
+
+
+def test_one_caller_that_holds_bodies_does_not_keep_others_from_predicting(start: Start) -> None:
+    gateway = start(access="keys", key_refresh_seconds=0.05, max_buffered_bytes_per_caller=100_000, max_buffered_bytes=200_000)
+    publish(gateway.store)
+    holding, other = (ApiKeys(gateway.store).create(name, {Scope.PREDICT})[1] for name in ("a", "b"))
+    until(lambda: gateway.client.get("/v1/models", headers={"X-API-Key": other}).status_code == 200)
+    head = f"POST /v1/models/news/predict HTTP/1.1\r\nHost: x\r\nX-API-Key: {holding}\r\nContent-Type: {NDJSON}\r\nContent-Length: 99999\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=HANG) as client:
+        client.sendall(head.encode() + LINE * 4000)
+        until(lambda: _held(gateway, other) >= 4000 * len(LINE) - 65536)
+        assert problem_of(predict(gateway, holding, 4000), 429)["detail"].startswith("bodies in memory of one caller: no more than 100000 at a time")
+        assert predict(gateway, other, 1000).status_code == 200
+
+
+def _held(gateway: Gateway, key: str) -> float:
+    text = gateway.client.get("/metrics", headers={"X-API-Key": key}).text
+    return float(next(line.split()[1] for line in text.splitlines() if line.startswith("halfmoon_body_bytes ")))
+
+
+def post(gateway: Gateway, key: str) -> httpx.Response:
+    return gateway.client.post("/v1/datasets", json={"documents": TWO_CLASSES}, headers={"X-API-Key": key})
+
+
+def predict(gateway: Gateway, key: str, n_documents: int) -> httpx.Response:
+    return gateway.client.post("/v1/models/news/predict", content=LINE * n_documents, headers={"X-API-Key": key, "Content-Type": NDJSON})

@@ -61,8 +61,10 @@ class DatasetBuilder:
         """Validate a batch and append it.
 
         Raises InvalidDocuments with at most MAX_FAULTS faults, of which each names the document by its id or position, and the field; LimitExceeded;
-        StoreUnavailable. After an error the builder cannot be used any more.
+        StoreUnavailable. After an error the builder cannot be used any more. A batch without documents changes nothing.
         """
+        if not batch.rows.n_rows:
+            return
         self._check_shape(batch)
         rows, found = checked(batch.rows, MAX_FAULTS)
         self._refuse(self._faults(batch, found), batch)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
 from workers.contract import Label
+from workers.errors import LimitExceeded
 from workers.repositories.datasets.answers import Answer
 from workers.repositories.datasets.documents import Documents
 from workers.repositories.datasets.labels import UNLABELED
@@ -17,10 +18,10 @@ Classes = list[tuple[Label, int]]
 """classes with the number of documents labeled with each, sorted"""
 
 
-def changed_labels(documents: Documents, labels: Mapping[int, Label | None]) -> tuple[Classes, NDArray[np.int32]]:
+def changed_labels(documents: Documents, labels: Mapping[int, Label | None], most: int | None = None) -> tuple[Classes, NDArray[np.int32]]:
     """The classes that are left, and the class indices of all documents, after labels by position have changed; None removes a label.
 
-    Integers sort before strings, should there be both.
+    Integers sort before strings, should there be both. Raises LimitExceeded for more than ``most`` classes.
     """
     numbers: dict[Any, int] = {None: UNLABELED, **{label: class_index for class_index, label in enumerate(documents.classes)}}
     fresh = count(len(documents.classes))
@@ -31,6 +32,8 @@ def changed_labels(documents: Documents, labels: Mapping[int, Label | None]) -> 
         class_indices[position] = numbers[label]
     counts = np.bincount(class_indices + 1, minlength=len(numbers))[1:]
     present: list[Any] = [label for label, class_index in numbers.items() if class_index != UNLABELED and counts[class_index]]
+    if most is not None and len(present) > most:
+        raise LimitExceeded("classes", most)
     final = np.full(len(numbers), UNLABELED, np.int32)
     ordered = sorted(present, key=lambda label: (isinstance(label, str), label))
     final[[numbers[label] for label in ordered]] = np.arange(len(ordered))

@@ -1,8 +1,9 @@
 """Relabeling: the manifest and the labels of a dataset that differs from another in some labels."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import Dataset, File, Label
-from workers.errors import LimitExceeded
 from workers.names import new_id
 from workers.repositories.datasets.documents import Documents
 from workers.repositories.datasets.drawn import WITHOUT_LABEL, DrawnWriter, draw_detail
@@ -24,6 +24,9 @@ from workers.repositories.datasets.manifest import class_warnings, content_diges
 from workers.repositories.datasets.npy_files import NpyWriter
 from workers.settings import DatasetLimits
 from workers.store.digest import sha256_of
+
+_SOUGHT = 1 << 16
+"""Ids that are looked up at a time: sorting very many would hold the interpreter."""
 
 
 class Changes(NamedTuple):
@@ -42,14 +45,12 @@ def relabeled(base: Dataset, documents: Documents, changes: Changes, limits: Dat
 
     Raises InvalidDocuments, LimitExceeded.
     """
-    labels, positions = changes.labels, _positions(documents.ids, changes.labels.keys() | changes.drawn.keys())
-    _refuse([Fault(id, "label", detail) for id, label in labels.items() if label is not None and (detail := label_detail(label, None))])
-    _refuse([Fault(id, "drawn", detail) for id, word in changes.drawn.items() if (detail := draw_detail(word))])
-    classes, class_indices = changed_labels(documents, {positions[id]: label for id, label in labels.items()})
+    labels, positions = changes.labels, _positions(documents.ids, changes)
+    _refuse(Fault(id, "label", detail) for id, label in labels.items() if label is not None and (detail := label_detail(label, None)))
+    _refuse(Fault(id, "drawn", detail) for id, word in changes.drawn.items() if (detail := draw_detail(word)))
+    classes, class_indices = changed_labels(documents, {positions[id]: label for id, label in labels.items()}, limits.classes)
     _refuse_mixture(documents.classes, [label for label, _ in classes], labels)
-    if len(classes) > limits.classes:
-        raise LimitExceeded("classes", limits.classes)
-    _refuse([Fault(id, "drawn", WITHOUT_LABEL) for id in changes.drawn if class_indices[positions[id]] == UNLABELED])
+    _refuse(Fault(id, "drawn", WITHOUT_LABEL) for id in changes.drawn if class_indices[positions[id]] == UNLABELED)
     id, (paths, counts) = new_id("ds"), _written(folder, class_indices, _drawn(documents, positions, changes))
     files = {content: file for content, file in base.files.items() if content != "drawn"}
     for content, path in paths.items():
@@ -96,18 +97,22 @@ def _refuse_mixture(before: list[Label], after: list[Label], labels: Mapping[str
     """Raise InvalidDocuments if strings and integers would be mixed; it names the documents whose new label is of the other type."""
     if len(set(map(type, after))) > 1:
         first = next(type(label) for label in (*before, *labels.values()) if label in after)
-        odd = [id for id, label in labels.items() if label is not None and type(label) is not first]
-        _refuse([Fault(id, "label", "labels must be all strings or all integers") for id in odd])
+        odd = (id for id, label in labels.items() if label is not None and type(label) is not first)
+        _refuse(Fault(id, "label", "labels must be all strings or all integers") for id in odd)
 
 
-def _positions(ids: Ids, wanted: Collection[str]) -> dict[str, int]:
-    """Positions of the documents with these ids; raises InvalidDocuments naming ids that are unknown."""
-    found = IdIndex(ids).find(wanted)
-    _refuse([Fault(id, "id", "there is no such document") for id in wanted if id not in found])
+def _positions(ids: Ids, changes: Changes) -> dict[str, int]:
+    """Positions of the documents that change; raises InvalidDocuments naming ids that are unknown."""
+    index, found = IdIndex(ids), dict[str, int]()
+    changed = chain(changes.labels, (id for id in changes.drawn if id not in changes.labels))
+    while wanted := list(islice(changed, _SOUGHT)):
+        found |= index.find(wanted)
+        _refuse(Fault(id, "id", "there is no such document") for id in wanted if id not in found)
     return found
 
 
-def _refuse(faults: list[Fault]) -> None:
-    if faults:
-        first = faults[0]
-        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", faults[:MAX_FAULTS])
+def _refuse(faults: Iterator[Fault]) -> None:
+    named = list(islice(faults, MAX_FAULTS))
+    if named:
+        first = named[0]
+        raise InvalidDocuments(f"document {first.document}: {first.field}: {first.detail}", named)

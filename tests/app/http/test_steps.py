@@ -1,0 +1,107 @@
+"""Blocking work in steps: the threads serve others in between, and work ends when its client has left."""
+
+import asyncio
+import io
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.requests import ClientDisconnect
+
+from app.codecs import npz
+from app.http.bodies import in_steps
+from tests.app.conftest import Gateway, publish
+from tests.app.http.test_hostile import dial, head
+from tests.waiting import HANG, until
+from workers.repositories.datasets import Batch
+
+
+class Client:
+    """The client of a request, which leaves after some looks."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks = looks
+
+    async def is_disconnected(self) -> bool:
+        self._looks -= 1
+        return self._looks < 0
+
+
+def test_long_work_of_two_takes_turns_in_one_thread() -> None:
+    done: list[str] = []
+
+    def work(name: str) -> Iterator[str]:
+        for _ in range(50):
+            done.append(name)
+            yield name
+
+    async def both(executor: ThreadPoolExecutor) -> list[list[str]]:
+        return await asyncio.gather(*(in_steps(None, executor, work(name)) for name in "ab"))
+
+    with ThreadPoolExecutor(1) as executor:
+        assert asyncio.run(both(executor)) == [["a"] * 50, ["b"] * 50]
+    assert done[:20].count("a") == 10
+
+
+def test_work_ends_when_its_client_has_left() -> None:
+    done: list[int] = []
+
+    def work() -> Iterator[int]:
+        for step in range(100):
+            done.append(step)
+            yield step
+
+    async def run(executor: ThreadPoolExecutor) -> None:
+        request: Any = Client(3)
+        with pytest.raises(ClientDisconnect):
+            await in_steps(request, executor, work())
+
+    with ThreadPoolExecutor(1) as executor:
+        asyncio.run(run(executor))
+    assert done == [0, 1, 2, 3]
+
+
+def matrix_in_columns() -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, X=np.ones((400, 50), np.float32, order="F"))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event, list[int]]]:
+    """Many small steps: an event for the first, one that lets it go on, and the rows of all."""
+    monkeypatch.setattr(npz, "_SLICE_ROWS", 1)
+    begun, go_on, rows = threading.Event(), threading.Event(), []
+    batch_of = npz._batch
+
+    def counted(arrays: Any, found: Any) -> Batch:
+        rows.append(found.n_rows)
+        begun.set()
+        assert go_on.wait(HANG)
+        return batch_of(arrays, found)
+
+    monkeypatch.setattr(npz, "_batch", counted)
+    yield begun, go_on, rows
+    go_on.set()
+
+
+@pytest.mark.parametrize("path", ["/v1/datasets", "/v1/models/news/predict", "/v1/models/news/evaluate"])
+def test_a_matrix_whose_client_has_left_is_not_read_on(
+    gateway: Gateway, steps: tuple[threading.Event, threading.Event, list[int]], path: str
+) -> None:
+    publish(gateway.store)
+    before, body = gateway.kept(), matrix_in_columns()
+    begun, go_on, rows = steps
+    with dial(gateway) as client:
+        client.sendall(head(path, "application/x-npz", len(body)) + body)
+        assert begun.wait(HANG)
+        client.shutdown(socket.SHUT_RDWR)
+    until(lambda: gateway.client.get("/v1/health/live").status_code == 200)
+    go_on.set()
+    until(lambda: gateway.kept() == before)
+    until(lambda: "halfmoon_body_bytes 0.0" in gateway.client.get("/metrics").text)
+    assert sum(rows) < 300, "of 400"
