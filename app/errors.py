@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from core.errors import MAX_FAULTS, HalfmoonError
 from workers import problems
-from workers.errors import Conflict, IdempotencyConflict, InvalidName, LimitExceeded, QuotaExceeded, Unavailable
+from workers.errors import Conflict, IdempotencyConflict, InvalidName, LimitExceeded, QuotaExceeded, StoreDamaged, Unavailable
 from workers.problems import ProblemType
 
 V2 = "/v2"
@@ -173,7 +173,8 @@ def _as_v2(response: Response) -> Response:
 def _headers(error: HalfmoonError, problem_type: ProblemType) -> Mapping[str, str] | None:
     if isinstance(error, ErrorWithHeaders):
         return error.headers
-    return {"Retry-After": str(RETRY_SECONDS)} if problem_type.status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    retry = problem_type.status == HTTPStatus.SERVICE_UNAVAILABLE and not isinstance(error, StoreDamaged)
+    return {"Retry-After": str(RETRY_SECONDS)} if retry else None
 
 
 def _faults_of(error: HalfmoonError) -> list[dict[str, str]]:

@@ -269,6 +269,8 @@ class Outcome(Record):
     held_out: HeldOut | None = None
     """predictions of labels left out; null without cross-validation"""
     error: Problem | None = None
+    versions_before: int = 0
+    """number of versions of the model that existed before this outcome; a version of this job has a higher number"""
     progress: Progress | None = None
     """progress at the end"""
     files: dict[str, File] = {}

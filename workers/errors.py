@@ -13,7 +13,7 @@ HalfmoonError
 └── Unavailable          a part of the service does not answer; a retry may help
     ├── StoreUnavailable
     │   ├── StoreFull        there is no room
-    │   └── StoreDamaged     a file is not what was stored; a retry does not help
+    │   └── StoreDamaged     a record or file is not what was stored; a retry does not help
     ├── QueueUnavailable
     └── RedisStateUnavailable
 """
@@ -111,10 +111,10 @@ class StoreFull(StoreUnavailable):
 
 
 class StoreDamaged(StoreUnavailable):
-    """A file is not what was stored. A retry does not help."""
+    """A record or a file is not what was stored. A retry does not help."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(f"{key} is damaged: its checksum is not the recorded one")
+    def __init__(self, key: str, detail: str = "its checksum is not the recorded one") -> None:
+        super().__init__(f"{key} is damaged: {detail}")
         self.key = key
 
 

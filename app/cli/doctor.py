@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -23,11 +24,14 @@ from workers.queue.redis_state import RedisState
 from workers.repositories.api_keys import ApiKeys
 from workers.settings import renamed_variables, unknown_variables
 from workers.store import Store, open_store
+from workers.upkeep.inspection import inspect_records
 
 _MIN_FREE_BYTES = 2**30
 _OTHER_FILES = 256
 """Files that a gateway may have open beside its connections."""
 _SLOW_SECONDS = 0.5
+_MOST_NAMED = 20
+"""Damaged records that are named."""
 
 
 class Finding(NamedTuple):
@@ -66,7 +70,7 @@ def examine() -> Iterator[Finding]:
             yield Finding("settings", False, f"HALFMOON_{'_'.join(map(str, problem['loc'])).upper()}: {problem['msg']}")
         return
     yield Finding("settings", True, f"{len(settings.model_fields_set)} are set, the others have their default")
-    checks: list[Check] = [_access, _redis, _store, _disk, _kernels]
+    checks: list[Check] = [_access, _redis, _store, _records, _disk, _kernels]
     for check in checks:
         yield from check(settings)
 
@@ -141,6 +145,20 @@ def _create_twice(store: Store) -> Iterator[Finding]:
     good = first and not second and kept == b"1"
     advice = "" if good else ": the store does not support conditional writes (If-None-Match: *), so it cannot be used"
     yield Finding("store", good, f"the first writer wins{advice}" if good else f"a second writer is not refused{advice}")
+
+
+def _records(settings: GatewaySettings) -> Iterator[Finding]:
+    """Every record of the store must be readable: the service goes on without a damaged one, but that does not come back by itself."""
+    try:
+        found = inspect_records(open_store(settings.store_url, settings.cache_dir))
+    except (ValueError, StoreUnavailable):
+        return  # the check of the store reports it
+    if not found.damaged:
+        yield Finding("records", True, f"{found.n_records} can be read")
+    for detail in islice(found.damaged.values(), _MOST_NAMED):
+        yield Finding("records", False, f"{detail}; restore it from a backup, or delete what it belongs to (docs/runbook.md)")
+    if len(found.damaged) > _MOST_NAMED:
+        yield Finding("records", False, f"{len(found.damaged) - _MOST_NAMED} more are damaged")
 
 
 def _disk(settings: GatewaySettings) -> Iterator[Finding]:

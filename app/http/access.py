@@ -11,7 +11,7 @@ from app.codecs.base import MAX_TEXT
 from app.errors import Forbidden, Misdirected, Unauthenticated
 from app.settings import GatewaySettings
 from workers.errors import StoreUnavailable
-from workers.repositories.api_keys import ApiKey, ApiKeys, Scope, find
+from workers.repositories.api_keys import ApiKey, ApiKeys, Scope, expired, find
 
 KEY_ID = "halfmoon.key"
 """Key of the ASGI scope: id of the API key of the request."""
@@ -109,6 +109,15 @@ class Access:
         connection[KEY_ID] = key.id
         if scopes.isdisjoint(key.scopes):
             raise Forbidden(key.scopes, sorted(scopes))
+
+    def check_again(self, connection: Connection) -> None:
+        """Check that the key of a request that lasts is valid still. Raises Unauthenticated, which closes the connection."""
+        id = connection.get(KEY_ID)
+        key = None if id is None or self._valid is None else self._valid.get(id)
+        if id is not None and (key is None or expired(key, datetime.now(UTC))):
+            error = Unauthenticated("the key is no longer valid", sent=True)
+            error.headers = {**error.headers, "Connection": "close"}
+            raise error
 
 
 def _key_of(headers: Headers) -> str | None:

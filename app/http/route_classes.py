@@ -1,6 +1,7 @@
 """Route classes: they authorize a request and check its query before the route handles it."""
 
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from fastapi import Request
@@ -9,7 +10,8 @@ from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
 from app.errors import InvalidRequest
-from app.http.access import caller_of
+from app.http.access import KEY_ID, caller_of
+from app.http.key_checks import receive_while_valid
 from app.http.middleware import SEND_STACK
 from app.http.state import state_of
 from core.spelling import did_you_mean
@@ -30,7 +32,10 @@ class AuthorizedRoute(APIRoute):
         handle, known, tag = self.handler(), self.query_names(), str(self.tags[0])
 
         async def check_and_handle(request: Request) -> Response:
-            state_of(request).access.authorize(request.scope, tag)
+            access = state_of(request).access
+            access.authorize(request.scope, tag)
+            if KEY_ID in request.scope:
+                request = Request(request.scope, receive_while_valid(request.receive, partial(access.check_again, request.scope)))
             if request.scope["query_string"]:
                 _check_query(request, known)
             return await handle(request)

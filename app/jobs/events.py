@@ -1,9 +1,11 @@
 """Server-sent events of a job."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 
+from app.errors import Unauthenticated
+from app.http.key_checks import CHECK_SECONDS
 from app.jobs.schemas import JobOut
 from workers.contract import Job
 
@@ -11,15 +13,33 @@ KEEPALIVE_SECONDS = 15.0
 """Seconds without an event after which a comment is sent, so that proxies and clients keep the connection."""
 
 
-async def events_of(jobs: AsyncGenerator[Job, None], keepalive: float = KEEPALIVE_SECONDS) -> AsyncIterator[bytes]:
-    """The stream: an event ``state`` at a change of state, ``progress`` at a change of progress, and comments in between."""
+def _always_valid() -> None:
+    """Check no key."""
+
+
+async def events_of(
+    jobs: AsyncGenerator[Job, None], check: Callable[[], None] = _always_valid, keepalive: float = KEEPALIVE_SECONDS
+) -> AsyncIterator[bytes]:
+    """The stream: an event ``state`` at a change of state, ``progress`` at a change of progress, and comments in between.
+
+    ``check`` is called every second; the stream ends when it raises Unauthenticated.
+    """
     before: Job | None = None
     async with aclosing(jobs):
         while True:
             waiting = asyncio.ensure_future(anext(jobs, None))
+            silent = 0.0
             try:
-                while not (await asyncio.wait([waiting], timeout=keepalive))[0]:
-                    yield b": still here\n\n"
+                while not (await asyncio.wait([waiting], timeout=min(keepalive, CHECK_SECONDS)))[0]:
+                    check()
+                    silent += min(keepalive, CHECK_SECONDS)
+                    if silent >= keepalive:
+                        silent = 0.0
+                        yield b": still here\n\n"
+                check()
+            except Unauthenticated as error:
+                yield f": {error}\n\n".encode()
+                return
             finally:
                 if not waiting.done():
                     waiting.cancel()

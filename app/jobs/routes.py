@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -174,9 +175,9 @@ def cancel_job(services: ServicesDep, id: str) -> JobOut:
 
 
 @router.get("/{id}/events", response_class=Response, responses={**_STREAM, **error_responses(404, 422, 503)})
-async def follow_job(services: ServicesDep, id: str) -> StreamingResponse:
+async def follow_job(request: Request, services: ServicesDep, id: str) -> StreamingResponse:
     """Follow a job by server-sent events: its state and its progress, now and at every change."""
-    events = events_of(services.job_follower.follow(id))
+    events = events_of(services.job_follower.follow(id), partial(services.access.check_again, request.scope))
     first = await anext(events)
     return StreamingResponse(
         _chained(first, events), media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

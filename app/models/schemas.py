@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field
 from app.http.schemas import ComparisonOut, Schema
 from core.documents.kinds import Kind
 from workers.contract import Confidence, Label, Version
-from workers.errors import NotFound
+from workers.errors import NotFound, StoreDamaged
 from workers.repositories.models import Models
 
 Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -94,10 +94,10 @@ class ModelSummary(Schema):
 
     @classmethod
     def of(cls, models: Models, name: str) -> Self | None:
-        """The summary of a model, or None if the model was deleted meanwhile."""
+        """The summary of a model, or None if the model was deleted meanwhile, or has no version that can be read."""
         try:
             return cls(name=name, newest=models.newest(name), served=models.resolve(name).number, aliases=models.aliases(name))
-        except NotFound:
+        except (NotFound, StoreDamaged):
             return None
 
 

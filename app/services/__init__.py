@@ -32,6 +32,9 @@ from workers.upkeep.garbage_collection import GarbageCollector
 from workers.upkeep.reconcile import Reconciler
 from workers.upkeep.retention import Retention
 
+_DAMAGE_CHECK_SECONDS = 30.0
+"""Seconds between two looks whether what was damaged is so still."""
+
 
 @dataclass(frozen=True)
 class Services:
@@ -116,6 +119,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
 
 def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
     settings, store, datasets, jobs, models = services.settings, services.store, services.datasets, services.jobs, services.models
+    yield PeriodicTask("damage", [store.damage.check_again], _DAMAGE_CHECK_SECONDS)
     yield PeriodicTask("keys", [services.access.refresh], settings.key_refresh_seconds, first_delay=0.0)
     reconciler = Reconciler(
         jobs,

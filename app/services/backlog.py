@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from app.errors import TooManyRequests, rate_limit
-from workers.errors import NotFound
+from workers.errors import NotFound, StoreDamaged
 from workers.repositories.jobs import Jobs
 
 _UNIT = "concurrent-requests"
@@ -52,7 +52,7 @@ class Backlog:
             ids = set(self._jobs.unfinished_ids())
             self._key_ids = {id: known for id, known in self._key_ids.items() if id in ids}
             for id in ids - self._key_ids.keys():
-                with suppress(NotFound):
+                with suppress(NotFound, StoreDamaged):
                     self._key_ids[id] = self._jobs.get(id).request.caller
             own = sum(1 for each in self._key_ids.values() if each == key_id)
         allowances = (

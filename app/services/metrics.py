@@ -88,6 +88,9 @@ class _GatewayCollector(_Collector):
         yield GaugeMetricFamily("halfmoon_uploads", "Uploads that are being received.", self._sources.upload_limit.used)
         yield GaugeMetricFamily("halfmoon_body_bytes", "Bytes of bodies and answers in memory.", self._sources.buffer_limit.used)
         yield GaugeMetricFamily("halfmoon_scored_datasets", "Datasets that are scored or wait for it.", self._sources.scoring_limit.used)
+        yield GaugeMetricFamily(
+            "halfmoon_damaged_records", "Records and files of the store that it could not read.", len(self._sources.store.damage.found)
+        )
         yield GaugeMetricFamily("halfmoon_listeners", "Clients that follow the events of a job.", self._sources.job_follower.listeners)
 
 

@@ -88,15 +88,20 @@ class ApiKeys:
         self._store.create(f"keys/{id}{_REVOKED}", b"")
 
     def every(self) -> Iterator[Listed]:
-        """All keys ever made, oldest first. The record of a key is read once; afterwards the listing alone is."""
+        """All keys ever made, oldest first, but those whose record cannot be read: nobody may use them.
+
+        The record of a key is read once; afterwards the listing alone is. A revocation is the name of a mark, so it counts whatever can be read.
+        """
         names = self._store.children("keys")
         revoked = {name.removesuffix(_REVOKED) for name in names if name.endswith(_REVOKED)}
         for name in names:
             id = name.removesuffix(_RECORD)
-            if id != name:
-                if id not in self._read:
-                    self._read[id] = records.read(self._store, f"keys/{name}", ApiKey)
-                yield Listed(self._read[id], id in revoked)
+            if id != name and is_id("key", id):
+                key = self._read.get(id) or records.find_readable(self._store, f"keys/{name}", ApiKey)
+                # a copy under another name must not outlive the revocation of the key
+                if key is not None and key.id == id:
+                    self._read[id] = key
+                    yield Listed(key, id in revoked)
 
 
 def expired(key: ApiKey, now: datetime) -> bool:

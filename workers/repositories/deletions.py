@@ -12,7 +12,7 @@ deleting/{dataset}.{mark}.decided  ``delete`` or ``keep``; the first that is cre
 
 from collections.abc import Iterator
 
-from workers.names import new_id, older_than
+from workers.names import is_id, new_id, older_than
 from workers.store import Store
 
 _ABANDONED_SECONDS = 10
@@ -27,7 +27,7 @@ class Deletions:
 
     def pending(self, dataset: str) -> bool:
         """Whether a dataset is perhaps about to be deleted."""
-        return any(name.startswith(f"{dataset}.") and not name.endswith(_DECIDED) for name in self._store.children("deleting"))
+        return any(name.startswith(f"{dataset}.") and not name.endswith(_DECIDED) for name in self._names())
 
     def begin(self, dataset: str) -> str:
         """Create a mark; returns its name."""
@@ -51,12 +51,19 @@ class Deletions:
 
     def overdue(self) -> Iterator[tuple[str, str]]:
         """Abandoned marks, each with its dataset."""
-        for name in self._store.children("deleting"):
+        for name in self._names():
             if not name.endswith(_DECIDED) and older_than(name, _ABANDONED_SECONDS):
                 yield name, name.partition(".")[0]
 
     def remove_abandoned(self, seconds: float) -> None:
         """Remove decisions that are older than this: no caller can look for them any more."""
-        for name in self._store.children("deleting"):
+        for name in self._names():
             if name.endswith(_DECIDED) and older_than(name.removesuffix(_DECIDED), seconds):
                 self._store.delete(f"deleting/{name}")
+
+    def _names(self) -> Iterator[str]:
+        """Names of marks and decisions; what is none of them is passed over."""
+        for name in self._store.children("deleting"):
+            dataset, _, mark = name.removesuffix(_DECIDED).partition(".")
+            if is_id("ds", dataset) and is_id("deletion", mark):
+                yield name

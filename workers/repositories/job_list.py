@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from workers.contract import Job, JobState
-from workers.errors import NotFound
+from workers.errors import NotFound, StoreDamaged
 from workers.repositories.jobs import Jobs
 
 _MOST_READ = 2_000
@@ -49,7 +49,7 @@ class JobList:
                 if n_read == _MOST_READ:
                     return found, last
                 n_read += 1
-                with suppress(NotFound):
+                with suppress(NotFound, StoreDamaged):
                     job = self._jobs.get(id)
                     self._remember(job)
                     if state in (None, job.state) and model in (None, job.request.model):

@@ -35,7 +35,7 @@ from workers.contract import (
     Record,
     Version,
 )
-from workers.errors import JobNotCancellable, JobNotFinished, NotFound
+from workers.errors import JobNotCancellable, JobNotFinished, NotFound, StoreDamaged
 from workers.names import check_name, is_id, new_id
 from workers.problems import problem_of
 from workers.queue.redis_state import TraceRow
@@ -45,6 +45,8 @@ from workers.repositories.models import MODEL_FILES, Models
 from workers.store import KeyMissing, Store, records
 from workers.store.delete_except import delete_except
 from workers.store.os_errors import translate_os_errors
+
+_ATTEMPT, _RETURN = re.compile(r"([1-9]\d*)\.json"), re.compile(r"[1-9]\d*\.returned\.json")
 
 
 class _Return(Record):
@@ -144,16 +146,16 @@ class Jobs:
         return None
 
     def get(self, id: str) -> Job:
-        """The job as its records show it now; raises NotFound. Until it has ended its progress is empty: that is in Redis."""
+        """The job as its records show it now; raises NotFound, StoreDamaged. Until it has ended its progress is empty: that is in Redis."""
         request = self._request(id)
         outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
         published = records.find(self._store, f"jobs/{id}/published.json", Publication) if outcome else None
         number = self.last_attempt(id)
-        attempt = records.find(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
+        attempt = self._attempt(id, number)
         cancelled = outcome is None and self.cancel_requested(id)
         job = Job(
             request=request,
-            state=_state(outcome, published, attempt, cancelled),
+            state=_state(outcome, published, number, cancelled),
             attempt=number,
             started_at=attempt.started_at if attempt else None,
             outcome=outcome,
@@ -166,13 +168,13 @@ class Jobs:
 
     def ids(self) -> Sequence[str]:
         """Ids of all jobs, oldest first."""
-        return self._store.children("jobs")
+        return self._ids_in("jobs")
 
     def every(self, before: str | None = None) -> Iterator[Job]:
-        """The jobs that are older than the job ``before``, newest first."""
+        """The jobs that are older than the job ``before``, newest first, but those that are damaged."""
         for id in reversed(self.ids()):
             if before is None or id < before:
-                with suppress(NotFound):
+                with suppress(NotFound, StoreDamaged):
                     yield self.get(id)
 
     def file(self, job: Job, kind: str) -> Path | None:
@@ -206,7 +208,7 @@ class Jobs:
         folder = f"jobs/{job.request.id}/attempts"
         named = {file.key for file in job.outcome.files.values()} if job.outcome else set()
         for name in self._store.children(folder):
-            if not name.endswith(".json"):
+            if re.fullmatch(r"\d+", name) or is_id("trace", name):
                 delete_except(self._store, f"{folder}/{name}", named)
 
     def cancel(self, id: str) -> Job:
@@ -236,7 +238,7 @@ class Jobs:
 
     def last_attempt(self, id: str) -> int:
         """Number of the newest attempt; 0 if there is none."""
-        numbers = (re.fullmatch(r"(\d+)\.json", name) for name in self._store.children(f"jobs/{id}/attempts"))
+        numbers = (_ATTEMPT.fullmatch(name) for name in self._store.children(f"jobs/{id}/attempts"))
         return max((int(match[1]) for match in numbers if match), default=0)
 
     @translate_os_errors("write", "a trace")
@@ -259,12 +261,12 @@ class Jobs:
 
     def death(self, id: str, number: int) -> Death | None:
         """How the process of an attempt died, None if its worker did not see it."""
-        return records.find(self._store, f"jobs/{id}/attempts/{number}.killed.json", Death)
+        return records.find_readable(self._store, f"jobs/{id}/attempts/{number}.killed.json", Death)
 
     def deaths(self, id: str) -> int:
         """Number of attempts that were claimed and not handed back. For a job that no worker runs: how often a worker died of it."""
         names = self._store.children(f"jobs/{id}/attempts")
-        return sum(1 for name in names if re.fullmatch(r"\d+\.json", name)) - sum(1 for name in names if name.endswith(".returned.json"))
+        return sum(1 for name in names if _ATTEMPT.fullmatch(name)) - sum(1 for name in names if _RETURN.fullmatch(name))
 
     def record_outcome(self, id: str, outcome: Outcome) -> bool:
         """Record how the job ended; if another outcome exists already, return false and change nothing. Idempotent."""
@@ -291,10 +293,13 @@ class Jobs:
 
     def unfinished_ids(self) -> Sequence[str]:
         """Ids of the jobs that are not known to have ended, oldest first."""
-        return self._store.children("open")
+        return self._ids_in("open")
 
     def open_jobs(self, but: Set[str] = frozenset()) -> Iterator[tuple[str, Job | None]]:
-        """The jobs that are not known to have ended, oldest first, except the ids in ``but``; None for a job without a request."""
+        """The jobs that are not known to have ended, oldest first, except the ids in ``but``; None for a job without a request.
+
+        Damaged jobs are left out: nobody can run them, and the others go on.
+        """
         for id in self.unfinished_ids():
             if id in but:
                 continue
@@ -302,12 +307,14 @@ class Jobs:
                 yield id, self.get(id)
             except NotFound:
                 yield id, None
+            except StoreDamaged:
+                continue
 
     def attempts_of(self, worker: str) -> Iterator[tuple[str, int]]:
         """Ids of the jobs, and numbers of the attempts, that a worker whose name begins with ``worker`` has claimed and not handed back."""
         for id in self.unfinished_ids():
             number = self.last_attempt(id)
-            attempt = records.find(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
+            attempt = self._attempt(id, number)
             if attempt and attempt.worker.startswith(worker) and not self._store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
                 yield id, number
 
@@ -324,6 +331,13 @@ class Jobs:
         starts = {Publication(name=name, version=number) for number in numbers}
         return next((job for job in self.unfinished() if job.request.start in starts), None)
 
+    def _ids_in(self, prefix: str) -> Sequence[str]:
+        return [id for id in self._store.children(prefix) if is_id("job", id)]
+
+    def _attempt(self, id: str, number: int) -> Attempt | None:
+        """An attempt, None if there is none that can be read. That there is one its name says, so a damaged one does not stop its job."""
+        return records.find_readable(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
+
     def _request(self, id: str) -> JobRequest:
         if not is_id("job", id):
             raise NotFound("job", id)
@@ -333,9 +347,9 @@ class Jobs:
             raise NotFound("job", id) from None
 
 
-def _state(outcome: Outcome | None, published: Publication | None, attempt: Attempt | None, cancelled: bool) -> JobState:
+def _state(outcome: Outcome | None, published: Publication | None, attempts: int, cancelled: bool) -> JobState:
     if outcome is not None:
         return JobState.RUNNING if outcome.state is JobState.SUCCEEDED and published is None else outcome.state
     if cancelled:
         return JobState.CANCELLING
-    return JobState.QUEUED if attempt is None else JobState.RUNNING
+    return JobState.RUNNING if attempts else JobState.QUEUED

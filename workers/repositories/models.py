@@ -10,7 +10,9 @@ models/{name}/aliasing/{n}.{mark}  an alias is being set to version n, which can
 """
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -18,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.contract import Alias, Confidence, Job, JobRequest, Outcome, Record, Version
-from workers.errors import Conflict, InvalidName, NotFound
-from workers.names import check_name, new_id, older_than
+from workers.errors import Conflict, InvalidName, NotFound, StoreDamaged
+from workers.names import check_name, is_id, new_id, older_than
 from workers.store import KeyMissing, Store, records
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _CACHED_VERSIONS = 2_000
 """Number of records, of some kilobytes each, that a process caches."""
 _NUMBERS = 10**9
+_NUMBERED = re.compile(r"([1-9]\d{0,8})\.json")
 MODEL_FILES = ("model", "model_meta", "held_out")
 """Files of an outcome that a version names, the last only after a training that left labels out."""
 _ALIASING_SECONDS = 60
@@ -79,7 +82,7 @@ class Models:
         return (name for name in self._store.children("models") if (after is None or name > after) and self._numbers(name))
 
     def every_version(self) -> Iterator[Version]:
-        """All versions of all models that are not deleted."""
+        """All versions of all models that are not deleted. Raises StoreDamaged: who removes what no version names must know all of them."""
         return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
 
     def deleted(self, name: str, number: int) -> bool:
@@ -87,11 +90,12 @@ class Models:
         return self._store.exists(_deleted_key(name, number))
 
     def versions(self, name: str) -> list[Version]:
-        """All versions of a model, oldest first; raises NotFound if there is none."""
+        """All versions of a model, oldest first, but those that are damaged; raises NotFound if there is none at all."""
         numbers = self._numbers(name)
         if not numbers:
             raise NotFound("model", name)
-        return [self._read(name, number) for number in numbers]
+        found = (self._find_readable(name, number) for number in numbers)
+        return [version for version in found if version is not None]
 
     def version(self, name: str, number: int) -> Version:
         """One version; raises NotFound."""
@@ -104,14 +108,9 @@ class Models:
             raise missing from None
 
     def resolve(self, reference: str) -> Version:
-        """The version that ``name@alias``, or ``name`` (the newest that takes over), stands for now; raises NotFound."""
+        """The version that ``name@alias``, or ``name`` (the newest that takes over), stands for now; raises NotFound, StoreDamaged."""
         name, at, alias = reference.partition("@")
-        if at:
-            return self.version(name, self._alias(name, alias).version)
-        served = self._served(name)
-        if served is None:
-            raise NotFound("model", name)
-        return self._read(name, served)
+        return self.version(name, self._alias(name, alias).version) if at else self._served(name)
 
     def newest(self, name: str) -> int:
         """Number of the newest version of a model, whether it takes over or not; raises NotFound."""
@@ -119,6 +118,10 @@ class Models:
         if newest is None:
             raise NotFound("model", name)
         return newest
+
+    def last_number(self, name: str) -> int:
+        """Highest number that a version of a model has, or had before it was deleted; 0 if there was none."""
+        return max(_numbers_in(self._store.children(f"models/{name}/versions")), default=0)
 
     def load(self, version: Version) -> "Model":
         """The model of a version, from its verified files; raises NotFound if it was deleted meanwhile."""
@@ -138,7 +141,7 @@ class Models:
         numbers = self._numbers(name)
         if not numbers:
             raise NotFound("model", name)
-        aliases = ((alias, self._find_alias(name, alias)) for alias in self._alias_names(name))
+        aliases = ((alias, self._find_readable_alias(name, alias)) for alias in self._alias_names(name))
         return {alias: record.version for alias, record in aliases if record is not None and record.version in numbers}
 
     def set_alias(self, name: str, alias: str, number: int) -> Alias:
@@ -151,70 +154,74 @@ class Models:
         try:
             self.version(name, number)
             record = Alias(version=number, updated_at=datetime.now(UTC))
-            self._store.replace(f"models/{name}/aliases/{alias}.json", records.encode(record))
+            self._store.replace(_alias_key(name, alias), records.encode(record))
         finally:
             self._store.delete(mark)
         return record
 
     def delete_alias(self, name: str, alias: str) -> None:
-        """Remove an alias; raises NotFound."""
-        self._alias(name, alias)
-        self._store.delete(f"models/{name}/aliases/{alias}.json")
+        """Remove an alias, damaged or not; raises NotFound."""
+        with suppress(StoreDamaged):
+            self._alias(name, alias)
+        self._store.delete(_alias_key(name, alias))
 
     def delete_version(self, name: str, number: int, needed: Needed = lambda name, numbers: None) -> None:
-        """Delete a version and its files; its number is not used again.
+        """Delete a version and its files; its number is not used again. Of a damaged version the files stay, since nothing names them.
 
         Raises NotFound, and Conflict while an alias points to it or a job needs it.
         """
-        version = self.version(name, number)
-        self._refuse_if_named(version, needed)
-        if not self._mark_deleted(version):
+        with suppress(StoreDamaged):
+            self.version(name, number)
+        self._refuse_if_named(name, number, needed)
+        if not self._mark_deleted(name, number):
             raise NotFound("model version", f"{name}/{number}")
         try:
             # from now on no alias and no job can name the version; one may have done so just before
-            self._refuse_if_named(version, needed)
+            self._refuse_if_named(name, number, needed)
         except BaseException:
             self._store.delete(_deleted_key(name, number))
             raise
-        self._delete_files(version)
+        self._delete_files(name, number)
 
     def delete(self, name: str, needed: Needed = lambda name, numbers: None) -> None:
         """Delete all versions and aliases of a model; its numbers are not used again. Raises NotFound, and Conflict while a job needs a version.
 
         An alias prevents the deletion of its version, but not that of the whole model, whose aliases are deleted as well.
         """
-        versions = self.versions(name)
-        self._refuse_if_needed(name, versions, needed)
-        marked = [version for version in versions if self._mark_deleted(version)]
+        numbers = self._numbers(name)
+        if not numbers:
+            raise NotFound("model", name)
+        self._refuse_if_needed(name, numbers, needed)
+        marked = [number for number in numbers if self._mark_deleted(name, number)]
         try:
             self._refuse_if_needed(name, marked, needed)
         except BaseException:
-            for version in marked:
-                self._store.delete(_deleted_key(name, version.number))
+            for number in marked:
+                self._store.delete(_deleted_key(name, number))
             raise
-        for version in marked:
-            self._delete_files(version)
+        for number in marked:
+            self._delete_files(name, number)
         self._store.delete(f"models/{name}/aliases")
 
     def remove_abandoned(self) -> None:
         """Remove the files of versions whose deletion was cut short, and the marks of aliases that were never set."""
         for name in self._store.children("models"):
-            for mark in self._store.children(f"models/{name}/aliasing"):
+            for mark in self._aliasing(name):
                 if older_than(mark, _ALIASING_SECONDS):
                     self._store.delete(f"models/{name}/aliasing/{mark}")
             for number in self._deleted_numbers(name) - self._without_files.setdefault(name, set()):
-                deletion = records.find(self._store, _deleted_key(name, number), _Deletion)
+                deletion = records.find_readable(self._store, _deleted_key(name, number), _Deletion)
                 if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDO_TIME:
-                    self._delete_files(self._read(name, number))
+                    self._delete_files(name, number)
                     self._without_files[name].add(number)
 
     def publish(self, request: JobRequest, outcome: Outcome) -> Version:
-        """The version of this success; if it has none yet, it gets the first free number.
+        """The version of this success; if it has none yet, it gets the first free number. Raises StoreDamaged.
 
-        A job has at most one version, however many processes publish it at once: all numbers below a new one were read and belong to other jobs,
-        and of many processes that create the same number one succeeds.
+        A job has at most one version, however many processes publish it at once: all numbers below a new one belong to other jobs, and of many
+        processes that create the same number one succeeds. The numbers that existed before the outcome are not read, however many these are.
         """
-        number = 0
+        number = outcome.versions_before
         while True:
             number += 1
             try:
@@ -265,36 +272,36 @@ class Models:
             raise NotFound("model version", f"{version.name}/{version.number}") from None
         return LeftOut(arrays["positions"], arrays["probabilities"])
 
-    def _refuse_if_named(self, version: Version, needed: Needed) -> None:
+    def _refuse_if_named(self, name: str, number: int, needed: Needed) -> None:
         """Raise Conflict if an alias or an unfinished job names a version."""
-        name, number = version.name, version.number
         # in this order: an alias exists before its mark is removed
-        for mark in self._store.children(f"models/{name}/aliasing"):
+        for mark in self._aliasing(name):
             if mark.startswith(f"{number}.") and not older_than(mark, _ALIASING_SECONDS):
                 raise Conflict(f"an alias is being set to version {number} of model {name!r}")
         for alias in self._alias_names(name):
-            record = self._find_alias(name, alias)
+            record = self._find_readable_alias(name, alias)
             if record is not None and record.version == number:
                 raise Conflict(f"version {number} of model {name!r} has the alias {alias!r}")
-        self._refuse_if_needed(name, [version], needed)
+        self._refuse_if_needed(name, [number], needed)
 
-    def _refuse_if_needed(self, name: str, versions: Collection[Version], needed: Needed) -> None:
+    def _refuse_if_needed(self, name: str, numbers: Collection[int], needed: Needed) -> None:
         """Raise Conflict if an unfinished job starts from one of these versions."""
-        job = needed(name, [version.number for version in versions])
+        job = needed(name, numbers)
         if job is not None and job.request.start is not None:
             number = job.request.start.version
             raise Conflict(f"version {number} of model {name!r} is needed by job {job.request.id!r}, which is {job.state.value}")
 
-    def _mark_deleted(self, version: Version) -> bool:
+    def _mark_deleted(self, name: str, number: int) -> bool:
         """Record the deletion of a version; false if it was deleted before."""
-        return records.create(self._store, _deleted_key(version.name, version.number), _Deletion(deleted_at=datetime.now(UTC)))
+        return records.create(self._store, _deleted_key(name, number), _Deletion(deleted_at=datetime.now(UTC)))
 
-    def _delete_files(self, version: Version) -> None:
-        for file in version.files.values():
+    def _delete_files(self, name: str, number: int) -> None:
+        version = self._find_readable(name, number)
+        for file in () if version is None else version.files.values():
             self._store.delete(file.key)
 
     def _read(self, name: str, number: int) -> Version:
-        """Record of a version, deleted or not; raises KeyMissing. Records never change, so they are cached."""
+        """Record of a version, deleted or not; raises KeyMissing, StoreDamaged. Records never change, so they are cached."""
         version = self._versions.get((name, number))
         if version is None:
             version = records.read(self._store, _version_key(name, number), Version)
@@ -302,6 +309,13 @@ class Models:
                 self._versions.clear()
             self._versions[name, number] = version
         return version
+
+    def _find_readable(self, name: str, number: int) -> Version | None:
+        """Record of a version, deleted or not; None if there is none that can be read."""
+        try:
+            return self._read(name, number)
+        except (KeyMissing, StoreDamaged):
+            return None
 
     def _numbers(self, name: str) -> list[int]:
         """Numbers of the versions that are not deleted, ascending."""
@@ -313,7 +327,7 @@ class Models:
         """Number of the newest version that is not deleted. Numbers have no gaps, so after one listing only the next number is looked for."""
         if not _is_name(name):
             return None
-        last = self._last.get(name) or max(_numbers_in(self._store.children(f"models/{name}/versions")), default=0)
+        last = self._last.get(name) or self.last_number(name)
         if not last:
             return None
         while self._store.exists(_version_key(name, last + 1)):
@@ -323,29 +337,38 @@ class Models:
         self._last[name] = last
         return last if not self.deleted(name, last) else max(self._numbers(name), default=None)
 
-    def _served(self, name: str) -> int | None:
-        """Number of the newest version that is not deleted and takes over; if the others were deleted, of the newest that is left."""
-        newest = self._newest(name)
+    def _served(self, name: str) -> Version:
+        """The newest version that is not deleted and takes over; if the others were deleted, the newest that is left. Raises NotFound.
+
+        A damaged version is passed over, so that the model goes on answering; the answer has the number of the version.
+        """
+        newest = self.newest(name)
         # records are cached, so nothing is listed
-        for number in range(newest or 0, 0, -1):
-            if self._read(name, number).takes_over and not self.deleted(name, number):
-                return number
-        return newest
+        for number in range(newest, 0, -1):
+            version = self._find_readable(name, number)
+            if version is not None and version.takes_over and not self.deleted(name, number):
+                return version
+        return self._read(name, newest)
 
     def _deleted_numbers(self, name: str) -> set[int]:
         return _numbers_in(self._store.children(f"models/{name}/deleted"))
 
     def _alias_names(self, name: str) -> Iterator[str]:
-        return (entry.removesuffix(".json") for entry in self._store.children(f"models/{name}/aliases"))
+        entries = (entry.removesuffix(".json") for entry in self._store.children(f"models/{name}/aliases") if entry.endswith(".json"))
+        return (alias for alias in entries if _is_name(alias))
+
+    def _aliasing(self, name: str) -> Iterator[str]:
+        """Marks of aliases that are being set."""
+        return (mark for mark in self._store.children(f"models/{name}/aliasing") if is_id("aliasing", mark.partition(".")[2]))
 
     def _alias(self, name: str, alias: str) -> Alias:
-        found = self._find_alias(name, alias) if _is_name(name) and _is_name(alias) else None
+        found = records.find(self._store, _alias_key(name, alias), Alias) if _is_name(name) and _is_name(alias) else None
         if found is None:
             raise NotFound("model alias", f"{name}@{alias}")
         return found
 
-    def _find_alias(self, name: str, alias: str) -> Alias | None:
-        return records.find(self._store, f"models/{name}/aliases/{alias}.json", Alias)
+    def _find_readable_alias(self, name: str, alias: str) -> Alias | None:
+        return records.find_readable(self._store, _alias_key(name, alias), Alias)
 
 
 def _is_name(name: str) -> bool:
@@ -357,7 +380,11 @@ def _is_name(name: str) -> bool:
 
 
 def _numbers_in(names: list[str]) -> set[int]:
-    return {int(name.removesuffix(".json")) for name in names}
+    return {int(match[1]) for match in map(_NUMBERED.fullmatch, names) if match}
+
+
+def _alias_key(name: str, alias: str) -> str:
+    return f"models/{name}/aliases/{alias}.json"
 
 
 def _version_key(name: str, number: int) -> str:

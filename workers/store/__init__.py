@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
 from workers.contract import File
+from workers.store.damage import Damage
 from workers.store.keys import KeyMissing, check_key
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ class Store(Protocol):
     Raises StoreUnavailable when the store cannot be reached or written, ValueError for an invalid key.
     """
 
+    damage: Damage
+    """what of it this process could not read"""
+
     def create(self, key: str, data: bytes) -> bool:
         """Store ``data`` under a new key. If the key exists, return false and change nothing: of many writers one gets true."""
         ...
@@ -30,7 +34,7 @@ class Store(Protocol):
         ...
 
     def read(self, key: str) -> bytes:
-        """The bytes under a key; raises KeyMissing."""
+        """The bytes under a key; raises KeyMissing, and StoreDamaged where these bytes alone cannot be read."""
         ...
 
     def exists(self, key: str) -> bool:
@@ -38,7 +42,7 @@ class Store(Protocol):
         ...
 
     def children(self, prefix: str) -> list[str]:
-        """Names one level below a prefix (without a slash at its end), sorted; empty if there are none."""
+        """Names one level below a prefix (without a slash at its end), sorted; empty if there are none. What cannot be a key is left out."""
         ...
 
     def delete(self, prefix: str) -> None:

@@ -13,10 +13,10 @@ from obstore.store import ObjectStore as Client
 from obstore.store import S3Store
 
 from workers.contract import File
-from workers.errors import StoreUnavailable
+from workers.errors import StoreDamaged, StoreUnavailable
 from workers.store.cache import FileCache
 from workers.store.digest import sha256_of
-from workers.store.keys import KeyMissing, check_key
+from workers.store.keys import KeyMissing, check_key, keys_among
 from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
 
@@ -84,7 +84,7 @@ class BucketStore(Staged):
         with _translate_errors("list", prefix):
             found = obstore.list_with_delimiter(self._client, check_key(prefix))
         paths = [*found["common_prefixes"], *(entry["path"] for entry in found["objects"])]
-        return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
+        return keys_among(path.rstrip("/").rpartition("/")[2] for path in paths)
 
     def delete(self, prefix: str) -> None:
         """See Store. Keys below the prefix go first, so that a deletion that was cut short can be repeated."""
@@ -104,8 +104,13 @@ class BucketStore(Staged):
 
     def local(self, file: File) -> Path:
         """See Store. Fetched at most once while it stays in the cache."""
-        with _translate_errors("read", file.key):
-            return self._cache.path(file, self._fetch)
+        try:
+            with _translate_errors("read", file.key):
+                path = self._cache.path(file, self._fetch)
+        except StoreDamaged as error:
+            raise self.damage.add(error, lambda: self.local(file)) from None
+        self.damage.forget(file.key)
+        return path
 
     def writable(self) -> bool:
         """See Store."""

@@ -20,7 +20,7 @@ from stat import S_ISREG
 from workers.contract import File
 from workers.errors import StoreDamaged, StoreUnavailable
 from workers.store.digest import sha256_of
-from workers.store.keys import KeyMissing, check_key
+from workers.store.keys import KeyMissing, check_key, keys_among
 from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
 
@@ -63,6 +63,10 @@ class FolderStore(Staged):
                 return self._path(key).read_bytes()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 raise KeyMissing(key) from None
+            except PermissionError as error:
+                if not os.access(self._path(key).parent, os.X_OK):  # then it is not this file alone
+                    raise
+                raise StoreDamaged(key, f"it cannot be read: {error.strerror}") from None
 
     def exists(self, key: str) -> bool:
         """See Store."""
@@ -76,7 +80,7 @@ class FolderStore(Staged):
         """See Store."""
         with translate_os_errors("list", prefix):
             try:
-                return sorted(name for name in os.listdir(self._path(prefix)) if not name.startswith("."))
+                return keys_among(os.listdir(self._path(prefix)))
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
@@ -116,7 +120,8 @@ class FolderStore(Staged):
                 except FileNotFoundError:
                     raise KeyMissing(file.key) from None
             if (digest, size) != (file.sha256, file.bytes):
-                raise StoreDamaged(file.key)
+                raise self.damage.add(StoreDamaged(file.key), lambda: self.local(file))
+            self.damage.forget(file.key)
             self._remember(file.key, file.sha256)
         elif not self.exists(file.key):
             raise KeyMissing(file.key)

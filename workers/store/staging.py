@@ -12,6 +12,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+from workers.store.damage import Damage
 from workers.store.os_errors import translate_os_errors
 
 
@@ -53,6 +54,7 @@ class Staged:
     """Part of a Store that is the same for a folder and a bucket."""
 
     def __init__(self, staging: Staging) -> None:
+        self.damage = Damage()
         self._staging = staging
 
     def staging(self) -> Path:

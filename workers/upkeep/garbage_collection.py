@@ -14,7 +14,7 @@ What a policy no longer keeps is another matter: see ``workers.upkeep.retention`
 
 from datetime import UTC, datetime, timedelta
 
-from workers.errors import NotFound
+from workers.errors import NotFound, StoreDamaged
 from workers.names import is_id
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -37,7 +37,10 @@ class GarbageCollector:
         """ids of jobs that have no leftovers any more"""
 
     def remove_abandoned(self) -> None:
-        """Remove what was left of versions, attempts and deleted jobs. Raises StoreUnavailable."""
+        """Remove what was left of versions, attempts and deleted jobs.
+
+        Raises StoreUnavailable; StoreDamaged for a version that cannot be read, whose files may lie among those of deleted jobs: these then stay.
+        """
         self._models.remove_abandoned()
         orphans = self._remove_leftovers()
         # the versions are listed only now: a job that is gone had published before whatever it has published
@@ -57,6 +60,8 @@ class GarbageCollector:
                 job = self._jobs.get(id)
             except NotFound:
                 orphans.append(id)
+                continue
+            except StoreDamaged:
                 continue
             if job.state.final and job.outcome and now - job.outcome.finished_at > self._leftover_time:
                 self._jobs.remove_leftovers(job)

@@ -11,6 +11,7 @@ A round looks at every unfinished job that does not wait in the queue. The first
 6. Its workers have died ``max_attempts`` times: the job fails.
 7. Otherwise it is enqueued again, before the jobs that wait; of several the oldest comes first.
 
+A job whose records are damaged is passed over: it delays no other.
 Any number of reconcilers may run, in any processes. What two of them enqueue twice is run once.
 """
 
@@ -24,7 +25,7 @@ from typing import NamedTuple
 import structlog
 
 from workers.contract import Death, Job, JobState, Outcome, Problem
-from workers.errors import RedisStateUnavailable
+from workers.errors import RedisStateUnavailable, StoreDamaged, Unavailable
 from workers.names import new_id, older_than
 from workers.problems import WORKER_DIED, problem
 from workers.queue.queue import Queue
@@ -67,6 +68,8 @@ class Reconciler:
         self._abandoned_seconds = abandoned_seconds
         self._clock = clock
         self._missing: dict[str, tuple[int, float]] = {}
+        self._failed: set[str] = set()
+        """ids of jobs that could not be repaired, which are logged once"""
 
     def reconcile(self) -> Repairs:
         """One round. Raises QueueUnavailable, RedisStateUnavailable or StoreUnavailable; what was done until then is right."""
@@ -75,27 +78,42 @@ class Reconciler:
         missing: dict[str, tuple[int, float]] = {}
         # the newest first: each is put in front of the queue, so that the oldest ends up first
         for id, job in reversed(list(self._jobs.open_jobs(but=self._queue.waiting()))):
-            if job is None or job.state.final:  # rule 1
-                self._close(id, job)
-            elif job.attempt and self._redis_state.leases.held(id, job.attempt):  # rule 2
+            try:
+                since = self._repair(id, job, before.get(id), repairs)
+            except StoreDamaged:  # it was logged, and the others go on
                 continue
-            elif job.outcome is not None:  # rule 3
-                self._jobs.publish(id)
-                repairs.published.append(id)
-            else:
-                attempt, since = before.get(id, (job.attempt, self._clock()))
-                if attempt != job.attempt:
-                    since = self._clock()
-                if self._clock() - since <= self._grace_seconds(id):  # rule 4
-                    missing[id] = (job.attempt, since)
-                else:  # rules 5 to 7
-                    (repairs.enqueued if self._retry_or_end(job) else repairs.ended).append(id)
+            except Unavailable:
+                raise
+            except Exception:
+                if id not in self._failed:
+                    _log.exception("a job cannot be repaired; the others go on", job=id)
+                    self._failed.add(id)
+                continue
+            if since is not None:
+                missing[id] = since
         self._missing = missing
         for ids in repairs:
             ids.reverse()
         if any(repairs):
             _log.warning("jobs repaired", **repairs._asdict())
         return repairs
+
+    def _repair(self, id: str, job: Job | None, before: tuple[int, float] | None, repairs: Repairs) -> tuple[int, float] | None:
+        """Apply the first rule that fits; by rule 4 it returns which attempt has been without a lease, and since when."""
+        if job is None or job.state.final:  # rule 1
+            self._close(id, job)
+        elif job.attempt and self._redis_state.leases.held(id, job.attempt):  # rule 2
+            pass
+        elif job.outcome is not None:  # rule 3
+            self._jobs.publish(id)
+            repairs.published.append(id)
+        else:
+            since = before[1] if before is not None and before[0] == job.attempt else self._clock()
+            if self._clock() - since <= self._grace_seconds(id):  # rule 4
+                return job.attempt, since
+            # rules 5 to 7
+            (repairs.enqueued if self._retry_or_end(job) else repairs.ended).append(id)
+        return None
 
     def retry_now(self, id: str, attempt: int) -> None:
         """Apply rules 5 to 7 to the job of an attempt that is known to be dead, instead of waiting until its lease has run out."""

@@ -60,7 +60,10 @@ class Retention:
         self._policy = policy
 
     def remove_expired(self) -> Removed:
-        """Remove what the policy does not keep. Versions go first, since they keep datasets. Raises StoreUnavailable."""
+        """Remove what the policy does not keep. Versions go first, since they keep datasets.
+
+        Raises StoreUnavailable; StoreDamaged for a version that cannot be read, which may keep any dataset: these then stay.
+        """
         now = datetime.now(UTC)
         removed = Removed(list(self._old_versions(now)), list(self._old_jobs(now)), list(self._old_datasets(now)))
         if any(removed):

@@ -216,7 +216,7 @@ class Attempts:
         def stop() -> bool:
             return heartbeat.reason in WITHOUT_OUTCOME
 
-        complete = self._store_retry.call(lambda: self._with_progress(outcome, request.id, heartbeat), stop)
+        complete = self._store_retry.call(lambda: self._completed(outcome, request, heartbeat), stop)
         self._store_retry.call(lambda: self._record(request, attempt, complete), stop)
 
     def _record(self, request: JobRequest, attempt: Attempt, outcome: Outcome) -> None:
@@ -234,12 +234,13 @@ class Attempts:
                 )
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
-    def _with_progress(self, outcome: Outcome, job_id: str, heartbeat: Heartbeat) -> Outcome:
-        """The outcome with the progress and the trace of the attempt, which Redis forgets."""
+    def _completed(self, outcome: Outcome, request: JobRequest, heartbeat: Heartbeat) -> Outcome:
+        """The outcome with the progress and the trace of the attempt, which Redis forgets, and from which number on its version is looked for."""
         files = dict(outcome.files)
         if "trace" not in files and heartbeat.trace:
-            files["trace"] = self._jobs.store_trace(f"{_prefix_of(job_id, outcome.attempt)}/trace.json", heartbeat.trace)
-        return outcome.model_copy(update={"progress": heartbeat.progress, "files": files})
+            files["trace"] = self._jobs.store_trace(f"{_prefix_of(request.id, outcome.attempt)}/trace.json", heartbeat.trace)
+        before = Models(self._context.store).last_number(request.model) if outcome.state is JobState.SUCCEEDED else 0
+        return outcome.model_copy(update={"progress": heartbeat.progress, "files": files, "versions_before": before})
 
     def _hand_back_job(self, job_id: str, attempt: Attempt, reason: StopReason | None) -> None:
         """Record that the attempt did not die; unless it was superseded, enqueue the job again."""

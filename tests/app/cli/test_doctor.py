@@ -56,7 +56,7 @@ def test_where_all_is_well(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     monkeypatch.setattr(warm_up, "warm_up", WARM_UP)
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[1] for line in lines} == {"settings", "access", "redis", "workers", "store", "disk", "kernels"}
+    assert {line.split()[1] for line in lines} == {"settings", "access", "redis", "workers", "store", "records", "disk", "kernels"}
     assert all(line.startswith("ok ") for line in lines)
 
 

@@ -18,6 +18,7 @@ from app.http.listener import check_exposure
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, until
 from workers.errors import CannotStart
+from workers.names import new_id
 from workers.repositories.api_keys import ApiKeys, Scope
 from workers.store import Store, open_store
 
@@ -140,6 +141,34 @@ def test_a_revoked_key_ends_within_seconds_in_every_gateway(locked: Gateway, sta
     ApiKeys(locked.store).revoke(made.id)
     for gateway in (locked, other):
         until(lambda gateway=gateway: status(gateway, text, "GET", "/v1/datasets") == 401)  # type: ignore[misc]
+
+
+def ends(gateway: Gateway, text: str, id: str) -> list[str]:
+    """The lines of the events of a job, whose key is revoked once the first is there."""
+    with gateway.client.stream("GET", f"/v1/jobs/{id}/events", headers=bearer(text)) as answer:
+        lines = answer.iter_lines()
+        first = next(lines)
+        ApiKeys(gateway.store).revoke(text.split("_")[1])
+        return [first, *lines]
+
+
+def test_event_streams_of_a_revoked_key_end(locked: Gateway) -> None:
+    train = key(locked, Scope.TRAIN)
+    id = locked.client.post("/v1/jobs", json={"model": "news", "algorithm": "svm", "documents": TWO_CLASSES}, headers=bearer(train)).json()["id"]
+    # a key that nobody can read comes before the revocation is heard
+    locked.store.create(f"keys/{new_id('key')}.json", b"{")
+    assert ends(locked, train, id)[-2:] == [": the key is no longer valid", ""]
+
+
+def test_uploads_of_a_revoked_key_end(locked: Gateway) -> None:
+    train = key(locked, Scope.TRAIN)
+    head = f"POST /v1/datasets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {train}\r\nContent-Type: application/x-ndjson\r\nContent-Length: 1000"
+    with socket.create_connection(("127.0.0.1", locked.port), HANG) as client:
+        client.sendall(f'{head}\r\n\r\n{{"indices":[1],"label":"no"}}\n'.encode())
+        ApiKeys(locked.store).revoke(train.split("_")[1])
+        # the rest is never sent
+        assert client.recv(1000).split()[1] == b"401"
+    assert locked.client.get("/v1/datasets", headers=bearer(key(locked, Scope.TRAIN))).json()["datasets"] == []
 
 
 def test_known_keys_go_on_while_the_store_is_away(locked: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workers.conftest import make_dataset, submit, success
-from workers.contract import Comparison, Publication, Version
+from workers.contract import Comparison, Publication
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.names import new_id
 from workers.repositories.jobs import Jobs
@@ -250,9 +250,9 @@ def test_two_deletions_of_a_version_while_an_alias_is_set(store: Store, monkeypa
     publish(store)
     models, marked = Models(store), Models._mark_deleted
 
-    def superseded(self: Models, version: Version) -> bool:
+    def superseded(self: Models, name: str, number: int) -> bool:
         monkeypatch.setattr(Models, "_mark_deleted", marked)
-        made = self._mark_deleted(version)
+        made = self._mark_deleted(name, number)
         with pytest.raises(NotFound):
             Models(store).delete_version("news", 1)
         store.create("models/news/aliasing/1.aliasing-" + new_id("x").partition("-")[2], b"")

@@ -56,6 +56,25 @@ def test_a_lost_message_is_sent_again_but_not_at_once(store: Store, world: World
     assert world.queue.depth() == 1
 
 
+@pytest.mark.parametrize("record", ["request.json", "outcome.json", "attempts/1.json", "cancel.json"])
+def test_a_damaged_job_keeps_no_other_from_being_enqueued(store: Store, world: World, record: str) -> None:
+    broken, other = submit(store), submit(store)
+    world.jobs.claim_attempt(broken, "w")
+    store.replace(f"jobs/{broken}/{record}", b"{")
+    store.create("open/lost-and-found", b"")
+    repairs = [world.later(), world.later()]
+    assert [repair.enqueued for repair in repairs][-1][-1] == other
+    assert other in world.queue.waiting()
+    assert (broken in world.queue.waiting()) == (record == "attempts/1.json")
+
+
+def test_a_job_that_cannot_be_repaired_keeps_no_other_from_being_so(store: Store, world: World) -> None:
+    broken, other = submit(store), submit(store)
+    world.jobs.record_outcome(broken, success(store).model_copy(update={"files": {}}))
+    world.later()
+    assert world.later().enqueued == [other]
+
+
 def test_after_a_flush_everything_queued_is_enqueued_again(store: Store, world: World, redis: Redis) -> None:
     ids = [submit(store) for _ in range(5)]
     for id in ids:

@@ -44,7 +44,7 @@ class Quota:
             for id in self._known.keys() - ids:
                 del self._known[id]
             for id in ids - self._known.keys():
-                dataset = records.find(self._store, f"datasets/{id}/manifest.json", Dataset)
+                dataset = records.find_readable(self._store, f"datasets/{id}/manifest.json", Dataset)
                 if dataset is not None:
                     self._known[id] = {file.key: file.bytes for file in dataset.files.values()}
             files = {key: size for sizes in self._known.values() for key, size in sizes.items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from core.documents.drawn import Draw
 from workers.contract import Dataset, Label
-from workers.errors import Conflict, NotFound
+from workers.errors import Conflict, NotFound, StoreDamaged
 from workers.names import check_name, is_id, older_than
 from workers.repositories.datasets.annotation_log import AnnotationLog, AnnotationLogs
 from workers.repositories.datasets.answers import Answer
@@ -71,8 +71,8 @@ class Datasets:
 
     def every(self, before: str | None = None) -> Iterator[Dataset]:
         """The datasets that are older than the dataset ``before``, newest first."""
-        ids = (id for id in reversed(self._store.children("datasets")) if before is None or id < before)
-        found = (records.find(self._store, _manifest(id), Dataset) for id in ids)
+        ids = (id for id in reversed(self._ids()) if before is None or id < before)
+        found = (records.find_readable(self._store, _manifest(id), Dataset) for id in ids)
         return (dataset for dataset in found if dataset is not None)
 
     def open(self, id: str, annotations: int | None = None) -> Documents:
@@ -180,7 +180,10 @@ class Datasets:
     def recover_deletions(self) -> None:
         """Complete the deletions that were cut short once they were decided, and undo those that were not."""
         for mark, id in self._deletions.overdue():
-            dataset = records.find(self._store, _manifest(id), Dataset)
+            try:
+                dataset = records.find(self._store, _manifest(id), Dataset)
+            except StoreDamaged:
+                continue
             if dataset is None:
                 self._delete_unshared(id)
                 self._deletions.end(mark)
@@ -192,9 +195,13 @@ class Datasets:
     def remove_abandoned(self) -> None:
         """Remove the files of uploads and relabelings that were not sealed, and decisions about deletions, of ``abandoned_seconds`` ago."""
         self._deletions.remove_abandoned(self._abandoned_seconds)
-        for id in self._store.children("datasets"):
+        for id in self._ids():
             if older_than(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
                 self._delete_unshared(id)
+
+    def _ids(self) -> Sequence[str]:
+        """Ids of all datasets and of those that are not sealed yet, oldest first."""
+        return [id for id in self._store.children("datasets") if is_id("ds", id)]
 
     def _finish_deletion(self, dataset: Dataset, mark: str) -> None:
         """Complete a deletion that was decided. Idempotent."""
@@ -211,6 +218,8 @@ class Datasets:
         if self._store.exists(_manifest(id)):
             return
         for other in self._store.children(f"datasets/{id}/shared"):
+            if not is_id("ds", other):
+                continue
             if self._store.exists(_manifest(other)) or not older_than(other, self._abandoned_seconds):
                 return
         self._store.delete(f"datasets/{id}")

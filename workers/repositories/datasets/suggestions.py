@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from core.documents.drawn import Draw
 from workers.contract import Suggested
+from workers.errors import StoreDamaged
 from workers.store import KeyMissing, Store, records
 
 _CACHED_RECORDS = 10_000
@@ -47,8 +48,8 @@ class Suggestions:
 
     def _all(self, documents: str) -> Iterator[Suggested]:
         for name in self._store.children(_folder(documents)):
-            # the documents may be deleted meanwhile
-            with suppress(KeyMissing):
+            # the documents may be deleted meanwhile; of a damaged record only the ways in which labels were come by are lost
+            with suppress(KeyMissing, StoreDamaged):
                 yield self._read(f"{_folder(documents)}/{name}")
 
     def _read(self, key: str) -> Suggested:

@@ -1,0 +1,56 @@
+"""A gateway with damaged records: each is named, and every other call answers as before."""
+
+import pytest
+
+from tests.app.conftest import TWO_CLASSES, Gateway, problem_of, publish
+from workers.names import new_id
+
+
+def measured(gateway: Gateway, name: str) -> float:
+    lines = gateway.client.get("/metrics").text.splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith(f"{name} ")))
+
+
+@pytest.fixture
+def damaged(gateway: Gateway) -> dict[str, str]:
+    """Calls of damaged things, with the keys of their records."""
+    store, dataset = gateway.store, gateway.upload(TWO_CLASSES)["id"]
+    job = gateway.job(dataset=dataset).json()["id"]
+    publish(store, "torn", dataset=dataset)
+    store.replace(f"jobs/{job}/request.json", b'{"id":')
+    store.replace("models/torn/versions/1.json", b"")
+    store.replace("models/torn/aliases/live.json", b"")
+    torn = new_id("ds")
+    store.create(f"datasets/{torn}/manifest.json", b"")
+    for key in ("open/lost-and-found", "jobs/notes.txt", "deleting/x", "datasets/old"):
+        store.create(key, b"")
+    (gateway.root / "models" / "torn" / "versions" / "1.json~").write_bytes(b"")
+    return {
+        f"/v1/jobs/{job}": f"jobs/{job}/request.json",
+        "/v1/models/torn/versions/1": "models/torn/versions/1.json",
+        f"/v1/datasets/{torn}": f"datasets/{torn}/manifest.json",
+    }
+
+
+def test_what_is_damaged_is_named(gateway: Gateway, damaged: dict[str, str]) -> None:
+    for path, key in damaged.items():
+        answer = gateway.client.get(path)
+        problem = problem_of(answer, 503)
+        assert problem["type"] == "/problems/damaged"
+        assert key in problem["detail"]
+        assert "retry-after" not in answer.headers, "a retry does not help"
+    assert measured(gateway, "halfmoon_damaged_records") == len(damaged)
+
+
+def test_all_else_goes_on(gateway: Gateway, damaged: dict[str, str]) -> None:
+    dataset = gateway.upload(TWO_CLASSES)["id"]
+    job = gateway.job(dataset=dataset).json()["id"]
+    assert gateway.client.get("/v1/jobs").json()["jobs"][0]["id"] == job
+    assert dataset in [each["id"] for each in gateway.client.get("/v1/datasets").json()["datasets"]]
+    publish(gateway.store, "news")
+    assert [each["name"] for each in gateway.client.get("/v1/models").json()["models"]] == ["news"]
+    assert gateway.client.post("/v1/models/news/predict", json={"documents": [{"indices": [0]}]}).status_code == 200
+    assert measured(gateway, "halfmoon_store_up") == 1
+    assert gateway.client.post(f"/v1/jobs/{job}/cancel").status_code == 202
+    assert gateway.client.delete(f"/v1/datasets/{dataset}").status_code == 204
+    assert gateway.client.get("/v1/health/ready").status_code == 200
