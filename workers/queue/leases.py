@@ -14,6 +14,8 @@ from redis import Redis
 
 from workers.queue.connect import redis_errors
 
+_DELETE_IF_EQUAL = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end"
+
 
 class Leases:
     """The leases of an installation, whose keys begin with ``namespace``. Every method raises RedisStateUnavailable when Redis does not answer."""
@@ -32,8 +34,13 @@ class Leases:
         with redis_errors():
             self._redis.set(self._key(job_id, attempt), holder, px=_milliseconds(seconds))
 
-    def release(self, job_id: str, attempt: int) -> None:
-        """Give the lease of an attempt back before its time."""
+    def release(self, job_id: str, attempt: int, holder: str) -> None:
+        """Give the lease of an attempt back before its time, unless another has it by now."""
+        with redis_errors():
+            self._redis.eval(_DELETE_IF_EQUAL, 1, self._key(job_id, attempt), holder)
+
+    def revoke(self, job_id: str, attempt: int) -> None:
+        """End the lease of an attempt that is known to be dead, whoever holds it."""
         with redis_errors():
             self._redis.delete(self._key(job_id, attempt))
 

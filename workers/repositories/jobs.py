@@ -148,7 +148,7 @@ class Jobs:
     def get(self, id: str) -> Job:
         """The job as its records show it now; raises NotFound, StoreDamaged. Until it has ended its progress is empty: that is in Redis."""
         request = self._request(id)
-        outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
+        outcome = self.outcome(id)
         published = records.find(self._store, f"jobs/{id}/published.json", Publication) if outcome else None
         number = self.last_attempt(id)
         attempt = self._attempt(id, number)
@@ -228,13 +228,17 @@ class Jobs:
         """Whether a cancel was requested."""
         return self._store.exists(f"jobs/{id}/cancel.json")
 
-    def claim_attempt(self, id: str, worker: str, number: int | None = None) -> Attempt | None:
-        """Claim the next attempt, which must be ``number`` if that is given; None if the job has ended or another worker was first."""
+    def claim_attempt(self, id: str, worker: str, number: int | None = None, at: datetime | None = None) -> Attempt | None:
+        """Claim the next attempt, which must be ``number`` if that is given; None if the job has ended or another worker was first.
+
+        Idempotent with the same time ``at``: a worker that did not learn whether its claim was stored may claim again.
+        """
         last = self.last_attempt(id)
-        if self.has_outcome(id) or number not in (None, last + 1):
+        attempt = Attempt(number=number or last + 1, worker=worker, started_at=at or datetime.now(UTC))
+        if self.has_outcome(id) or attempt.number > last + 1:
             return None
-        attempt = Attempt(number=last + 1, worker=worker, started_at=datetime.now(UTC))
-        return attempt if records.create(self._store, f"jobs/{id}/attempts/{attempt.number}.json", attempt) else None
+        created = attempt.number > last and records.create(self._store, f"jobs/{id}/attempts/{attempt.number}.json", attempt)
+        return attempt if created or self._attempt(id, attempt.number) == attempt else None
 
     def last_attempt(self, id: str) -> int:
         """Number of the newest attempt; 0 if there is none."""
@@ -277,9 +281,13 @@ class Jobs:
         """Whether the job has an outcome; that of a success may still have to be published."""
         return self._store.exists(f"jobs/{id}/outcome.json")
 
+    def outcome(self, id: str) -> Outcome | None:
+        """How the job ended, None if it has not; raises StoreDamaged."""
+        return records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
+
     def publish(self, id: str) -> Version | None:
         """Publish a success as a version of its model; None for other jobs. Idempotent, in any number of processes: a job has one version."""
-        outcome = records.find(self._store, f"jobs/{id}/outcome.json", Outcome)
+        outcome = self.outcome(id)
         if outcome is None or outcome.state is not JobState.SUCCEEDED:
             return None
         version = Models(self._store).publish(self._request(id), outcome)

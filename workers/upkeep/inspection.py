@@ -6,7 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
-from workers.contract import Alias, Attempt, Cancellation, Dataset, Death, JobRequest, Outcome, Publication, Record, Suggested, Version
+from workers.contract import (
+    Alias,
+    Annotations,
+    Attempt,
+    Audit,
+    Cancellation,
+    Dataset,
+    Death,
+    JobRequest,
+    Outcome,
+    Publication,
+    Record,
+    Suggested,
+    Version,
+)
 from workers.repositories.api_keys import ApiKey
 from workers.store import Store, records
 
@@ -15,6 +29,8 @@ _KINDS: Mapping[str, type[Record]] = {
     r"keys/[^/]+\.json": ApiKey,
     r"datasets/[^/]+/manifest\.json": Dataset,
     r"datasets/[^/]+/suggested/[^/]+\.json": Suggested,
+    r"datasets/[^/]+/annotations/\d+\.json": Annotations,
+    r"datasets/[^/]+/audits/[^/]+\.json": Audit,
     r"jobs/[^/]+/request\.json": JobRequest,
     r"jobs/[^/]+/cancel\.json": Cancellation,
     r"jobs/[^/]+/outcome\.json": Outcome,
@@ -27,7 +43,7 @@ _KINDS: Mapping[str, type[Record]] = {
 """Kinds of records by their keys. Others are read by their names alone, or only when a client sends the same idempotency key again."""
 _FOLDERS: Mapping[str, tuple[str, ...]] = {
     "keys": (),
-    "datasets": ("suggested",),
+    "datasets": ("suggested", "annotations", "audits"),
     "jobs": ("attempts",),
     "models": ("versions", "aliases"),
 }

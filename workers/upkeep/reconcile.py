@@ -117,7 +117,7 @@ class Reconciler:
 
     def retry_now(self, id: str, attempt: int) -> None:
         """Apply rules 5 to 7 to the job of an attempt that is known to be dead, instead of waiting until its lease has run out."""
-        self._redis_state.leases.release(id, attempt)
+        self._redis_state.leases.revoke(id, attempt)
         if not self._jobs.has_outcome(id):
             self._retry_or_end(self._jobs.get(id))
 

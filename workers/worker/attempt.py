@@ -28,7 +28,7 @@ from core.problem.result import Status
 from core.registry import algorithm as find_algorithm
 from core.watch import Stopped, Watch
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
-from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, Unavailable
+from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.repositories.datasets import Datasets, Documents
 from workers.repositories.datasets.ids import Ids
@@ -40,6 +40,7 @@ from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
 from workers.worker.inputs import size_of, text_remedy, training_inputs
 from workers.worker.results import store_results, usable
 from workers.worker.store_retry import StoreRetry
+from workers.worker.store_watch import StoreWatch
 
 if TYPE_CHECKING:
     from core.train import Training
@@ -62,36 +63,51 @@ class Attempts:
 
         Raises Unavailable when the store fails for too long, or Redis at the beginning: then the attempt is lost, and the job is run again.
         """
-        attempt = self._claim(job_id)
-        if attempt is None:
+        number = self._take_lease(job_id)
+        if number is None:
             return
         context = self._context
-        _log.info("attempt begins", job=job_id, attempt=attempt.number)
         heartbeat = Heartbeat(
-            self._jobs,
             context.redis_state,
             job_id,
-            attempt.number,
+            number,
             context.worker,
             lease_seconds=context.lease_seconds,
             job_timeout_seconds=context.job_timeout_seconds,
             worker_pid=context.worker_pid,
-            on_orphaned=partial(self._requeue, job_id, attempt.number),
+            on_orphaned=partial(self._requeue, job_id, number),
         )
         self._heartbeat, self._store_retry = heartbeat, StoreRetry(context.store_retry_seconds)
         try:
+            # the lease is kept from here on, however long the store takes
             with heartbeat:
-                request = self._jobs.get(job_id).request
-                outcome = self._outcome(request, attempt, heartbeat)
-                if outcome is not None:
-                    self._record_outcome(request, attempt, outcome, heartbeat)
+                attempt = self._claim(job_id, number, heartbeat)
+                ended = attempt is None or self._run(job_id, attempt, heartbeat)
             # not before the heartbeat has stopped renewing the lease
-            if outcome is None:
+            if attempt is not None and not ended:
                 self._hand_back_job(job_id, attempt, heartbeat.reason)
         finally:
             self._heartbeat = None
             with suppress(RedisStateUnavailable):
-                context.redis_state.leases.release(job_id, attempt.number)
+                context.redis_state.leases.release(job_id, number, context.worker)
+
+    def _run(self, job_id: str, attempt: Attempt, heartbeat: Heartbeat) -> bool:
+        """Run an attempt to its outcome; false if it was handed back or superseded."""
+        _log.info("attempt begins", job=job_id, attempt=attempt.number)
+        with suppress(RedisStateUnavailable):
+            self._context.redis_state.clear_progress(job_id)
+        with StoreWatch(self._jobs, job_id, attempt.number, heartbeat):
+            try:
+                request = self._store_retry.call(lambda: self._jobs.get(job_id).request, lambda: heartbeat.reason is not None)
+                outcome = self._outcome(request, attempt, heartbeat)
+                if outcome is not None:
+                    self._record_outcome(request, attempt, outcome, heartbeat)
+            except StoreUnavailable:
+                # the worker was told to stop while it waited for the store: that is no death
+                if heartbeat.reason is not StopReason.HANDED_BACK:
+                    raise
+                return False
+        return outcome is not None
 
     def hand_back(self) -> None:
         """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
@@ -102,24 +118,22 @@ class Attempts:
         """Enqueue the job of this process again, which ends because its worker has died."""
         self._context.reconciler().retry_now(job_id, number)
 
-    def _claim(self, job_id: str) -> Attempt | None:
-        """Take the lease of the next attempt and claim it; None if there is nothing to do."""
-        context = self._context
+    def _take_lease(self, job_id: str) -> int | None:
+        """Take the lease of the next attempt; returns its number, None if there is nothing to do."""
+        leases = self._context.redis_state.leases
         try:
             last = self._jobs.get(job_id).attempt
         except NotFound:
             # the job was over, and was deleted while its message waited
             return None
-        if self._jobs.has_outcome(job_id) or (last and context.redis_state.leases.held(job_id, last)):
+        if self._jobs.has_outcome(job_id) or (last and leases.held(job_id, last)):
             return None
-        if not context.redis_state.leases.acquire(job_id, last + 1, context.worker, context.lease_seconds):
-            return None
-        attempt = self._jobs.claim_attempt(job_id, context.worker, last + 1)
-        if attempt is None:
-            context.redis_state.leases.release(job_id, last + 1)
-            return None
-        context.redis_state.clear_progress(job_id)
-        return attempt
+        return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None
+
+    def _claim(self, job_id: str, number: int, heartbeat: Heartbeat) -> Attempt | None:
+        """Claim the attempt whose lease was taken; None if another worker was first."""
+        claim = partial(self._jobs.claim_attempt, job_id, self._context.worker, number, datetime.now(UTC))
+        return self._store_retry.call(claim, lambda: heartbeat.reason is not None)
 
     def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
         """Train, store the results and return the outcome; None if the attempt was handed back or superseded."""
@@ -127,9 +141,9 @@ class Attempts:
         def stopped() -> bool:
             return heartbeat.reason is not None
 
-        if self._jobs.cancel_requested(request.id):
-            return _ended(attempt, JobState.CANCELLED)
         try:
+            if self._store_retry.call(lambda: self._jobs.cancel_requested(request.id), stopped):
+                return _ended(attempt, JobState.CANCELLED)
             documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
             training = self._train(request, documents, heartbeat)
             if training.status is Status.CANCELLED:
@@ -244,13 +258,13 @@ class Attempts:
 
     def _hand_back_job(self, job_id: str, attempt: Attempt, reason: StopReason | None) -> None:
         """Record that the attempt did not die; unless it was superseded, enqueue the job again."""
-        self._jobs.record_hand_back(job_id, attempt.number)
+        self._store_retry.call(lambda: self._jobs.record_hand_back(job_id, attempt.number), lambda: False)
         if reason is StopReason.SUPERSEDED:
             _log.warning("attempt was superseded", job=job_id, attempt=attempt.number)
             return
         # without Redis the reconciler finds the job without a lease, and enqueues it
         with suppress(RedisStateUnavailable, QueueUnavailable):
-            self._context.redis_state.leases.release(job_id, attempt.number)
+            self._context.redis_state.leases.release(job_id, attempt.number, self._context.worker)
             self._context.queue.enqueue(job_id, at_front=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
 

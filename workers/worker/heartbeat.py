@@ -1,12 +1,12 @@
-"""The heartbeat of a running attempt: a thread that renews its lease, publishes its progress and listens for reasons to stop.
+"""The heartbeat of a running attempt: a thread that renews its lease, publishes its progress and listens for a cancel.
 
 lease      renewed in Redis four times within the time that it lasts
 progress   published in Redis when the trace has new points, else every 0.4 s
-cancel     read in Redis every 0.1 s, in the store every second; every 0.2 s while Redis does not answer
-outcome    read in the store as often, with the newest attempt: an attempt that is over, or was superseded, stops
+cancel     read in Redis every 0.1 s
 worker     looked for every 0.1 s: when it has died this process ends, and another worker gets the job
 
-The store decides. The number of the attempt is a fencing token: the newest alone goes on.
+It depends on Redis alone: a store that hangs makes no healthy attempt lose its lease. What the store says is read by another thread
+(``workers.worker.store_watch``).
 """
 
 import math
@@ -27,12 +27,9 @@ from core.progress import TracePoint
 from workers.contract import Progress
 from workers.errors import RedisStateUnavailable
 from workers.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
-from workers.repositories.jobs import Jobs
 
 _INTERVAL_SECONDS = 0.1
 _PROGRESS_SECONDS = 0.4
-_STORE_SECONDS = 1.0
-_STORE_SECONDS_WITHOUT_REDIS = 0.2
 _MAX_UNPUBLISHED_POINTS = 2_000
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -53,13 +50,12 @@ WITHOUT_OUTCOME = (StopReason.HANDED_BACK, StopReason.SUPERSEDED)
 class Heartbeat:
     """Context manager around the training of one attempt; ``observe`` is the observer of the training.
 
-    The solver never waits for Redis or the store: it leaves points here and reads a flag, and a thread does the rest. While Redis does not answer,
-    progress is not published and cancels are read from the store.
+    The solver never waits for Redis: it leaves points here and reads a flag, and a thread does the rest. While Redis does not answer, progress is
+    not published.
     """
 
     def __init__(
         self,
-        jobs: Jobs,
         redis_state: RedisState,
         job_id: str,
         attempt: int,
@@ -71,7 +67,8 @@ class Heartbeat:
         on_orphaned: Callable[[], None],
     ) -> None:
         self.reason: StopReason | None = None
-        self._jobs = jobs
+        self.without_redis = False
+        """whether Redis did not answer when it was last needed"""
         self._redis_state = redis_state
         self._job_id = job_id
         self._attempt = attempt
@@ -85,8 +82,8 @@ class Heartbeat:
         self._trace: deque[TraceRow] = deque(maxlen=TRACE_POINTS)
         self._guard = threading.Lock()
         self._done = threading.Event()
-        self._due = dict.fromkeys(("lease", "progress", "store"), 0.0)
-        self._without_redis = False
+        self._due = dict.fromkeys(("lease", "progress"), 0.0)
+        self._failed = False
         self._thread = threading.Thread(target=self._run, name=f"heartbeat of {job_id}", daemon=True)
 
     def __enter__(self) -> Self:
@@ -129,21 +126,23 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._done.wait(_INTERVAL_SECONDS):
-            now = time.monotonic()
             # known before the fork: a process whose parent has died already would here get the one that has taken over
             if self._worker_pid not in (os.getpid(), os.getppid()):
                 self._exit_as_orphan()
             try:
-                self._renew_lease(now)
-                self._publish_progress(now)
-                self._check_cancel_flag()
-                self._without_redis = False
+                self._beat(time.monotonic())
+                self.without_redis = False
             except RedisStateUnavailable:
-                self._without_redis = True
-            try:
-                self._check_store(now)
-            except HalfmoonError as error:
-                _log.warning("the store does not answer a running job", job=self._job_id, error=str(error))
+                self.without_redis = True
+            except Exception:  # whatever it is, the lease must go on
+                if not self._failed:
+                    _log.exception("the heartbeat of a job fails", job=self._job_id)
+                self._failed = True
+
+    def _beat(self, now: float) -> None:
+        self._renew_lease(now)
+        self._publish_progress(now)
+        self._check_cancel_flag()
 
     def _renew_lease(self, now: float) -> None:
         if now >= self._due["lease"]:
@@ -165,16 +164,6 @@ class Heartbeat:
 
     def _check_cancel_flag(self) -> None:
         if self.reason is None and self._redis_state.cancel_requested(self._job_id):
-            self.stop(StopReason.CANCELLED)
-
-    def _check_store(self, now: float) -> None:
-        """Read from the store, which decides, whether to stop; more often while Redis does not answer."""
-        if self.reason is not None or now < self._due["store"]:
-            return
-        self._due["store"] = now + (_STORE_SECONDS_WITHOUT_REDIS if self._without_redis else _STORE_SECONDS)
-        if self._jobs.has_outcome(self._job_id) or self._jobs.last_attempt(self._job_id) != self._attempt:
-            self.stop(StopReason.SUPERSEDED)
-        elif self._jobs.cancel_requested(self._job_id):
             self.stop(StopReason.CANCELLED)
 
     def _exit_as_orphan(self) -> None:

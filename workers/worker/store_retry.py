@@ -15,7 +15,10 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class StoreRetry:
-    """Budget of ``seconds`` for the retries of one attempt at a job, all its calls of the store together."""
+    """Budget of ``seconds`` for the retries of one attempt at a job, all its calls of the store together.
+
+    Calls that fail count, and the delays between them. A call that hangs ends by the time-outs of the bucket, or of the mount.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._left = seconds
@@ -27,11 +30,13 @@ class StoreRetry:
         """
         delay = _FIRST_DELAY_SECONDS
         while True:
+            began = time.monotonic()
             try:
                 return act()
             except StoreDamaged:
                 raise
             except StoreUnavailable as error:
+                self._left -= time.monotonic() - began
                 if self._left <= 0 or stop():
                     raise
                 if delay == _FIRST_DELAY_SECONDS:

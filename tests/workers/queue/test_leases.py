@@ -22,14 +22,19 @@ def test_a_lease_is_taken_once_and_runs_out(redis: Redis) -> None:
     assert leases.held("j", 1)
     (key,) = redis.keys("*")
     assert redis.ttl(key) > HANG, "it was renewed for as long as was said last"
-    leases.release("j", 1)
+    leases.release("j", 1, "b")
+    assert leases.held("j", 1), "only its holder gives it back"
+    leases.release("j", 1, "a")
+    assert not leases.held("j", 1)
+    assert leases.acquire("j", 1, "b", HANG)
+    leases.revoke("j", 1)
     assert not leases.held("j", 1)
 
 
 CALLS: dict[str, Callable[[Leases], Any]] = {
     "acquire": lambda leases: leases.acquire("j", 1, "w", 1),
     "renew": lambda leases: leases.renew("j", 1, "w", 1),
-    "release": lambda leases: leases.release("j", 1),
+    "release": lambda leases: leases.release("j", 1, "w"),
     "held": lambda leases: leases.held("j", 1),
 }
 

@@ -165,7 +165,7 @@ def test_a_success_that_was_not_published_is_published(store: Store, world: Worl
     world.jobs.record_outcome(id, success(store))
     world.redis_state.leases.renew(id, 1, "w", 60)
     assert world.later() == NOTHING, "who has trained it lives and publishes it"
-    world.redis_state.leases.release(id, 1)
+    world.redis_state.leases.revoke(id, 1)
     assert world.later() == Repairs([], [id], [])
     assert world.jobs.get(id).state is JobState.SUCCEEDED
     assert world.later() == NOTHING

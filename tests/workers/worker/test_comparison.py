@@ -276,7 +276,7 @@ def test_a_worse_version_never_takes_over_wherever_its_process_is_killed(
         with suppress(_Killed):
             Attempts(context).run(id)
     assert Models(store).resolve("news").number == 1
-    context.redis_state.leases.release(id, 1)
+    context.redis_state.leases.revoke(id, 1)
     if Jobs(store).has_outcome(id):
         context.reconciler().reconcile()
     else:

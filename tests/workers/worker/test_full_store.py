@@ -47,7 +47,7 @@ class Disk:
         # what is logged would go to a file that may not grow either
         self._full.enter_context(structlog.testing.capture_logs())
         patch = self._full.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(store_retry, "time", SimpleNamespace(sleep=self._wait))
+        patch.setattr(store_retry, "time", SimpleNamespace(sleep=self._wait, monotonic=time.monotonic))
         return self
 
     def _wait(self, seconds: float) -> None:

@@ -114,7 +114,7 @@ def test_a_lease_that_ran_out_is_taken_again(store: Store, context: WorkerContex
     fake.append(work_until(again.is_set))
     thread = in_thread(lambda: Attempts(context._replace(lease_seconds=1.0)).run(id))
     until(lambda: context.redis_state.progress(id))
-    context.redis_state.leases.release(id, 1)
+    context.redis_state.leases.revoke(id, 1)
     until(lambda: context.redis_state.leases.held(id, 1))
     again.set()
     thread.join()

@@ -7,6 +7,7 @@ nothing is lost or kept twice, whatever dies, and however many processes append 
 appended, leaves out what is there already, and tries the next name.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ _KEPT_ENTRIES = 1_000_000
 """Entries of all logs that a process keeps; beyond, it forgets the logs that were least recently used."""
 _READERS = 16
 _DIGITS = 10
+_NAME = re.compile(rf"\d{{{_DIGITS}}}\.json")
 
 
 class AnnotationLog:
@@ -100,7 +102,7 @@ class AnnotationLog:
             self._add(record.entries)
 
     def _read_all(self) -> None:
-        names = self._store.children(self._folder)
+        names = [name for name in self._store.children(self._folder) if _NAME.fullmatch(name)]
         with ThreadPoolExecutor(_READERS) as readers:
             # no more in memory than is read at a time
             for start in range(0, len(names), _READERS):

@@ -6,7 +6,7 @@ datasets/{id}/audits/{audit}.json  an audit, by the positions of its documents
 from contextlib import suppress
 
 from workers.contract import Audit
-from workers.errors import NotFound
+from workers.errors import NotFound, StoreDamaged
 from workers.names import is_id
 from workers.store import KeyMissing, Store, records
 
@@ -35,8 +35,8 @@ class Audits:
         """The audits of a dataset, oldest first."""
         found = []
         for name in self._store.children(_folder(dataset)):
-            # the dataset may be deleted meanwhile
-            with suppress(KeyMissing):
+            # the dataset may be deleted meanwhile; a damaged audit keeps the others from nothing
+            with suppress(KeyMissing, StoreDamaged):
                 found.append(self._read(f"{_folder(dataset)}/{name}"))
         return found
 

@@ -1,0 +1,176 @@
+"""A store that hangs or fails: a healthy attempt keeps its lease, claims once, and waits no longer than it may."""
+
+import threading
+
+import pytest
+
+from tests.waiting import HANG, until
+from tests.workers.conftest import submit
+from tests.workers.worker.attempts import Faked, in_thread, trained, work_until
+from workers.contract import Attempt, JobState
+from workers.errors import StoreUnavailable
+from workers.queue.leases import Leases
+from workers.queue.redis_state import RedisState
+from workers.repositories.jobs import Jobs
+from workers.store import Store
+from workers.store.folder import FolderStore
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
+from workers.worker.store_retry import StoreRetry
+
+
+class Hanging:
+    """A store whose calls hang, of the threads that are named, until they are let go."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, call: str, thread: str) -> None:
+        self._go, self.entered, self._thread = threading.Event(), threading.Event(), thread
+        self._original = getattr(FolderStore, call)
+        patch.setattr(FolderStore, call, lambda store, *arguments: self._call(store, *arguments))
+
+    def _call(self, store: FolderStore, key: str, *arguments: object) -> object:
+        if threading.current_thread().name.startswith(self._thread) and "attempts" in key:
+            self.entered.set()
+            self._go.wait(HANG)
+        return self._original(store, key, *arguments)
+
+    def let_go(self) -> None:
+        self._go.set()
+
+
+@pytest.fixture
+def renewals(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of attempts whose lease was renewed."""
+    found: list[int] = []
+    renew = Leases.renew
+
+    def note(self: Leases, id: str, number: int, holder: str, seconds: float) -> None:
+        renew(self, id, number, holder, seconds)
+        found.append(number)
+
+    monkeypatch.setattr(Leases, "renew", note)
+    return found
+
+
+def goes_on(renewals: list[int]) -> bool:
+    """Whether the lease of the first attempt is renewed some more times; else it fails after a while."""
+    before = len(renewals)
+    until(lambda: len(renewals) > before + 3)
+    return set(renewals) == {1}
+
+
+@pytest.fixture
+def brief(context: WorkerContext) -> WorkerContext:
+    return context._replace(lease_seconds=0.4)
+
+
+def test_the_lease_is_kept_while_the_store_hangs(
+    store: Store, brief: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, renewals: list[int]
+) -> None:
+    id, done = submit(store), threading.Event()
+    fake.append(work_until(done.is_set))
+    hanging = Hanging(monkeypatch, "children", "store watch")
+    thread = in_thread(lambda: Attempts(brief).run(id))
+    assert hanging.entered.wait(HANG)
+    assert goes_on(renewals)
+    done.set()
+    thread.join(HANG)
+    hanging.let_go()
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
+
+
+def test_the_lease_is_kept_while_a_claim_hangs(
+    store: Store, brief: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, renewals: list[int]
+) -> None:
+    id = submit(store)
+    hanging = Hanging(monkeypatch, "create", "Thread-")
+    thread = in_thread(lambda: Attempts(brief).run(id))
+    assert hanging.entered.wait(HANG)
+    assert goes_on(renewals)
+    hanging.let_go()
+    thread.join(HANG)
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
+
+
+def test_no_exception_ends_the_heartbeat(
+    store: Store, brief: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch, renewals: list[int]
+) -> None:
+    id, done, failed = submit(store), threading.Event(), threading.Event()
+
+    def fail(*_: object) -> None:
+        failed.set()
+        raise ValueError("what nobody has thought of")
+
+    monkeypatch.setattr(RedisState, "publish_progress", fail)
+    fake.append(work_until(done.is_set))
+    thread = in_thread(lambda: Attempts(brief).run(id))
+    assert failed.wait(HANG)
+    assert goes_on(renewals)
+    done.set()
+    thread.join(HANG)
+    assert Jobs(store).get(id).state is JobState.SUCCEEDED
+
+
+@pytest.fixture
+def lost_replies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keys that were created, of which the caller did not learn it the first time."""
+    lost: list[str] = []
+    create = FolderStore.create
+
+    def lose(self: FolderStore, key: str, data: bytes) -> bool:
+        created = create(self, key, data)
+        if created and key.rpartition("/")[2] in ("1.json", "outcome.json"):
+            lost.append(key)
+            raise StoreUnavailable(f"cannot write {key}: the answer was lost")
+        return created
+
+    monkeypatch.setattr(FolderStore, "create", lose)
+    return lost
+
+
+def test_a_claim_and_an_outcome_whose_answers_were_lost_are_ours(
+    store: Store, context: WorkerContext, fake: list[Faked], lost_replies: list[str]
+) -> None:
+    id = submit(store)
+    fake.append(lambda _: trained())
+    Attempts(context._replace(store_retry_seconds=HANG)).run(id)
+    assert [key.rpartition("/")[2] for key in lost_replies][:2] == ["1.json", "outcome.json"]
+    job = Jobs(store).get(id)
+    assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
+    assert job.outcome is not None
+    assert all(store.exists(file.key) for file in job.outcome.files.values()), "the winner does not remove its own files"
+
+
+def test_the_claim_of_another_is_not_ours(store: Store) -> None:
+    id, jobs = submit(store), Jobs(store)
+    first = jobs.claim_attempt(id, "w1", 1)
+    assert isinstance(first, Attempt)
+    assert jobs.claim_attempt(id, "w1", 1, first.started_at) == first
+    assert jobs.claim_attempt(id, "w2", 1, first.started_at) is None
+    assert jobs.claim_attempt(id, "w1", 1) is None
+    assert jobs.claim_attempt(id, "w1", 3) is None
+
+
+def test_calls_that_fail_late_count_as_much_as_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, calls = [0.0], []
+
+    class Time:
+        @staticmethod
+        def monotonic() -> float:
+            return now[0]
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            now[0] += seconds
+
+    def fail() -> None:
+        calls.append(now[0])
+        now[0] += 2.0
+        raise StoreUnavailable("no answer")
+
+    monkeypatch.setattr("workers.worker.store_retry.time", Time)
+    with pytest.raises(StoreUnavailable):
+        StoreRetry(5.0).call(fail, lambda: False)
+    assert now[0] < 5.0 + 2.0, "no call begins when the budget is used up"
+    assert len(calls) == 3
