@@ -77,6 +77,9 @@ class GatewaySettings(Settings):
     """Bytes of predictions of whole datasets that are kept for the next page of documents, 12 a document."""
     version_cache_seconds: Seconds = 0.25
     """Seconds for which the version that a model serves is cached, where the store is not a local folder."""
+    max_version_age_seconds: Seconds = 86_400.0
+    """Seconds for which a model in memory answers by the version that was last known, while the store does not answer; one that is called by its
+    number answers for ever."""
     reconcile_interval_seconds: Seconds = 1.0
     """Seconds between two searches for lost and for half-published jobs."""
     cleanup_interval_seconds: Seconds = 600.0
@@ -97,9 +100,9 @@ class GatewaySettings(Settings):
     event_poll_threads: Count = 2
     """Threads that read jobs whose events clients follow."""
     parse_threads: Count = 4
-    """Threads that parse and store uploads. An upload occupies one only while its bytes are parsed."""
+    """Threads that parse and store uploads; as many more parse other large bodies. An upload occupies one only while its bytes are parsed."""
     predict_threads: Count = 2
-    """Threads that load models and compute large predictions."""
+    """Threads that compute large predictions; as many more load models."""
     score_threads: Count = 1
     """Threads that score datasets; as many more evaluate models on documents in a body."""
 

@@ -33,7 +33,7 @@ async def annotate(request: Request) -> Response:
     """
     services = services_of(request)
     body = await read_json(request, services, AnnotationsBody)
-    appended = await in_thread(services.parse_pool, append, services, request.path_params["id"], body)
+    appended = await in_thread(services.store_pool, append, services, request.path_params["id"], body)
     return Response(appended.model_dump_json(), media_type="application/json")
 
 

@@ -76,7 +76,7 @@ async def change_labels(request: Request) -> Response:
     id, name = request.path_params["id"], request.query_params.get("name")
     changes = LabelChanges()
     await in_steps(request, services.parse_pool, changes.read(body, request.scope[RESERVATION].grow))
-    return _created(await in_thread(services.parse_pool, _relabel, services, id, changes, name))
+    return _created(await in_thread(services.store_pool, _relabel, services, id, changes, name))
 
 
 def _relabel(services: Services, id: str, changes: LabelChanges, name: str | None) -> Dataset:

@@ -34,7 +34,7 @@ async def read_dataset(request: Request, services: Services, name: str | None) -
 
 async def _read_dataset(request: Request, services: Services, name: str | None) -> Dataset:
     reservation: Reservation = request.scope[RESERVATION]
-    pool = services.parse_pool
+    pool = services.store_pool
     async with _exit_in_thread(pool, ExitStack()) as stack:
         body, builder = await in_thread(pool, _start_upload, request, services, name, stack)
         block = bytearray()

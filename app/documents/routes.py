@@ -69,7 +69,8 @@ async def list_documents(
     media_type = negotiate(request, (_JSON, _NDJSON))
     query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed)
     service.check(query, model=model is not None)
-    predictor = None if model is None else service.Predictor(*await load_model(services, model))
+    loaded = None if model is None else await load_model(services, model)
+    predictor = None if loaded is None else service.Predictor(loaded.version, loaded.model)
     pages = service.pages(services, id, query, predictor)
     first = await _first_page(request, services, pages, query)
     if media_type == _JSON:

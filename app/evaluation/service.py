@@ -57,10 +57,12 @@ async def evaluate(request: Request, services: Services, reference: str) -> Resp
     """
     form = _form(request)
     input = await _read(request, services)
-    version, model = await load_model(services, reference)
+    loaded = await load_model(services, reference)
     if input.dataset is None:
-        return await run_until_disconnect(request, services.evaluate_pool, _answer, services, version, model, input, form)
-    return await run_scoring(request, services, _answer, services, version, model, input, form)
+        answer = await run_until_disconnect(request, services.evaluate_pool, _answer, services, loaded.version, loaded.model, input, form)
+    else:
+        answer = await run_scoring(request, services, _answer, services, loaded.version, loaded.model, input, form)
+    return loaded.marked(answer)
 
 
 def _form(request: Request) -> _Form:

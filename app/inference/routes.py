@@ -63,7 +63,7 @@ async def oip_live(request: Request) -> Response:
 async def oip_ready(request: Request) -> Response:
     """Report readiness: the store and Redis can be written."""
     services = services_of(request)
-    if not isinstance(await in_thread(services.parse_pool, ready_now, services), Ready):
+    if not isinstance(await in_thread(services.store_pool, ready_now, services), Ready):
         raise Unavailable("Redis or the store cannot be written; /v1/health/ready says which")
     return _json({"ready": True})
 
@@ -80,8 +80,8 @@ async def oip_server(request: Request) -> Response:
 async def oip_model(request: Request) -> Response:
     """Show the input and output tensors of a model."""
     services = services_of(request)
-    version, model = await load_model(services, _reference(request))
-    versions = await in_thread(services.predict_pool, services.models.versions, version.name)
+    version, model, _ = await load_model(services, _reference(request))
+    versions = await in_thread(services.load_pool, services.models.versions, version.name)
     return _json(metadata(version, model, [each.number for each in versions]))
 
 
@@ -89,7 +89,7 @@ async def oip_model(request: Request) -> Response:
 @router.get("/{name}/versions/{number}/ready", responses=_READY, openapi_extra={"parameters": [*_VERSION]}, name="oip_version_ready")
 async def oip_model_ready(request: Request) -> Response:
     """Report that a model is ready; it is loaded if it was not."""
-    version, _ = await load_model(services_of(request), _reference(request))
+    version, _, _ = await load_model(services_of(request), _reference(request))
     return _json({"name": version.name, "ready": True})
 
 

@@ -52,7 +52,8 @@ class InferBody(msgspec.Struct):
 async def infer(request: Request, services: Services, reference: str) -> Response:
     """Labels and scores of the documents in the inputs. Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound."""
     body = await read_json(request, services, InferBody)
-    version, model = await load_model(services, reference)
+    loaded = await load_model(services, reference)
+    version, model, _ = loaded
     _check_outputs(body)
     bounds, reserve = services.settings.prediction_bounds, request.scope[RESERVATION].grow
     if len(body.inputs) >= services.settings.large_request_bytes:
@@ -61,7 +62,8 @@ async def infer(request: Request, services: Services, reference: str) -> Respons
         *_, rows = documents_of(body.inputs, bounds, reserve)
     assert rows is not None
     answer = _answer(version, model, body, AnswerTexts(model, map(str, version.classes), reserve, flat=True), batches_of(model, rows))
-    return last_of(answer) if fits_event_loop(model, rows.n_rows) else await in_answer_steps(request, services, answer)
+    small = fits_event_loop(model, rows.n_rows)
+    return loaded.marked(last_of(answer) if small else await in_answer_steps(request, services, answer))
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:

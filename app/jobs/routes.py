@@ -123,7 +123,7 @@ async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
     body = await read_json(request, services, JobBody)
-    return await in_thread(services.parse_pool, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID))
+    return await in_thread(services.store_pool, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID))
 
 
 @router.get("", responses=error_responses(422, 503))

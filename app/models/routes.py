@@ -47,7 +47,7 @@ def delete_model(services: ServicesDep, name: str) -> None:
     Its numbers are not used again. A model from which an unfinished job starts cannot be deleted (409).
     """
     services.models.delete(name, services.jobs.starting_from)
-    services.model_cache.forget_versions()
+    services.version_cache.forget(name)
 
 
 @router.get("/{name}/versions/{number}", responses=error_responses(404, 422, 503))
@@ -63,7 +63,7 @@ def delete_version(services: ServicesDep, name: str, number: VersionNumber) -> N
     Its number is not used again. A version to which an alias points, or from which an unfinished job starts, cannot be deleted (409).
     """
     services.models.delete_version(name, checked_number(name, number), services.jobs.starting_from)
-    services.model_cache.forget_versions()
+    services.version_cache.forget(name)
 
 
 @raw_router.put(
@@ -74,7 +74,7 @@ async def set_alias(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, AliasBody)
     name, alias = request.path_params["name"], request.path_params["alias"]
-    alias_out = await in_thread(services.parse_pool, _set_alias, services, name, alias, body.version)
+    alias_out = await in_thread(services.store_pool, _set_alias, services, name, alias, body.version)
     return Response(alias_out.model_dump_json(), media_type="application/json")
 
 
@@ -82,10 +82,10 @@ async def set_alias(request: Request) -> Response:
 def delete_alias(services: ServicesDep, name: str, alias: str) -> None:
     """Remove an alias; the version stays."""
     services.models.delete_alias(name, alias)
-    services.model_cache.forget_versions()
+    services.version_cache.forget(name)
 
 
 def _set_alias(services: Services, name: str, alias: str, version: int) -> AliasOut:
     services.models.set_alias(name, alias, version)
-    services.model_cache.forget_versions()
+    services.version_cache.forget(name)
     return AliasOut(name=name, alias=alias, version=version)

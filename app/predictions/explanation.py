@@ -17,7 +17,7 @@ from app.codecs.json_struct import is_given
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.http.schemas import Schema
-from app.predictions.prediction import decode_documents, load_model
+from app.predictions.prediction import Loaded, decode_documents, load_model
 from app.predictions.scoring import UnseenCounter, score_posted
 from app.services import Services
 from core.models.explanation import Explanation, explain_score, top_weights
@@ -25,7 +25,7 @@ from core.models.kernel import KernelModel
 from core.models.model import Model, Weights
 from core.one_vs_rest import column_of, positives_of
 from workers.contract import Label, Version
-from workers.errors import NotFound
+from workers.errors import NotFound, StoreUnavailable
 from workers.repositories.datasets import Batch
 
 MAX_DOCUMENTS = 100
@@ -130,12 +130,15 @@ async def explain(request: Request, services: Services, reference: str) -> Respo
     Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound, TooManyRequests, UnsupportedMediaType.
     """
     body = await read_json(request, services, ExplainBody, ExplainBody())
-    version, model = await load_model(services, reference)
-    return await in_thread(services.predict_pool, _answer, services, version, model, body)
+    loaded = await load_model(services, reference)
+    # ids of training documents are read from the store
+    pool = services.load_pool if isinstance(loaded.model, KernelModel) else services.predict_pool
+    return await in_thread(pool, _answer, services, loaded, body)
 
 
-def _answer(services: Services, version: Version, model: Model, body: ExplainBody) -> Response:
+def _answer(services: Services, loaded: Loaded, body: ExplainBody) -> Response:
     """All explanations are computed before any item is described, so that ids of training documents are read once."""
+    version, model, _ = loaded
     if body.class_ is not None and body.class_ not in version.classes:
         raise InvalidRequest("class", f"the model has no such class; it has {', '.join(map(str, version.classes[:_LISTED_CLASSES]))}")
     columns = [version.classes[class_index] for class_index in positives_of(len(version.classes))]
@@ -156,9 +159,9 @@ def _answer(services: Services, version: Version, model: Model, body: ExplainBod
         "documents": [
             {"id": id, "label": label, "class": columns[column], **_explained_document(found, describe)} for id, label, column, found in documents
         ],
-        "warnings": unseen.warnings(),
+        "warnings": [*loaded.warnings, *unseen.warnings()],
     }
-    return Response(_ENCODER.encode(content), media_type="application/json")
+    return loaded.marked(Response(_ENCODER.encode(content), media_type="application/json"))
 
 
 def _documents(
@@ -213,6 +216,6 @@ def _describer(services: Services, version: Version, model: Model, items: NDArra
     wanted = sorted(positions.values())
     try:
         ids = dict(zip(wanted, services.datasets.ids(version.dataset).at(wanted), strict=True))
-    except NotFound:
+    except (NotFound, StoreUnavailable):
         ids = {}
     return lambda item: {"position": positions[item], "id": ids.get(positions[item])}

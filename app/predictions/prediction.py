@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 from fastapi import Request
@@ -37,15 +38,15 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     """
     bounds = services.settings.prediction_bounds
     blocks = await read_blocks(request, bounds)
-    version, model = await load_model(services, reference)
+    loaded = await load_model(services, reference)
     reserve: Reserve = request.scope[RESERVATION].grow
     batches: Iterable[Batch] = decode_documents(blocks, request.headers, bounds, reserve, request.query_params)
-    texts = AnswerTexts(model, version.classes, reserve)
+    texts = AnswerTexts(loaded.model, loaded.version.classes, reserve)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
-        if fits_event_loop(model, sum(batch.rows.n_rows for batch in batches)):
-            return last_of(_answer(version, texts, texts.add_each(batches)))
-    return await in_answer_steps(request, services, _answer(version, texts, texts.add_each(batches)))
+        if fits_event_loop(loaded.model, sum(batch.rows.n_rows for batch in batches)):
+            return last_of(_answer(loaded, texts, texts.add_each(batches)))
+    return await in_answer_steps(request, services, _answer(loaded, texts, texts.add_each(batches)))
 
 
 def last_of(steps: Iterator[Response | None]) -> Response:
@@ -67,24 +68,46 @@ def fits_event_loop(model: Model, n_rows: int) -> bool:
     return n_rows * (_ROW_WORK + _COLUMN_WORK * len(model.classes) + model.row_work) <= _EVENT_LOOP_WORK
 
 
-async def load_model(services: Services, reference: str) -> tuple[Version, Model]:
-    """The version to which a reference refers now, and its model; raises NotFound."""
-    cache = services.model_cache
-    version = cache.resolve(reference) if cache.resolves_fast else await in_thread(services.predict_pool, cache.resolve, reference)
-    model = cache.find(version)
+class Loaded(NamedTuple):
+    """A version and its model."""
+
+    version: Version
+    model: Model
+    age: float | None = None
+    """Seconds since the store named this version, if it does not answer now."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What an answer says of a version that may not be the one any more."""
+        if self.age is None:
+            return []
+        return [f"the store does not answer: version {self.version.number} is the one that was last known, {self.age:.0f} s ago"]
+
+    def marked(self, response: Response) -> Response:
+        """The answer with the header Age, where the version is only the last known one."""
+        if self.age is not None:
+            response.headers["Age"] = f"{self.age:.0f}"
+        return response
+
+
+async def load_model(services: Services, reference: str) -> Loaded:
+    """The version to which a reference refers now, or as last known, and its model; raises NotFound, StoreUnavailable."""
+    resolved, cache = await services.version_cache.resolve(reference), services.model_cache
+    model = cache.find(resolved.version)
     if model is None:
-        model = await in_thread(services.predict_pool, cache.load, version)
-    return version, model
+        model = await in_thread(services.load_pool, cache.load, resolved.version)
+    return Loaded(resolved.version, model, resolved.age)
 
 
-def _answer(version: Version, texts: AnswerTexts, steps: Iterator[None]) -> Iterator[Response | None]:
+def _answer(loaded: Loaded, texts: AnswerTexts, steps: Iterator[None]) -> Iterator[Response | None]:
     """None after each step but the last, then the response."""
+    version = loaded.version
     yield from steps
     parts = [_ENCODER.encode({"model": version.name, "version": version.number, "classes": version.classes})[:-1]]
     for name in ("labels", "scores", "probabilities"):
         parts += [f',"{name}":'.encode(), *texts.array(name)]
-    parts += [b',"warnings":', _ENCODER.encode(texts.unseen.warnings()), b"}"]
-    yield Response(b"".join(parts), media_type="application/json")
+    parts += [b',"warnings":', _ENCODER.encode([*loaded.warnings, *texts.unseen.warnings()]), b"}"]
+    yield loaded.marked(Response(b"".join(parts), media_type="application/json"))
 
 
 def decode_documents(

@@ -94,7 +94,7 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
     Raises InvalidRequest, NotFound, TooManyRequests, UnsupportedMediaType.
     """
     body = await read_json(request, services, SuggestBody)
-    version, model = await load_model(services, reference)
+    version, model, _ = await load_model(services, reference)
     return await run_scoring(request, services, _answer, services, version, model, body)
 
 

@@ -17,6 +17,7 @@ from app.services.job_follower import JobFollower, job_now
 from app.services.metrics import Metrics, MetricSources
 from app.services.model_cache import ModelCache
 from app.services.periodic import PeriodicTask
+from app.services.version_cache import VersionCache
 from app.settings import GatewaySettings
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
@@ -32,6 +33,8 @@ from workers.upkeep.garbage_collection import GarbageCollector
 from workers.upkeep.reconcile import Reconciler
 from workers.upkeep.retention import Retention
 
+_RESOLVE_THREADS = 4
+"""Threads that ask the store which version a name or an alias stands for."""
 _DAMAGE_CHECK_SECONDS = 30.0
 """Seconds between two looks whether what was damaged is so still."""
 
@@ -48,6 +51,7 @@ class Services:
     job_list: JobList
     models: Models
     model_cache: ModelCache
+    version_cache: VersionCache
     array_cache: ArrayCache
     """Cache of what models predict of whole datasets."""
     redis_state: RedisState
@@ -62,9 +66,13 @@ class Services:
     scoring_limit: Limit
     """Limit on datasets that are scored or wait for it."""
     parse_pool: ThreadPoolExecutor
-    """Threads that parse and store uploads."""
+    """Threads that parse large bodies. They never wait for the store, as those of predictions do not."""
+    store_pool: ThreadPoolExecutor
+    """Threads that parse and store uploads, and store what other requests make."""
     predict_pool: ThreadPoolExecutor
-    """Threads that load models and compute large predictions."""
+    """Threads that compute large predictions. They never wait for the store, so that models in memory answer while it hangs."""
+    load_pool: ThreadPoolExecutor
+    """Threads that load models."""
     score_pool: ThreadPoolExecutor
     """Threads that score datasets."""
     evaluate_pool: ThreadPoolExecutor
@@ -79,7 +87,9 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
         queue = Queue(redis, settings.queue, settings.job_timeout_seconds)
-        model_cache = ModelCache(models, settings.model_cache_bytes, 0.0 if settings.store_is_local else settings.version_cache_seconds)
+        model_cache = ModelCache(models, settings.model_cache_bytes)
+        resolving = stack.enter_context(ThreadPoolExecutor(_RESOLVE_THREADS, "resolve"))
+        fresh_seconds = 0.0 if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
         upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads, settings.max_concurrent_uploads_per_caller)
         buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller)
@@ -98,6 +108,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             job_list=JobList(jobs),
             models=models,
             model_cache=model_cache,
+            version_cache=VersionCache(models, resolving, fresh_seconds, settings.max_version_age_seconds),
             array_cache=ArrayCache(settings.score_cache_bytes),
             redis_state=redis_state,
             queue=queue,
@@ -107,8 +118,10 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,
             metrics=Metrics(sources),
+            store_pool=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "store")),
             parse_pool=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predict_pool=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
+            load_pool=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "load")),
             score_pool=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),
             evaluate_pool=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "evaluate")),
         )

@@ -1,30 +1,22 @@
-"""Cache of models in memory, and of which version a reference names."""
+"""Cache of models in memory."""
 
 import threading
-import time
 from collections import OrderedDict
 
 from core.models.model import Model
 from workers.contract import Version
 from workers.repositories.models import Models
 
-_MAX_VERSIONS = 10_000
-
 
 class ModelCache:
-    """Loaded models, the least recently used dropped beyond ``most`` bytes; and versions by reference, kept for ``version_seconds``.
+    """Loaded models, the least recently used dropped beyond ``most`` bytes."""
 
-    With ``version_seconds`` of 0 every reference is resolved in the store, which is right where the store is a local folder.
-    """
-
-    def __init__(self, models: Models, most: int, version_seconds: float) -> None:
+    def __init__(self, models: Models, most: int) -> None:
         self._models = models
         self._most = most
-        self._version_seconds = version_seconds
         self._loaded: OrderedDict[tuple[str, int, str], Model] = OrderedDict()
         self._bytes = 0
         self.loads = 0
-        self._versions: dict[str, tuple[float, Version]] = {}
         self._lock = threading.Lock()
         self._load_lock = threading.Lock()
 
@@ -37,28 +29,6 @@ class ModelCache:
     def count(self) -> int:
         """Number of loaded models."""
         return len(self._loaded)
-
-    @property
-    def resolves_fast(self) -> bool:
-        """Whether ``resolve`` is fast enough for the event loop."""
-        return self._version_seconds == 0
-
-    def resolve(self, reference: str) -> Version:
-        """The version that ``name``, ``name@alias`` or ``name/number`` refers to; raises NotFound."""
-        cached = self._versions.get(reference)
-        if cached and time.monotonic() - cached[0] < self._version_seconds:
-            return cached[1]
-        name, slash, number = reference.partition("/")
-        version = self._models.version(name, int(number)) if slash else self._models.resolve(reference)
-        if self._version_seconds:
-            if len(self._versions) >= _MAX_VERSIONS:
-                self._versions.clear()
-            self._versions[reference] = (time.monotonic(), version)
-        return version
-
-    def forget_versions(self) -> None:
-        """Resolve every reference anew: a version or an alias was changed in this process."""
-        self._versions.clear()
 
     def find(self, version: Version) -> Model | None:
         """The model of a version, if it is loaded."""

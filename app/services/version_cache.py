@@ -1,0 +1,148 @@
+"""Cache of which version a reference names. While the store does not answer, the last known version is served, and says so."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextvars import copy_context
+from typing import NamedTuple
+
+import structlog
+
+from workers.contract import Version
+from workers.errors import StoreDamaged, StoreUnavailable
+from workers.repositories.models import Models
+
+_MAX_REFERENCES = 10_000
+_PATIENCE_SECONDS = 0.15
+"""Seconds that a request waits for the store before it takes the last known version."""
+_LOOK_SECONDS = 0.5
+"""Seconds between two looks whether the store answers again."""
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Resolved(NamedTuple):
+    """A version, and how old the knowledge is that the reference names it."""
+
+    version: Version
+    age: float | None = None
+    """seconds since the store said so, if it does not answer now; None if it does, or if the reference names the version by its number"""
+
+
+class _Known(NamedTuple):
+    version: Version
+    asked_at: float
+
+
+class VersionCache:
+    """Versions by reference: ``name``, ``name@alias`` or ``name/number``; for one event loop, the store is asked in threads of ``executor``.
+
+    1. For ``fresh_seconds`` after the store was asked, its answer stands. With 0 it is asked by every request.
+    2. A store that does not answer within a moment, or fails, counts as away. Then what is known is served at once, and one request after the
+       other has the store looked at in the background.
+    3. What is known of a name or an alias counts for ``max_age_seconds``. A version by its number does not change, so it counts for ever.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        executor: Executor,
+        fresh_seconds: float,
+        max_age_seconds: float,
+        *,
+        patience: float = _PATIENCE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._models = models
+        self._executor = executor
+        self._fresh_seconds = fresh_seconds
+        self._max_age_seconds = max_age_seconds
+        self._patience = patience
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self._forgotten = 0
+        self._lock = threading.Lock()
+        self._away = False
+        self._look: asyncio.Future[Version] | None = None
+        self._looked_at = 0.0
+
+    async def resolve(self, reference: str) -> Resolved:
+        """The version that a reference names. Raises NotFound, and StoreUnavailable where nothing is known, or for too long."""
+        known = self._known.get(reference)
+        if known is None:
+            return Resolved(await self._ask(reference))
+        if self._clock() - known.asked_at < self._fresh_seconds:
+            return Resolved(known.version)
+        if self._away:
+            self._look_again(reference)
+            return self._as_last_known(reference, known)
+        asking = self._ask(reference)
+        # a call that has not begun is given up; one that hangs in the store is left alone, and its answer is taken when it comes
+        if not (await asyncio.wait([asking], timeout=self._patience))[0]:
+            asking.cancel()
+            self._set_away("it takes too long")
+            return self._as_last_known(reference, known)
+        try:
+            return Resolved(asking.result())
+        except StoreUnavailable:
+            return self._as_last_known(reference, known)
+
+    def forget(self, name: str) -> None:
+        """Ask the store anew: the versions or aliases of a model were changed in this process."""
+        with self._lock:
+            self._forgotten += 1
+            self._known = {reference: known for reference, known in self._known.items() if known.version.name != name}
+
+    def _as_last_known(self, reference: str, known: _Known) -> Resolved:
+        if "/" in reference:
+            return Resolved(known.version)
+        age = self._clock() - known.asked_at
+        if age > self._max_age_seconds:
+            raise StoreUnavailable(f"the store has not answered for {age:.0f} s, so it is not known any more which version {reference!r} names")
+        return Resolved(known.version, age)
+
+    def _ask(self, reference: str) -> "asyncio.Future[Version]":
+        asking = asyncio.get_running_loop().run_in_executor(self._executor, copy_context().run, self._read, reference)
+        asking.add_done_callback(_hear)
+        return asking
+
+    def _look_again(self, reference: str) -> None:
+        """Look whether the store answers again, unless a look is under way or was a moment ago."""
+        if (self._look is None or self._look.done()) and self._clock() - self._looked_at >= _LOOK_SECONDS:
+            self._looked_at = self._clock()
+            self._look = self._ask(reference)
+
+    def _read(self, reference: str) -> Version:
+        """Ask the store, in a thread."""
+        name, slash, number = reference.partition("/")
+        asked_at, forgotten = self._clock(), self._forgotten
+        try:
+            version = self._models.version(name, int(number)) if slash else self._models.resolve(reference)
+        except StoreDamaged:
+            raise
+        except StoreUnavailable as error:
+            self._set_away(str(error))
+            raise
+        except BaseException:
+            self._known.pop(reference, None)
+            self._away = False
+            raise
+        self._away = False
+        with self._lock:
+            if forgotten == self._forgotten:
+                if len(self._known) >= _MAX_REFERENCES:
+                    self._known.clear()
+                self._known[reference] = _Known(version, asked_at)
+        return version
+
+    def _set_away(self, error: str) -> None:
+        if not self._away:
+            _log.warning("the store does not answer: models in memory go on by what was last known", error=error)
+        self._away, self._looked_at = True, self._clock()
+
+
+def _hear(asked: "asyncio.Future[Version]") -> None:
+    """Take note of the error of a call that nobody waits for any more."""
+    if not asked.cancelled():
+        asked.exception()

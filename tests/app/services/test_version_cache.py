@@ -1,0 +1,182 @@
+"""Which version a reference names: as the store says, and as last known while it does not answer."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from app.services.version_cache import Resolved, VersionCache
+from tests.app.conftest import publish
+from tests.waiting import HANG
+from workers.contract import Version
+from workers.errors import NotFound, StoreDamaged, StoreUnavailable
+from workers.repositories.models import Models
+from workers.store import Store
+
+
+class Flaky(Models):
+    """Models of a store that can be let fail or hang."""
+
+    error: StoreUnavailable | None = None
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.answers = threading.Event()
+        self.answers.set()
+        self.asked = 0
+
+    def resolve(self, reference: str) -> Version:
+        self._wait()
+        return super().resolve(reference)
+
+    def version(self, name: str, number: int) -> Version:
+        self._wait()
+        return super().version(name, number)
+
+    def _wait(self) -> None:
+        self.asked += 1
+        self.answers.wait(HANG)
+        if self.error is not None:
+            raise self.error
+
+
+class World:
+    """A cache over a flaky store, with a clock that the test sets."""
+
+    def __init__(self, store: Store, executor: ThreadPoolExecutor, fresh: float = 0.0) -> None:
+        self.models, self.now = Flaky(store), 0.0
+        self.cache = VersionCache(self.models, executor, fresh, 60.0, patience=0.05, clock=lambda: self.now)
+
+    async def resolve(self, reference: str = "news") -> tuple[int, float | None]:
+        found = await self.cache.resolve(reference)
+        return found.version.number, found.age
+
+    async def back(self, reference: str = "news") -> Resolved:
+        """What the cache says once it has seen that the store answers again."""
+        async with asyncio.timeout(HANG):
+            while (found := await self.cache.resolve(reference)).age is not None:
+                self.now += 1.0
+                await asyncio.sleep(0.01)
+        return found
+
+
+@pytest.fixture
+def world(store: Store) -> Iterator[World]:
+    publish(store)
+    with ThreadPoolExecutor(2) as executor:
+        world = World(store, executor)
+        yield world
+        world.models.answers.set()
+
+
+def run(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(scene())
+
+
+def test_a_store_that_fails_leaves_what_was_last_known(store: Store, world: World) -> None:
+    async def scene() -> None:
+        assert await world.resolve() == (1, None)
+        world.models.error = StoreUnavailable("no answer")
+        world.now = 12.0
+        assert await world.resolve() == (1, 12.0)
+        assert await world.resolve("news") == (1, 12.0)
+        publish(store)
+        world.models.error = None
+        assert (await world.back()).version.number == 2
+        assert await world.resolve() == (2, None)
+
+    run(scene)
+
+
+def test_a_store_that_hangs_is_waited_for_once(store: Store, world: World) -> None:
+    async def scene() -> None:
+        assert [await world.resolve(), await world.resolve("news/1")] == [(1, None), (1, None)]
+        world.models.answers.clear()
+        world.now = 5.0
+        assert await world.resolve() == (1, 5.0)
+        asked = world.models.asked
+        for _ in range(50):
+            world.now += 1.0
+            assert (await world.resolve())[1] == world.now
+            assert await world.resolve("news/1") == (1, None), "what it is called by its number does not change"
+        assert world.models.asked <= asked + 1, "one looks at a time, however many are asked"
+        publish(store)
+        world.models.answers.set()
+        assert (await world.back()).version.number == 2
+
+    run(scene)
+
+
+def test_what_is_known_counts_for_so_long(world: World) -> None:
+    async def scene() -> None:
+        await world.resolve()
+        await world.resolve("news/1")
+        world.models.error = StoreUnavailable("no answer")
+        world.now = 61.0
+        with pytest.raises(StoreUnavailable, match="has not answered for 61 s"):
+            await world.resolve()
+        assert await world.resolve("news/1") == (1, None)
+
+    run(scene)
+
+
+def test_what_was_never_known_needs_the_store(world: World) -> None:
+    async def scene() -> None:
+        world.models.error = StoreUnavailable("no answer")
+        with pytest.raises(StoreUnavailable, match="no answer"):
+            await world.resolve()
+        world.models.error = None
+        with pytest.raises(NotFound):
+            await world.resolve("other")
+        assert await world.resolve() == (1, None)
+
+    run(scene)
+
+
+def test_what_was_deleted_is_known_no_more(store: Store, world: World) -> None:
+    async def scene() -> None:
+        await world.resolve()
+        Models(store).delete("news")
+        with pytest.raises(NotFound):
+            await world.resolve()
+        world.models.error = StoreUnavailable("no answer")
+        with pytest.raises(StoreUnavailable):
+            await world.resolve()
+
+    run(scene)
+
+
+def test_what_was_changed_here_is_asked_for_anew(store: Store) -> None:
+    publish(store)
+    publish(store, "other")
+
+    async def scene(executor: ThreadPoolExecutor) -> None:
+        world = World(store, executor, fresh=10.0)
+        await world.resolve()
+        await world.resolve("other")
+        publish(store)
+        assert await world.resolve() == (1, None), "for a moment the answer stands"
+        world.cache.forget("news")
+        assert await world.resolve() == (2, None)
+        world.models.error = StoreUnavailable("no answer")
+        world.now = 11.0
+        assert (await world.resolve("other"))[0] == 1, "nothing else was forgotten"
+
+    with ThreadPoolExecutor(1) as executor:
+        asyncio.run(scene(executor))
+
+
+def test_a_damaged_alias_is_answered_as_last_known(world: World) -> None:
+    async def scene() -> None:
+        await world.resolve()
+        world.models.error = StoreDamaged("models/news/aliases/live.json")
+        world.now = 3.0
+        assert await world.resolve() == (1, 3.0)
+        asked = world.models.asked
+        assert await world.resolve() == (1, 3.0)
+        assert world.models.asked == asked + 1, "the store is not away, so it is asked"
+
+    run(scene)
