@@ -50,7 +50,7 @@ async def doubts(request: Request, services: Services, reference: str) -> Respon
     Raises InvalidRequest, NotFound, Conflict for a version that left no labels out, TooManyRequests, UnsupportedMediaType.
     """
     body = await read_json(request, services, DoubtsBody)
-    version, model = await load_model(services, reference)
+    version, model, _ = await load_model(services, reference)
     return await run_scoring(request, services, _answer, services, version, model, body)
 
 
