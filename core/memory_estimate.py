@@ -13,6 +13,8 @@ _REORDERED = 32
 """bytes a nonzero: another copy of the rows while it is made, for the models of cross-validation"""
 _COPIED = 8
 """bytes a nonzero: a copy of the rows, with frequent features alone"""
+_PART = 12
+"""bytes a nonzero: the rows of one part alone, scaled"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """bytes of the vectors of one two-class problem"""
 
@@ -39,6 +41,8 @@ class RowsSize(NamedTuple):
     n_features: int
     making_bytes: int = 0
     """memory that making the rows takes"""
+    n_parts: int = 1
+    """number of parts of the documents"""
 
 
 def expected_text_size(n_rows: int, n_bytes: int, options: TextOptions) -> RowsSize:
@@ -61,6 +65,7 @@ def training_bytes(options: Options, size: TrainingSize) -> int:
     if options.needs_probabilities:
         rows += _REORDERED * n_nonzeros
     if options.selects_method:
+        rows += _PART * n_nonzeros if size.n_parts > 1 else 0
         rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)
     problems = (WIDTH if compared else size.n_parallel) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     results = 16 * n_problems(n_classes) * (n_documents + seen)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
-from core.documents.kinds import Kind
+from core.documents.kinds import Kind, PartKind
 from core.problem.result import Status
 
 Label = str | int
@@ -43,6 +43,20 @@ class Problem(Record):
     errors: list[dict[str, str]] = []
 
 
+class DatasetPart(Record):
+    """A part of the documents of a dataset that have several."""
+
+    name: str
+    """name of the part: the field of a document that holds it; of dense vectors ``vector``, and of several of these ``vector.`` and their name"""
+    kind: PartKind
+    n_features: int | None
+    """number of features, of dense vectors of numbers; null for text"""
+    n_nonzeros: int | None
+    """number of nonzero values; null for text"""
+    n_missing: int
+    """number of documents that lack the part"""
+
+
 class Dataset(Record):
     """Manifest of a sealed set of documents: ``datasets/{id}/manifest.json``. A relabeled dataset shares the documents of another."""
 
@@ -53,9 +67,11 @@ class Dataset(Record):
     kind: Kind = "vectors"
     """kind of the documents"""
     n_features: int | None
-    """number of features; null for text, whose terms depend on the options of a job"""
+    """number of features; null for text, whose terms depend on the options of a job, and for several parts, which have their own"""
     n_nonzeros: int | None
-    """number of nonzero values; null for text"""
+    """number of nonzero values; null likewise"""
+    parts: list[DatasetPart] = []
+    """parts of the documents, sorted by name; empty if there is but one"""
     classes: list[tuple[Label, int]]
     """classes with the number of documents labeled with each, sorted (integers by value, strings by code point)"""
     drawn: dict[str, int] = {}
@@ -69,7 +85,7 @@ class Dataset(Record):
     files: dict[str, File]
     """files by content: ``labels`` (.npy), if something is known of how they were come by ``drawn`` (.npy) and, unless ids are positions, ``ids``
     (NDJSON); for vectors ``indptr``, ``indices``, ``values`` (.npy); for named features also ``names`` (NDJSON); for text ``indptr`` and ``text``
-    (.npy, UTF-8)"""
+    (.npy, UTF-8); for documents of several parts those of each, with its name and a dot before them"""
 
 
 class Suggested(Record):
@@ -164,7 +180,7 @@ class JobRequest(Record):
     """options of the algorithm, all of them: those that the client left out have the defaults of that day, so that a version shows them"""
     seed: int
     text: dict[str, int] | None = None
-    """options of the terms, likewise; null for a dataset of another kind"""
+    """options of the terms, likewise; null for documents without text"""
     start: "Publication | None" = None
     """version of a model to start from"""
     publish: Publish = "if_better"

@@ -41,6 +41,8 @@ class ArraySpec(NamedTuple):
     types: str
     """NumPy's letters of the kinds of types that are accepted."""
     dimensions: int = 1
+    longest: int | None = MAX_TEXT
+    """Characters of a string at most; None where the reader decides."""
 
 
 class Array(NamedTuple):
@@ -207,8 +209,8 @@ def _array(name: str, spec: ArraySpec, stream: IO[bytes], member_bytes: int) -> 
         raise invalid_array(name, f"is of bytes without an encoding; send {name}.astype(str)")
     if dtype.kind not in spec.types or dtype.names or dtype.itemsize == 0:
         raise invalid_array(name, f"is an array of {dtype}, which is not accepted")
-    if dtype.kind == "U" and dtype.itemsize > 4 * MAX_TEXT:
-        raise invalid_array(name, f"has texts longer than {MAX_TEXT} characters")
+    if dtype.kind == "U" and spec.longest is not None and dtype.itemsize > 4 * spec.longest:
+        raise invalid_array(name, f"has texts longer than {spec.longest} characters")
     if len(shape) != spec.dimensions or min(shape) < 0:
         wanted = "one dimension" if spec.dimensions == 1 else "two dimensions, documents and features"
         raise invalid_array(name, f"must have {wanted}, not {len(shape)}")

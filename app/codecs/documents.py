@@ -11,11 +11,12 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT
+from app.codecs.dense import DenseParts, vectors_in
 from app.codecs.features import feature_fault, named_rows
 from app.codecs.json_text import InvalidJson, decode_json, known_fields
 from app.codecs.numbers import rows_of
 from core.documents.drawn import Draw
-from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows
+from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, TextRows, field_of, in_words
 from core.documents.rows import MAX_FEATURES, SparseRows
 from core.errors import Fault, InvalidDocuments
 from workers.contract import Label
@@ -25,24 +26,32 @@ from workers.repositories.datasets import Batch
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 _LARGEST_WHOLE = 2**53
-_VECTORS: tuple[Kind, ...] = ("vectors",)
+PARTS = ("text", "features", "indices", DENSE, "vectors")
+"""Fields of a document that hold its parts, in the order in which parts are stored."""
+_TEXT, _VECTORS = ("text",), ("indices",)
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
+_NOTHING = msgspec.Raw(b"{}")
 _EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
 _DRAWS = f"; it is one of {', '.join(draw.word for draw in Draw)}"
+_PART_NAMES = "; the name of a vector has 1 to 64 letters, digits, _ or -"
 _TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"
+PartName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+"""Name of one of several vectors of a document."""
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 DrawWord = Literal["unknown", "random", "chosen", "found"]
 """How the label of a document was come by: the words of core.documents.drawn.Draw."""
 
 
 class Document(Struct, forbid_unknown_fields=True, gc=False):
-    """One document of a JSON or NDJSON body. It has exactly one of ``indices``, ``features`` and ``text``."""
+    """One document of a JSON or NDJSON body. It has at least one of ``text``, ``features``, ``indices``, ``vector`` and ``vectors``: its parts."""
 
     indices: list[Index] | None = None
     values: list[float] | None = None
     features: msgspec.Raw = msgspec.Raw()
     """JSON object that ``app.codecs.features`` parses, for a whole batch at once."""
     text: str | None = None
+    vector: list[float] | None = None
+    vectors: dict[PartName, list[float] | None] | None = None
     label: ShortText | Integer | float | None = None
     """A number with a fraction is refused later; 3.0 is 3, as tables of numbers write it that have gaps."""
     id: ShortText | Integer | None = None
@@ -54,10 +63,11 @@ class BatchBuilder:
 
     def __init__(self) -> None:
         self.position = 0
-        self._kind: Kind | None = None
+        self._parts: tuple[str, ...] = ()
+        self._dense = DenseParts()
 
     def batch(self, documents: Sequence[Document]) -> Batch:
-        """The batch of these documents; raises InvalidDocuments if they are not all of the kind of those before."""
+        """The batch of these documents; raises InvalidDocuments for one that shares no part with those before."""
         rows = self._rows(documents)
         ids, labels, words = [d.id for d in documents], [d.label for d in documents], [d.drawn for d in documents]
         if float in set(map(type, labels)):
@@ -69,35 +79,38 @@ class BatchBuilder:
         return Batch(rows, cast(list[Label | None], labels), cast(list[str | None], ids) if any(ids) else None, _draws(words) if any(words) else None)
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
-        self._kind = self._kind_of(documents)
-        match self._kind:
-            case "vectors":
-                return self._vectors(documents)
-            case "features":
-                return self._named(documents)
-            case "text":
-                return TextRows.of([document.text or "" for document in documents])
+        given = list(map(_parts_of, documents))
+        self._check_parts(documents, given)
+        held = {part for each in set(given) for part in each}
+        parts: dict[str, RowsOfKind] = {}
+        if "text" in held:
+            parts["text"] = TextRows.of([document.text or "" for document in documents])
+        if "features" in held:
+            parts["features"] = self._named(documents)
+        if "indices" in held:
+            parts["indices"] = self._vectors(documents)
+        dense = sorted(held - parts.keys())
+        if not dense:
+            return PartRows(parts) if len(parts) > 1 else next(iter(parts.values()))
+        vectors = {part: vectors_in(documents, part) for part in dense}
+        self._refuse(documents, self._dense.faults(vectors))
+        return PartRows(parts | {part: self._dense.rows(part, each) for part, each in vectors.items()})
 
-    def _kind_of(self, documents: Sequence[Document]) -> Kind:
-        """The kind of all documents so far; raises InvalidDocuments if there are several."""
-        given = list(map(_kinds, documents))
-        kind = _first_kind(given) if self._kind is None else self._kind
-        if set(given) != {(kind,)} or (kind != "vectors" and any(document.values is not None for document in documents)):
-            faults = (self._kind_fault(document, kinds, kind) for document, kinds in zip(documents, given, strict=True))
-            self._refuse(documents, faults)
-        return kind
+    def _check_parts(self, documents: Sequence[Document], given: Sequence[tuple[str, ...]]) -> None:
+        """Raises InvalidDocuments for documents without a part, and for those that share none with all before them."""
+        if not self._parts or set(given) != {self._parts}:
+            self._refuse(documents, map(self._part_fault, given))
+        if any(document.values is not None and document.indices is None for document in documents):
+            self._refuse(documents, map(_values_fault, documents))
 
-    @staticmethod
-    def _kind_fault(document: Document, kinds: tuple[Kind, ...], kind: Kind) -> tuple[str, str] | None:
-        """Field and detail of why a document is not of this kind, or None."""
-        if not kinds:
-            return FIELDS[kind], f"is missing or null; a document has one of {', '.join(FIELDS.values())}"
-        if len(kinds) > 1:
-            return FIELDS[kinds[-1]], f"is given beside {FIELDS[kinds[0]]}; a document has one of {', '.join(FIELDS.values())}"
-        if kinds != (kind,):
-            return FIELDS[kinds[0]], f"earlier documents have {FIELDS[kind]}; all documents of a body are of one kind"
-        if kind != "vectors" and document.values is not None:
-            return "values", f"are allowed only beside {FIELDS['vectors']}"
+    def _part_fault(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
+        """Field and detail of why a document does not belong to those before it, or None; called in the order of the documents."""
+        if not parts:
+            return field_of(self._parts[0]) if self._parts else "text", f"is missing or null; a document has at least one of {', '.join(PARTS)}"
+        if self._parts and not set(parts) & set(self._parts):
+            detail = f"earlier documents have {in_words(self._parts)}; a document may have more parts or fewer, but shares one with those before it"
+            return field_of(parts[0]), detail
+        self._parts = tuple(dict.fromkeys([*self._parts, *parts]))
         return None
 
     def _vectors(self, documents: Sequence[Document]) -> SparseRows:
@@ -112,7 +125,7 @@ class BatchBuilder:
         return rows_of(indptr, columns, values)
 
     def _named(self, documents: Sequence[Document]) -> NamedRows:
-        features = [document.features for document in documents]
+        features = [document.features if _has_features(document) else _NOTHING for document in documents]
         try:
             return named_rows(features)
         except InvalidJson as error:
@@ -148,22 +161,26 @@ def _length_fault(document: Document) -> tuple[str, str] | None:
     return "values", f"has {n_values} numbers, but indices has {n_indices}"
 
 
-def _first_kind(given: Sequence[tuple[Kind, ...]]) -> Kind:
-    """The kind of the first document that has exactly one."""
-    for kinds in given:
-        if len(kinds) == 1:
-            return kinds[0]
-    return "vectors"
+def _values_fault(document: Document) -> tuple[str, str] | None:
+    return ("values", "are allowed only beside indices") if document.values is not None and document.indices is None else None
 
 
-def _kinds(document: Document) -> tuple[Kind, ...]:
-    """The kinds whose fields a document has; null counts as absent."""
-    if document.indices is not None and document.text is None and not document.features:
-        return _VECTORS
-    found: list[Kind] = ["vectors"] if document.indices is not None else []
-    found += ["features"] if bytes(document.features) not in (b"", b"null") else []
-    found += ["text"] if document.text is not None else []
-    return tuple(found)
+def _parts_of(document: Document) -> tuple[str, ...]:
+    """The parts that a document has; null counts as absent."""
+    if document.vectors is None and document.vector is None and not document.features:
+        if document.text is None:
+            return _VECTORS if document.indices is not None else ()
+        if document.indices is None:
+            return _TEXT
+    found = ["text"] if document.text is not None else []
+    found += ["features"] if _has_features(document) else []
+    found += ["indices"] if document.indices is not None else []
+    found += [DENSE] if document.vector is not None else []
+    return (*found, *(f"{DENSE}.{name}" for name, vector in sorted((document.vectors or {}).items()) if vector is not None))
+
+
+def _has_features(document: Document) -> bool:
+    return bytes(document.features) not in (b"", b"null")
 
 
 def invalid_documents(faults: Sequence[Fault]) -> InvalidDocuments:
@@ -185,6 +202,8 @@ def _advice(field: str, detail: str) -> str:
         return _UNLABELED
     if field == "label" and detail.endswith("got `array`"):
         return "; a document has one label here"
+    if field == "vectors" and "regex" in detail:
+        return _PART_NAMES
     return _DRAWS if field == "drawn" else known_fields(detail, Document.__struct_fields__)
 
 

@@ -13,12 +13,14 @@ from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-# A valid document contains at most one object, so its end is found by counting braces outside strings. msgspec parses it.
+# A valid document contains at most two objects, side by side, so its end is found by counting braces outside strings. msgspec parses it.
 _PLAIN = re.compile(rb'(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
 _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _CLOSING_BYTES = 64
+_MOST_OBJECTS = 2
+"""features and vectors"""
 _SPACE = re.compile(rb"\s*")
 _HEAD_BYTES = 1024
 _SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a line is application/x-ndjson'
@@ -212,7 +214,7 @@ class DocumentScanner:
                 return None
             self._seen, self._depth, self._objects = 1, 1, 0
         offset = at + self._seen
-        while self._depth and self._objects <= 1:
+        while self._depth and self._objects <= _MOST_OBJECTS:
             offset = self._next_brace(text, offset)
             if offset == len(text) or self._in_string:
                 self._seen = offset - at
@@ -259,6 +261,8 @@ _EXAMPLES = {
     "text": [{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}],
     "named features": [{"id": "d1", "features": {"goalkeeper": 0.2, "penalty": 0.9}, "label": "sport"}],
     "vectors": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9], "label": "sport"}],
+    "dense vectors": [{"id": "d1", "vector": [0.12, -0.5, 0.31], "label": "sport"}],
+    "text and its vector": [{"id": "d1", "text": "The goalkeeper saved the penalty.", "vector": [0.12, -0.5, 0.31], "label": "sport"}],
 }
 FORMAT = Format(
     "application/json",

@@ -23,6 +23,7 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
 _NOT_FINITE = re.compile(rb"(?<![\w.])(-?(?:NaN|Infinity|nan|inf))(?![\w.])")
 _MALFORMED = "JSON is malformed"
+_AT, _KEY_IN = " - at `$", " - at `key` in `$"
 _CUT = "Input data was truncated"
 """Message of msgspec, which it also gives for half a surrogate pair at the end of a string."""
 
@@ -54,7 +55,7 @@ def known_fields(detail: str, known: Iterable[str]) -> str:
 
 
 def _wrong(error: Exception, text: JsonText) -> InvalidJson:
-    detail, _, path = str(error).partition(" - at `$")
+    detail, _, path = str(error).replace(_KEY_IN, _AT).partition(_AT)
     if text.startswith(BYTE_ORDER_MARK):
         return InvalidJson("JSON is malformed: a byte order mark is allowed only at the beginning of a body")
     if isinstance(error, UnicodeDecodeError) and (position := _first_not_utf8(text)) is not None:

@@ -2,7 +2,8 @@
 
 - A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``; a CSC matrix of the same names, and ``format``, which says so.
 - Or a COO matrix: ``row``, ``col``, ``data`` and ``shape``; entries that are given several times are added up.
-- Or a dense matrix: ``X`` of shape (n_documents, n_features); its zeros are dropped.
+- Or ``text``: strings.
+- A dense matrix ``X`` of shape (n_documents, n_features), alone or beside one of these; its zeros are dropped.
 - Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``; or whole floats, NaN for unlabeled.
 - Optionally ``ids``: strings or integers.
 
@@ -19,28 +20,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.archive import Array, ArraySpec, BlockFile, check_directory, invalid_array, open_array, open_arrays, sparse_format, zip_errors
+from app.codecs.array_labels import ids_of, labels_of, texts_of
 from app.codecs.base import Bounds, Format, Reading
 from app.codecs.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
 from app.codecs.numbers import narrowed, rows_of
+from app.codecs.side_by_side import side_by_side
+from core.documents.kinds import DENSE, PartRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
-from workers.contract import Label
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
 T = TypeVar("T")
 Arrays = Mapping[str, Array]
 
-_LARGEST_WHOLE = 2**53
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _SLICE_ROWS = 8192
 _SLICE_NONZEROS = 1 << 18
 _SLICE_NUMBERS = 1 << 19
 """Numbers of a dense matrix that are read at a time; memory holds them several times."""
+_SLICE_BYTES = 1 << 21
+"""Bytes of texts that are read at a time, of which a character takes four."""
 _TILE_BYTES = 8 << 20
 """Bytes of the columns of a dense matrix that are turned into rows at a time; memory holds them twice."""
 _SPARSE = {"indptr": ArraySpec("iu"), "indices": ArraySpec("iu"), "data": ArraySpec("fiub"), "shape": ArraySpec("iu")}
 _COORDINATES = {"row": ArraySpec("iu"), "col": ArraySpec("iu"), "data": _SPARSE["data"], "shape": _SPARSE["shape"]}
 _DENSE = {"X": ArraySpec("fiub", 2)}
+_TEXT = {"text": ArraySpec("U", longest=None)}
 _BESIDE = {"labels": ArraySpec("iufU"), "labeled": ArraySpec("b"), "ids": ArraySpec("iuU")}
 _IGNORED = ("format", "_is_array")
 
@@ -71,8 +76,9 @@ class NpzDecoder:
         check_directory(spool)
         with zip_errors(), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
             order = sparse_format(archive)
-            arrays = open_arrays(archive, _SPARSE | _COORDINATES | _DENSE | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
-            yield from self._documents(arrays, order)
+            arrays = open_arrays(archive, _SPARSE | _COORDINATES | _DENSE | _TEXT | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
+            for rows in self._documents(arrays, order):
+                yield _batch(arrays, rows)
             for array in arrays.values():
                 array.finish()
 
@@ -84,37 +90,45 @@ class NpzDecoder:
         """The body as a file."""
         return BlockFile(self._blocks) if self._spool is None else self._spool
 
-    def _documents(self, arrays: Arrays, order: str) -> Iterator[Batch]:
-        if "X" in arrays:
-            return self._dense(arrays)
+    def _documents(self, arrays: Arrays, order: str) -> Iterator[Rows]:
+        """The documents by all of their parts, in slices, of which some have no rows: after each the caller may stop."""
+        if "X" not in arrays:
+            return self._part(arrays, order)
+        dense = self._dense(arrays)
+        return side_by_side(self._part(arrays, order), dense) if any(name in arrays for name in (*_SPARSE, *_COORDINATES, *_TEXT)) else dense
+
+    def _part(self, arrays: Arrays, order: str) -> Iterator[Rows]:
+        """The part of the documents that is not a dense matrix."""
+        if "text" in arrays:
+            return self._texts(arrays)
         if order == "csc":
             return self._by_column(arrays)
         if order == "coo" or not {"row", "col"}.isdisjoint(arrays):
             return self._by_coordinates(arrays)
         return self._sparse(arrays)
 
-    def _by_column(self, arrays: Arrays) -> Iterator[Batch]:
+    def _by_column(self, arrays: Arrays) -> Iterator[Rows]:
         n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
         _check_lengths(arrays, {"indptr": n_features + 1, "indices": arrays["data"].length}, n_rows)
         steps = into_rows(lambda: _column_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
         return self._whole_rows(arrays, steps, n_features)
 
-    def _by_coordinates(self, arrays: Arrays) -> Iterator[Batch]:
+    def _by_coordinates(self, arrays: Arrays) -> Iterator[Rows]:
         n_rows, n_features = _shape(arrays, _COORDINATES, self._bounds)
         _check_lengths(arrays, {"row": arrays["data"].length, "col": arrays["data"].length}, n_rows)
         steps = into_rows(lambda: _coordinate_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
         return self._whole_rows(arrays, steps, n_features)
 
-    def _whole_rows(self, arrays: Arrays, steps: Generator[None, None, Compressed], n_features: int) -> Iterator[Batch]:
+    def _whole_rows(self, arrays: Arrays, steps: Generator[None, None, Compressed], n_features: int) -> Iterator[Rows]:
         whole = yield from _between_steps(steps, n_features)
         for done in range(0, len(whole.indptr) - 1, _SLICE_ROWS):
             ends = whole.indptr[done : done + _SLICE_ROWS + 1]
             for start, stop in _pieces(ends, _longest(self._bounds)):
                 first, last = int(ends[start]), int(ends[stop])
                 rows = summed(ends[start : stop + 1] - first, whole.indices[first:last], whole.values[first:last])
-                yield _batch(arrays, rows_of(rows.indptr, rows.indices, rows.values, n_features))
+                yield rows_of(rows.indptr, rows.indices, rows.values, n_features)
 
-    def _sparse(self, arrays: Arrays) -> Iterator[Batch]:
+    def _sparse(self, arrays: Arrays) -> Iterator[Rows]:
         n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
         _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
         done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
@@ -123,13 +137,25 @@ class NpzDecoder:
         while done < n_rows:
             ends = _ascending(edge, arrays["indptr"].read(min(_SLICE_ROWS, n_rows - done)))
             for start, stop in _pieces(ends, _longest(self._bounds)):
-                yield _batch(arrays, _sparse_rows(arrays, ends[start : stop + 1], n_features))
+                yield _sparse_rows(arrays, ends[start : stop + 1], n_features)
             done += len(ends) - 1
             edge = ends[-1:]
         if edge[0] != arrays["data"].length:
             raise invalid_array("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
 
-    def _dense(self, arrays: Arrays) -> Iterator[Batch]:
+    def _texts(self, arrays: Arrays) -> Iterator[Rows]:
+        texts = arrays["text"]
+        both = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays]
+        if both:
+            raise invalid_array("text", f"is given beside {', '.join(both)}; documents come as text or as a sparse matrix, each with or without X")
+        _check_shape("text", texts.length, 0, self._bounds)
+        _check_lengths(arrays, {}, texts.length)
+        if texts.dtype.itemsize > 4 * self._bounds.document_bytes:
+            raise LimitExceeded("bytes in a text", self._bounds.document_bytes)
+        for start, stop in _ranges(texts.length, max(1, _SLICE_BYTES // texts.dtype.itemsize)):
+            yield TextRows.of(texts_of(texts, stop - start))
+
+    def _dense(self, arrays: Arrays) -> Iterator[Rows]:
         n_rows, n_features = _dense_shape(arrays, self._bounds)
         matrix = arrays["X"]
         if matrix.fortran:
@@ -138,7 +164,7 @@ class NpzDecoder:
             spans = _ranges(n_rows, _slice_rows(n_features)) if n_features else iter(())
             slices = (matrix.read((stop - start) * n_features).reshape(stop - start, n_features) for start, stop in spans)
         for numbers in slices:
-            yield _batch(arrays, _dense_rows(numbers))
+            yield PartRows({DENSE: _dense_rows(numbers)})
 
     def _transposed(self, matrix: Array) -> Iterator[NDArray[Any]]:
         """The rows of a matrix that is stored column by column, in slices. All of its numbers are read before the first slice.
@@ -162,15 +188,15 @@ class NpzDecoder:
                 yield np.concatenate([_tile(spool, matrix, tile, first, last) for tile in tiles], axis=1)
 
 
-def _between_steps(steps: Generator[None, None, T], n_features: int) -> Generator[Batch, None, T]:
-    """What the steps return. After each a batch without rows is yielded, so that the caller may stop there."""
+def _between_steps(steps: Generator[None, None, T], n_features: int) -> Generator[Rows, None, T]:
+    """What the steps return. After each a slice without rows is yielded, so that the caller may stop there."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
             result: T = end.value
             return result
-        yield Batch(SparseRows(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features), [], None)
+        yield SparseRows(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
 
 
 class NpyDecoder(NpzDecoder):
@@ -184,7 +210,8 @@ class NpyDecoder(NpzDecoder):
             raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
         with zip_errors():
             matrix = open_array("X", _DENSE["X"], spool)
-            yield from self._dense({"X": matrix})
+            for rows in self._dense({"X": matrix}):
+                yield _batch({"X": matrix}, rows)
             matrix.finish()
 
 
@@ -226,7 +253,7 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
         raise invalid_array(other[0], f"is given beside {', '.join(specs)}, which are the whole matrix")
     missing = [name for name in specs if name not in arrays]
     if missing:
-        raise invalid_array(missing[0], f"the array {missing[0]} is missing; required are {', '.join(specs)}, or a dense X instead")
+        raise invalid_array(missing[0], f"the array {missing[0]} is missing; required are {', '.join(specs)}, or text or a dense X instead")
     if arrays["shape"].length != 2:
         raise invalid_array("shape", "must be two numbers, documents and features")
     n_rows, n_features = arrays["shape"].read(2).tolist()
@@ -237,9 +264,6 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
 
 
 def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
-    both = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays]
-    if both:
-        raise invalid_array("X", f"is given beside {', '.join(both)}; documents come as a dense X or as {', '.join(_SPARSE)}")
     n_rows, n_features = arrays["X"].shape
     _check_shape("X", n_rows, n_features, bounds)
     if n_rows and not n_features:
@@ -263,7 +287,7 @@ def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> N
         raise invalid_array("labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all")
     if not whole and "labeled" in arrays:
         raise invalid_array("labeled", 'is allowed only beside integer labels; among strings "" is unlabeled, among floats NaN')
-    for name, length in {**lengths, **dict.fromkeys(_BESIDE, n_rows)}.items():
+    for name, length in {**lengths, **dict.fromkeys((*_BESIDE, "X"), n_rows)}.items():
         if name in arrays and arrays[name].length != length:
             raise invalid_array(name, f"has length {arrays[name].length}, not {length}")
 
@@ -330,41 +354,8 @@ def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
     return SparseRows(indptr, (kept % max(1, n_features)).astype(np.uint32), values[kept], n_features)
 
 
-def _batch(arrays: Arrays, rows: SparseRows) -> Batch:
-    return Batch(rows, _labels(arrays, rows.n_rows), _ids(arrays["ids"], rows.n_rows) if "ids" in arrays else None)
-
-
-def _ids(array: Array, n_rows: int) -> list[str]:
-    return _texts(array, n_rows) if array.dtype.kind == "U" else list(map(str, array.read(n_rows).tolist()))
-
-
-def _labels(arrays: Arrays, n_rows: int) -> list[Label | None]:
-    if "labels" not in arrays:
-        return [None] * n_rows
-    if arrays["labels"].dtype.kind == "f":
-        return _whole_labels(arrays["labels"].read(n_rows))
-    if "labeled" not in arrays:
-        return [text or None for text in _texts(arrays["labels"], n_rows)]
-    labels, labeled = arrays["labels"].read(n_rows).tolist(), arrays["labeled"].read(n_rows).tolist()
-    return [label if known else None for label, known in zip(labels, labeled, strict=True)]
-
-
-def _whole_labels(labels: NDArray[Any]) -> list[Label | None]:
-    """Integers, as floats because some are missing: those are NaN."""
-    known = labels[~np.isnan(labels)]
-    wrong = known[(known != np.floor(known)) | (np.abs(known) > _LARGEST_WHOLE)]
-    if len(wrong):
-        raise invalid_array("labels", f"{wrong[0]!s} is not an integer; among floats NaN is unlabeled, all others must be whole numbers")
-    return [None if label != label else int(label) for label in labels.tolist()]
-
-
-def _texts(array: Array, n_rows: int) -> list[str]:
-    try:
-        texts: list[str] = array.read(n_rows).tolist()
-        "".join(texts).encode()
-    except (ValueError, UnicodeError) as error:
-        raise invalid_array(array.name, "has characters that are not Unicode") from error
-    return texts
+def _batch(arrays: Arrays, rows: Rows) -> Batch:
+    return Batch(rows, labels_of(arrays, rows.n_rows), ids_of(arrays["ids"], rows.n_rows) if "ids" in arrays else None)
 
 
 FORMAT = Format(
@@ -375,9 +366,9 @@ FORMAT = Format(
             "type": "string",
             "format": "binary",
             "description": "Arrays as numpy.savez writes them: a CSR, CSC or COO matrix as of scipy.sparse.save_npz (indptr, indices, data, shape; "
-            "row, col, data, shape), or a dense matrix X of shape (documents, features), whose zeros are dropped; optionally labels (strings, '' "
-            "for unlabeled, or integers with a boolean array labeled, or whole floats, NaN for unlabeled) and ids (strings or integers). "
-            "Nothing is unpickled.",
+            "row, col, data, shape), or text (strings); a dense matrix X of shape (documents, features), whose zeros are dropped, alone or beside "
+            "one of these; optionally labels (strings, '' for unlabeled, or integers with a boolean array labeled, or whole floats, NaN for "
+            "unlabeled) and ids (strings or integers). Nothing is unpickled.",
         }
     },
     compressed=True,

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Schema
 from core.documents.kinds import Kind
-from workers.contract import Dataset
+from workers.contract import Dataset, DatasetPart
 
 
 class DatasetOut(Schema):
@@ -18,11 +18,13 @@ class DatasetOut(Schema):
     n_documents: int
     n_labeled: int
     kind: Kind
-    """Kind of the documents: vectors (indices), named features, or text."""
+    """Kind of the documents: vectors (indices or a dense vector), named features, text, or several parts."""
     n_features: int | None
-    """Number of features; null for text, whose terms a job finds."""
+    """Number of features; null for text, whose terms a job finds, and for several parts, which have their own."""
     n_nonzeros: int | None
-    """Number of nonzero values; null for text."""
+    """Number of nonzero values; null likewise."""
+    parts: list[DatasetPart]
+    """Parts of the documents, sorted by name; empty if all documents have but one."""
     classes: dict[str, int]
     """Number of labeled documents of each class."""
     drawn: dict[str, int] = Field(examples=[{"random": 5, "chosen": 15}])

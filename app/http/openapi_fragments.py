@@ -6,9 +6,10 @@ import msgspec
 
 from app.codecs.base import COLUMNS, MAX_TEXT
 from app.codecs.dispatch import FORMATS
+from app.codecs.documents import PARTS
 from app.errors import PROBLEM
 from core.documents.drawn import Draw
-from core.documents.kinds import FIELDS, Kind
+from core.documents.kinds import FIELDS, PartKind
 
 _ERRORS = {
     401: ("Unauthenticated", "No key was sent, or no valid one"),
@@ -47,7 +48,8 @@ _COMMON_FIELDS = {
         "anyOf": [DRAW, {"type": "null"}],
     },
 }
-_CONTENT_FIELDS: dict[Kind, dict[str, Any]] = {
+_NUMBERS = {"type": "array", "minItems": 1, "items": {"type": "number"}}
+_CONTENT_FIELDS: dict[PartKind, dict[str, Any]] = {
     "text": {"text": {"type": "string", "description": "Any text; the options of a job say how it becomes terms."}},
     "features": {
         "features": {
@@ -62,19 +64,44 @@ _CONTENT_FIELDS: dict[Kind, dict[str, Any]] = {
         "values": {"type": "array", "items": {"type": "number"}, "description": "As many as indices; left out: all 1."},
     },
 }
-_NAMES: dict[Kind, str] = {"text": "TextDocument", "features": "NamedFeaturesDocument", "vectors": "VectorDocument"}
+_DENSE_FIELDS: dict[str, Any] = {
+    "vector": {**_NUMBERS, "description": "A dense vector, as of an encoder; of all documents equally long."},
+    "vectors": {
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": {"pattern": "^[A-Za-z0-9_-]{1,64}$"},
+        "additionalProperties": _NUMBERS,
+        "description": "Several dense vectors by name, as of the title and of the body.",
+    },
+}
+_NAMES: dict[PartKind, str] = {"text": "TextDocument", "features": "NamedFeaturesDocument", "vectors": "VectorDocument"}
+_PARTS = "PartsDocument"
 
 
-def _document(kind: Kind) -> dict[str, Any]:
+def _document(kind: PartKind) -> dict[str, Any]:
     properties = _COMMON_FIELDS | _CONTENT_FIELDS[kind]
     return {"type": "object", "additionalProperties": False, "required": [FIELDS[kind]], "properties": properties}
 
 
-DOCUMENTS_BY_KIND = {_NAMES[kind]: _document(kind) for kind in _NAMES}
+def _document_of_parts() -> dict[str, Any]:
+    properties = {name: field for fields in (_COMMON_FIELDS, *_CONTENT_FIELDS.values(), _DENSE_FIELDS) for name, field in fields.items()}
+    return {
+        "type": "object",
+        "description": "A document of several parts: any of these fields together. A document may lack parts that others have. A single dense "
+        "vector is a document, too.",
+        "additionalProperties": False,
+        "anyOf": [{"required": [field]} for field in PARTS],
+        "dependentRequired": {"values": ["indices"]},
+        "properties": properties,
+    }
+
+
+DOCUMENTS_BY_KIND = {**{_NAMES[kind]: _document(kind) for kind in _NAMES}, _PARTS: _document_of_parts()}
 """Schema of a document of each kind, by the name of the schema."""
 DOCUMENT: dict[str, Any] = {
-    "description": "A document of one of three kinds. All documents of a body are of one kind, which for a prediction is that of the model.",
-    "oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in _NAMES.values()],
+    "description": "A document of one of three kinds, or of several parts. A document shares a part with those before it; for a prediction all of "
+    "its parts are among those of the model.",
+    "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in DOCUMENTS_BY_KIND],
 }
 DOCUMENTS: dict[str, Any] = {
     "type": "object",

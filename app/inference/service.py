@@ -17,7 +17,9 @@ from app.predictions.answer_texts import AnswerTexts
 from app.predictions.prediction import fits_event_loop, in_answer_steps, last_of, load_model
 from app.predictions.scoring import batches_of
 from app.services import Services
-from core.documents.kinds import Kind
+from core.documents.kinds import Kind, is_dense
+from core.documents.part_columns import PartColumns
+from core.documents.vocabulary import Vocabulary
 from core.models.model import Model
 from workers.contract import Version
 from workers.repositories.datasets import Batch
@@ -28,8 +30,9 @@ _INPUTS: dict[Kind, dict[str, str]] = {
     "vectors": dict(zip(SPARSE, ("INT64", "INT64", "FP32"), strict=True)),
     "features": {},
     "text": {TEXT: "BYTES"},
+    "parts": {},
 }
-"""Input tensors by name. Named features have no form as tensors; they are predicted at /v1."""
+"""Input tensors by name; of several parts those of each. Named features have no form as tensors; they are predicted at /v1."""
 _DEFAULT_OUTPUTS = ("labels", "scores", "probabilities")
 
 
@@ -75,9 +78,26 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
         "name": version.name,
         "versions": [str(number) for number in versions],
         "platform": PLATFORM,
-        "inputs": [{"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in _INPUTS[model.vocabulary.kind].items()],
+        "inputs": _inputs(model.vocabulary),
         "outputs": [{"name": name, "datatype": datatype, "shape": shape} for name, datatype, shape in outputs],
     }
+
+
+def _inputs(vocabulary: Vocabulary) -> list[dict[str, Any]]:
+    """The input tensors that a model takes; a dense vector is a row of X, as long as those of the training."""
+    if not isinstance(vocabulary, PartColumns):
+        return [_input(name, datatype) for name, datatype in _INPUTS[vocabulary.kind].items()]
+    found = []
+    for block in vocabulary.blocks:
+        if is_dense(block.name):
+            found.append({"name": "X", "datatype": "FP32", "shape": [-1, block.n_columns]})
+        else:
+            found += [_input(name, datatype) for name, datatype in _INPUTS[block.vocabulary.kind].items()]
+    return found
+
+
+def _input(name: str, datatype: str) -> dict[str, Any]:
+    return {"name": name, "datatype": datatype, "shape": [-1]}
 
 
 def _check_outputs(body: InferBody) -> None:

@@ -1,4 +1,7 @@
-"""Documents from tensors of the Open Inference Protocol: the three arrays of a CSR matrix, a dense matrix X, or strings."""
+"""Documents from tensors of the Open Inference Protocol: the three arrays of a CSR matrix, a dense matrix X, or strings.
+
+A dense matrix may be beside one of the others: then they are parts of the same documents.
+"""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from math import prod
@@ -14,7 +17,8 @@ from app.codecs.json_slices import decoded_slices, trimmed
 from app.codecs.json_struct import decode_structs
 from app.codecs.json_text import InvalidJson, JsonText
 from app.errors import InvalidRequest
-from core.documents.kinds import TextRows
+from core.documents.kinds import DENSE as VECTOR
+from core.documents.kinds import PartRows, Rows, RowsOfKind, TextRows, in_words, parts_of, without_parts
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows
 from workers.errors import LimitExceeded
 
@@ -24,6 +28,9 @@ _REAL = ("FP32", "FP64", *_WHOLE)
 SPARSE: Mapping[str, Sequence[str]] = {"indptr": _WHOLE, "indices": _WHOLE, "data": _REAL}
 DENSE: Mapping[str, Sequence[str]] = {"X": _REAL}
 TEXT = "text"
+_STRINGS: Mapping[str, Sequence[str]] = {TEXT: ("BYTES",)}
+_TOGETHER = [[_STRINGS], [SPARSE], [DENSE], [_STRINGS, DENSE], [SPARSE, DENSE]]
+"""Inputs that are documents."""
 _MOST_INPUTS = 8
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_numbers = msgspec.json.Decoder(list[float]).decode
@@ -41,7 +48,7 @@ class Tensor(msgspec.Struct):
     parameters: dict[str, Any] | None = None
 
 
-def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve) -> Iterator[SparseRows | TextRows | None]:
+def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve) -> Iterator[Rows | None]:
     """The documents of the inputs, after None for each slice that was parsed.
 
     Raises InvalidRequest with the tensor, InvalidDocuments, LimitExceeded, TooManyRequests.
@@ -51,19 +58,33 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve) -> Itera
     except InvalidJson as error:
         raise InvalidRequest(f"inputs{error.field}", error.detail) from None
     named = {tensor.name: tensor for tensor in tensors}
-    if list(named) == [TEXT] and len(tensors) == 1:
-        yield from _texts(named[TEXT], bounds, reserve)
-        return
-    wanted = DENSE if "X" in named else SPARSE
-    if len(named) != len(tensors) or named.keys() != wanted.keys():
+    forms = [form for form in (_STRINGS, SPARSE, DENSE) if form.keys() <= named.keys()]
+    if len(named) != len(tensors) or named.keys() != {name for form in forms for name in form} or forms not in _TOGETHER:
         given = ", ".join(repr(tensor.name[:MAX_TEXT]) for tensor in tensors[:MAX_FAULTS])
         raise InvalidRequest(
-            "inputs", f"must be indptr, indices and data (a CSR matrix), X (a dense one) or text, each once; given: {given or 'none'}"
+            "inputs",
+            "must be indptr, indices and data (a CSR matrix), or text, or X (a dense matrix), which may also be beside one of these; "
+            f"each once; given: {given or 'none'}",
         )
+    parts: dict[str, RowsOfKind] = {}
+    for form in forms:
+        parts |= yield from _part(form, named, bounds, reserve)
+    if len({rows.n_rows for rows in parts.values()}) > 1:
+        raise InvalidRequest("inputs", f"{in_words(parts)} are of different numbers of documents")
+    yield without_parts(PartRows(parts))
+
+
+def _part(
+    form: Mapping[str, Sequence[str]], named: Mapping[str, Tensor], bounds: Bounds, reserve: Reserve
+) -> Generator[None, None, Mapping[str, RowsOfKind]]:
+    """The part of the documents that is in these tensors, by its name."""
+    if form is _STRINGS:
+        return {TEXT: (yield from _texts(named[TEXT], bounds, reserve))}
     arrays: dict[str, NDArray[Any]] = {}
-    for name in wanted:
-        arrays[name] = yield from _array(named[name], wanted[name], bounds, reserve)
-    yield _rows(arrays, bounds)
+    for name, datatypes in form.items():
+        arrays[name] = yield from _array(named[name], datatypes, bounds, reserve)
+    rows = _rows(arrays, bounds)
+    return {VECTOR: rows} if form is DENSE else parts_of(rows)
 
 
 def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds) -> SparseRows:
@@ -79,8 +100,8 @@ def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds) -> SparseRows:
     return rows
 
 
-def _texts(tensor: Tensor, bounds: Bounds, reserve: Reserve) -> Iterator[TextRows | None]:
-    """The documents of a tensor of strings, one an element, after None for each slice."""
+def _texts(tensor: Tensor, bounds: Bounds, reserve: Reserve) -> Generator[None, None, TextRows]:
+    """The documents of a tensor of strings, one an element; yields None after each slice."""
     if tensor.datatype != "BYTES":
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
     if "binary_data_size" in (tensor.parameters or {}):
@@ -97,7 +118,7 @@ def _texts(tensor: Tensor, bounds: Bounds, reserve: Reserve) -> Iterator[TextRow
         raise InvalidRequest(tensor.name, f"{n_texts} strings do not fill the shape {tensor.shape[:MAX_FAULTS]}")
     if not n_texts:
         raise InvalidRequest("inputs", "there is no document")
-    yield TextRows.joined(parts)
+    return TextRows.joined(parts)
 
 
 def _slices(tensor: Tensor, decode: Callable[[JsonText], list[T]], what: str, bounds: Bounds) -> Iterator[list[T]]:

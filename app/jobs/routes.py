@@ -57,7 +57,7 @@ _OPTIONS = {
     "anyOf": [_options(each) for each in OFFERED.values()],
 }
 _TERMS = {
-    "description": "How text becomes terms; only for documents that are text.",
+    "description": "How text becomes terms; only for documents that have text.",
     "anyOf": [{"type": "null"}, TextOptions.model_json_schema()],
 }
 _START = {

@@ -123,13 +123,13 @@ def _annotations(services: Services, body: JobBody, dataset: Dataset) -> int | N
 
 def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:
     """All options of how text becomes terms, defaults included, for the record; None for a dataset of another kind."""
-    if dataset.kind == "text":
+    if dataset.kind == "text" or any(part.kind == "text" for part in dataset.parts):
         try:
             return TextOptions.parse(body.text or {}).model_dump()
         except InvalidOption as error:
             raise InvalidRequest(f"text.{error.field}", error.detail) from None
     if body.text is not None:
-        raise InvalidRequest("text", f"is for documents that are text, but these are {KINDS[dataset.kind]}")
+        raise InvalidRequest("text", f"is for documents that have text, but these are {KINDS[dataset.kind]}")
     return None
 
 
@@ -140,6 +140,9 @@ def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication |
     version = services.models.resolve(body.start_from)
     if version.kind != dataset.kind:
         raise InvalidRequest("start_from", f"the model was trained on {KINDS[version.kind]}, but the documents are {KINDS[dataset.kind]}")
+    parts = ", ".join(part.name for part in dataset.parts)
+    if dataset.parts and version.facts.get("parts") != parts:
+        raise InvalidRequest("start_from", f"the model was trained on {version.facts.get('parts')}, but the documents have {parts}")
     return Publication(name=version.name, version=version.number)
 
 

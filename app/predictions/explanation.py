@@ -20,6 +20,7 @@ from app.http.schemas import Schema
 from app.predictions.prediction import Loaded, decode_documents, load_model
 from app.predictions.scoring import UnseenCounter, score_posted
 from app.services import Services
+from core.documents.part_columns import PartColumns
 from core.models.explanation import Explanation, explain_score, top_weights
 from core.models.kernel import KernelModel
 from core.models.model import Model, Weights
@@ -55,6 +56,8 @@ class Feature(Schema):
     """Index of the feature, as in vectors."""
     name: str | None = None
     """Name of the feature, or the term of text; left out for vectors."""
+    part: str | None = None
+    """Part of the documents that the feature belongs to; left out for documents of one part."""
     weight: float
 
 
@@ -108,6 +111,8 @@ class ExplainedDocument(Schema):
     """Contributions: of features the largest first, of training documents the most similar first."""
     rest: float
     """Sum of the contributions that are not listed."""
+    parts: dict[str, float] | None = None
+    """Sum of all contributions of each part, by a linear model; left out for documents of one part."""
 
 
 class ExplanationOut(Schema):
@@ -199,7 +204,8 @@ def _explained_document(found: Explanation, describe: Describe) -> Item:
         {**describe(item), "weight": weight, "value": value, "contribution": contribution}
         for item, weight, value, contribution in zip(*(column.tolist() for column in columns), strict=True)
     ]
-    return {"score": found.score, "bias": contributions.intercept, "contributions": listed, "rest": found.rest}
+    parts = {} if found.parts is None else {"parts": found.parts}
+    return {"score": found.score, "bias": contributions.intercept, "contributions": listed, "rest": found.rest, **parts}
 
 
 def _describer(services: Services, version: Version, model: Model, items: NDArray[np.int64]) -> Describe:
@@ -208,8 +214,11 @@ def _describer(services: Services, version: Version, model: Model, items: NDArra
         names = model.vocabulary.named(items)
         if names is None:
             return lambda item: {"feature": item}
-        name_of = dict(zip(items.tolist(), names, strict=True))
-        return lambda item: {"feature": item, "name": name_of[item]}
+        described: dict[int, Item] = {item: {"feature": item, "name": name} for item, name in zip(items.tolist(), names, strict=True)}
+        if isinstance(model.vocabulary, PartColumns):
+            for item, place in zip(items.tolist(), model.vocabulary.places_of(items).tolist(), strict=True):
+                described[item]["part"] = model.vocabulary.names[place]
+        return described.__getitem__
     if model.positions is None:
         return lambda item: {"position": None, "id": None}
     positions = dict(zip(items.tolist(), model.positions[items].tolist(), strict=True))

@@ -3,7 +3,8 @@
 Memory is that of a batch, however many documents there are. Callers score in a thread, unless the work is known to be little.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,9 +16,8 @@ from app.errors import InvalidRequest
 from app.http.access import caller_of
 from app.http.disconnect import raise_if_disconnected, run_until_disconnect
 from app.services import Services
-from core.documents.kinds import Kind, Rows, kind_of, spans
+from core.documents.kinds import Kind, Rows, spans
 from core.documents.rows import SparseRows
-from core.documents.vocabulary import kind_detail
 from core.errors import Fault, InvalidDocuments
 from core.models.model import Model
 from workers.contract import Label
@@ -47,6 +47,8 @@ class ScoredBatch(NamedTuple):
     """Number of values of features that the model has not seen; of text, number of such words."""
     n_values: int
     """Number of values, or of words."""
+    missing: Mapping[str, int]
+    """Of documents of several parts, the number of those that lack each part, where any does."""
 
 
 class UnseenCounter:
@@ -54,6 +56,7 @@ class UnseenCounter:
 
     def __init__(self) -> None:
         self._unseen = self._all = self._empty = self._documents = 0
+        self._missing: Counter[str] = Counter()
         self._what = _WHAT["vectors"]
 
     def count(self, scored: ScoredBatch) -> None:
@@ -62,12 +65,15 @@ class UnseenCounter:
         self._all += scored.n_values
         self._empty += int(np.count_nonzero(np.diff(scored.rows.indptr) == 0))
         self._documents += scored.rows.n_rows
+        self._missing.update(scored.missing)
         self._what = _WHAT[scored.kind]
 
     def warnings(self) -> list[str]:
         """Warnings about unseen values and about documents without any known one."""
         unseen = [f"{self._unseen} of {self._all} {self._what}; they count as zero"] if self._unseen else []
-        return [*unseen, f"{self._empty} of {self._documents} {_EMPTY}"] if self._empty else unseen
+        empty = [f"{self._empty} of {self._documents} {_EMPTY}"] if self._empty else []
+        missing = [f"{count} of {self._documents} documents have no {part}, by which the model goes, too" for part, count in self._missing.items()]
+        return [*unseen, *missing, *empty]
 
 
 _EMPTY = "documents have nothing that the model knows, so their answers do not depend on them"
@@ -75,6 +81,7 @@ _WHAT: dict[Kind, str] = {
     "vectors": "values are of features that the model has not seen",
     "features": "values are of features that the model has not seen",
     "text": "words are in none of the terms of the model",
+    "parts": "words and values are not known to the model",
 }
 
 
@@ -127,9 +134,10 @@ def score_stored(model: Model, documents: Documents, positions: NDArray[np.int64
 
 def check_kind(model: Model, documents: Documents) -> None:
     """Raises InvalidRequest if the documents of a dataset are not of the kind that the model predicts."""
-    kind = kind_of(documents.rows)
-    if kind != model.vocabulary.kind:
-        raise InvalidRequest("dataset", kind_detail(model.vocabulary.kind, kind))
+    try:
+        model.vocabulary.read(documents.rows.between(0, 0))
+    except InvalidDocuments as error:
+        raise InvalidRequest("dataset", error.detail) from None
 
 
 def rows_at(model: Model, documents: Documents, positions: NDArray[np.int64]) -> SparseRows:
@@ -147,7 +155,7 @@ def _scored(model: Model, rows: Rows, positions: NDArray[np.int64], labels: Sequ
     raise_if_disconnected()
     read = model.vocabulary.read(rows)
     scores, unseen = model.scores_and_unseen(read.rows)
-    return ScoredBatch(positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values)
+    return ScoredBatch(positions, labels, read.rows, scores, model.vocabulary.kind, read.unknown + unseen, read.n_values, read.missing)
 
 
 def _spans(rows: Rows, positions: NDArray[np.int64] | None, model: Model) -> Iterator[NDArray[np.int64]]:

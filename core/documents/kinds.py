@@ -1,7 +1,8 @@
-"""The kinds of documents as their owners have them, one a row: vectors (``SparseRows``), named features, text."""
+"""The kinds of documents as their owners have them, one a row: vectors (``SparseRows``), named features, text, and several of these as parts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -11,13 +12,17 @@ from numpy.typing import NDArray
 from core.documents.rows import SparseRows, find_faults, layout_fault, sorted_rows
 from core.errors import MAX_FAULTS, Fault
 
-Kind = Literal["vectors", "features", "text"]
+PartKind = Literal["vectors", "features", "text"]
+Kind = Literal[PartKind, "parts"]
 
-FIELDS: dict[Kind, str] = {"vectors": "indices", "features": "features", "text": "text"}
-"""field of a document that holds it, by kind"""
+FIELDS: dict[PartKind, str] = {"vectors": "indices", "features": "features", "text": "text"}
+"""field of a document that holds it, by kind; dense vectors have one of their own"""
 
-KINDS: dict[Kind, str] = {"vectors": "vectors", "features": "named features", "text": "text"}
+KINDS: dict[Kind, str] = {"vectors": "vectors", "features": "named features", "text": "text", "parts": "several parts"}
 """names of the kinds for people"""
+
+DENSE = "vector"
+"""part of a document that is a dense vector; where there are several, each is this, a dot, and its name"""
 
 
 class NamedRows(NamedTuple):
@@ -90,11 +95,40 @@ class TextRows:
         return TextRows(indptr, np.concatenate([np.zeros(0, np.uint8), *parts]))
 
 
-Rows = SparseRows | NamedRows | TextRows
+RowsOfKind = SparseRows | NamedRows | TextRows
+
+
+@dataclass(frozen=True)
+class PartRows:
+    """Documents of several parts: row ``i`` of each part is of document ``i``, and empty where the document does not have the part."""
+
+    parts: Mapping[str, RowsOfKind]
+    """at least one, by name: the field of the document that holds it, of dense vectors as DENSE says; all have the same number of rows"""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return next(iter(self.parts.values())).n_rows
+
+    @cached_property
+    def indptr(self) -> NDArray[np.int64]:
+        """shape (n_rows + 1,): how much all rows before each hold, nonzeros and bytes of text alike."""
+        return np.asarray(sum(part.indptr - part.indptr[0] for part in self.parts.values()), np.int64)
+
+    def between(self, start: int, stop: int) -> "PartRows":
+        """See SparseRows."""
+        return PartRows({name: part.between(start, stop) for name, part in self.parts.items()})
+
+    def taken(self, positions: NDArray[np.int64]) -> "PartRows":
+        """See SparseRows."""
+        return PartRows({name: part.taken(positions) for name, part in self.parts.items()})
+
+
+Rows = RowsOfKind | PartRows
 
 
 def kind_of(rows: Rows) -> Kind:
-    """The kind of these documents."""
+    """The kind of these documents; of a single part its own."""
     match rows:
         case SparseRows():
             return "vectors"
@@ -102,6 +136,42 @@ def kind_of(rows: Rows) -> Kind:
             return "features"
         case TextRows():
             return "text"
+        case PartRows():
+            return kind_of(next(iter(rows.parts.values()))) if len(rows.parts) == 1 else "parts"
+
+
+def parts_of(rows: Rows) -> Mapping[str, RowsOfKind]:
+    """The parts of these documents by name, of which documents of one kind have one."""
+    if isinstance(rows, PartRows):
+        return rows.parts
+    match rows:
+        case SparseRows():
+            return {FIELDS["vectors"]: rows}
+        case NamedRows():
+            return {FIELDS["features"]: rows}
+        case TextRows():
+            return {FIELDS["text"]: rows}
+
+
+def without_parts(rows: Rows) -> Rows:
+    """The documents by their only part, or as they are if they have several."""
+    return next(iter(rows.parts.values())) if isinstance(rows, PartRows) and len(rows.parts) == 1 else rows
+
+
+def is_dense(part: str) -> bool:
+    """Whether a part of this name is a dense vector."""
+    return part == DENSE or part.startswith(f"{DENSE}.")
+
+
+def field_of(part: str) -> str:
+    """The field of a document that holds a part: of one of several dense vectors ``vectors``."""
+    return "vectors" if is_dense(part) and part != DENSE else part
+
+
+def in_words(parts: Iterable[str]) -> str:
+    """Names of parts as a list in a sentence."""
+    *before, last = parts
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def shape_fault(rows: Rows) -> Fault | None:
@@ -113,11 +183,18 @@ def shape_fault(rows: Rows) -> Fault | None:
             return layout_fault(rows.rows)
         case TextRows():
             return None
+        case PartRows():
+            lengths = {part.n_rows for part in rows.parts.values()}
+            if len(lengths) > 1:
+                return Fault("", in_words(rows.parts), f"have different numbers of documents: {in_words(map(str, sorted(lengths)))}")
+            return next((wrong for part in rows.parts.values() if (wrong := shape_fault(part)) is not None), None)
 
 
 def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
     """Rows in the order in which they are stored, and at most ``limit`` of their faults; ``Fault.document`` is the row as a string."""
     match rows:
+        case PartRows():
+            return _checked_parts(rows, limit)
         case SparseRows():
             ordered = sorted_rows(rows)
             return ordered, find_faults(ordered, limit)
@@ -125,6 +202,17 @@ def checked(rows: Rows, limit: int = MAX_FAULTS) -> tuple[Rows, list[Fault]]:
             return rows, _odd_values(rows, limit)
         case TextRows():
             return rows, []
+
+
+def _checked_parts(rows: PartRows, limit: int) -> tuple[PartRows, list[Fault]]:
+    found: list[Fault] = []
+    ordered: dict[str, RowsOfKind] = {}
+    for name, part in rows.parts.items():
+        each, faults = checked(part, limit)
+        assert not isinstance(each, PartRows)
+        ordered[name] = each
+        found += [fault._replace(field=field_of(name)) if is_dense(name) else fault for fault in faults]
+    return PartRows(ordered), sorted(found, key=lambda fault: int(fault.document or 0))[:limit]
 
 
 def _odd_values(named: NamedRows, limit: int) -> list[Fault]:

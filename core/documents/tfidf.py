@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import Rows, TextRows
+from core.documents.kinds import Rows, TextRows, without_parts
 from core.documents.rows import SparseRows
 from core.documents.vocabulary import UNKNOWN, Places, Read, Vocabulary, number_unknown, wrong_kind
 from core.numerics.elementary import log
@@ -61,6 +61,7 @@ class TextTerms(Vocabulary):
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""
+        rows = without_parts(rows)
         if not isinstance(rows, TextRows):
             raise wrong_kind(self.kind, rows)
         tokens = tokens_of(rows, self._places)

@@ -2,16 +2,17 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import FIELDS, KINDS, Kind, NamedRows, Rows, kind_of
+from core.documents.kinds import FIELDS, KINDS, Kind, NamedRows, PartKind, Rows, field_of, in_words, parts_of, without_parts
 from core.documents.rows import SparseRows, sorted_rows
 from core.errors import Fault, InvalidDocuments
 
@@ -31,6 +32,8 @@ class Read(NamedTuple):
     """number of values (of text: words) without a column"""
     n_values: int
     """number of all values"""
+    missing: Mapping[str, int] = MappingProxyType({})
+    """of documents of several parts, the number of those that lack each part, where any does"""
 
 
 class Vocabulary(ABC):
@@ -83,6 +86,7 @@ class Numbers(Vocabulary):
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""
+        rows = without_parts(rows)
         if not isinstance(rows, SparseRows):
             raise wrong_kind(self.kind, rows)
         return Read(rows, 0, rows.n_nonzeros)
@@ -127,6 +131,7 @@ class Names(Vocabulary):
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary."""
+        rows = without_parts(rows)
         if not isinstance(rows, NamedRows):
             raise wrong_kind(self.kind, rows)
         first, last = int(rows.indptr[0]), int(rows.indptr[-1])
@@ -198,12 +203,13 @@ def number_unknown(columns: NDArray[np.int64], n_columns: int) -> NDArray[np.int
     return np.where(columns == UNKNOWN, n_columns + np.arange(len(columns)), columns)
 
 
-def wrong_kind(taken: Kind, rows: Rows) -> InvalidDocuments:
+def wrong_kind(taken: PartKind, rows: Rows) -> InvalidDocuments:
     """The error of documents of another kind than the one ``taken``; it names the first."""
-    given = kind_of(rows)
-    return InvalidDocuments(kind_detail(taken, given), [Fault("0", FIELDS[given], kind_detail(taken, given))])
+    given = list(parts_of(rows))
+    odd = next(name for name in given if name != FIELDS[taken] or len(given) == 1)
+    return InvalidDocuments(kind_detail(taken, given), [Fault("0", field_of(odd), kind_detail(taken, given))])
 
 
-def kind_detail(taken: Kind, given: Kind) -> str:
-    """The message about documents of another kind."""
-    return f"the model was trained on {KINDS[taken]} and takes {FIELDS[taken]}, not {FIELDS[given]}"
+def kind_detail(taken: PartKind, given: Iterable[str]) -> str:
+    """The message about documents that have other parts than those of the kind."""
+    return f"the model was trained on {KINDS[taken]} and takes {FIELDS[taken]}, not {in_words(given)}"

@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.part_columns import PartColumns
 from core.documents.rows import SparseRows
+from core.models.linear import LinearModel
 from core.models.model import Contributions, Model, Weights
 
 
@@ -17,6 +19,8 @@ class Explanation(NamedTuple):
     """the most important first"""
     rest: float
     """sum of all other contributions"""
+    parts: dict[str, float] | None
+    """sum of the contributions of each part of the document, by a linear model of documents of several parts"""
 
 
 def explain_score(model: Model, row: SparseRows, column: int, n: int) -> Explanation:
@@ -24,7 +28,16 @@ def explain_score(model: Model, row: SparseRows, column: int, n: int) -> Explana
     contributions = model.contributions(row, column)
     added = contributions.amounts
     rest = float(added[n:].sum())
-    return Explanation(contributions.intercept + float(added[:n].sum()) + rest, contributions.taken(slice(n)), rest)
+    score = contributions.intercept + float(added[:n].sum()) + rest
+    return Explanation(score, contributions.taken(slice(n)), rest, _by_part(model, contributions))
+
+
+def _by_part(model: Model, contributions: Contributions) -> dict[str, float] | None:
+    columns = model.vocabulary
+    if not isinstance(columns, PartColumns) or not isinstance(model, LinearModel):
+        return None
+    sums = np.bincount(columns.places_of(contributions.items), contributions.amounts, len(columns.blocks))
+    return dict(zip(columns.names, sums.tolist(), strict=True))
 
 
 def top_weights(found: Weights, n: int) -> tuple[Weights, Weights]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from core.documents.part_columns import Block, PartColumns
 from core.documents.tfidf import TextTerms
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.models.kernel import KernelModel
@@ -32,4 +33,12 @@ def read_vocabulary(arrays: Arrays, meta: Mapping[str, Any]) -> Vocabulary:
             return Names(meta["names"])
         case "text":
             return TextTerms(meta["words"], arrays["term_keys"], arrays["term_idf"], meta["ngrams"])
+        case "parts":
+            return PartColumns([_read_block(arrays, place, block) for place, block in enumerate(meta["blocks"])])
     return NUMBERS
+
+
+def _read_block(arrays: Arrays, place: int, meta: Mapping[str, Any]) -> Block:
+    prefix = f"part{place}_"
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return Block(meta["name"], read_vocabulary(own, meta["vocabulary"]), meta["n_columns"])

@@ -28,6 +28,8 @@ class TrainingSize(NamedTuple):
     n_features: int
     """number of features that occur"""
     n_classes: int
+    n_parts: int = 1
+    """number of parts of the documents"""
 
     @property
     def n_parallel(self) -> int:

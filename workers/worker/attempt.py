@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
+from core.documents.kinds import parts_of
 from core.documents.vocabulary import Vocabulary
 from core.errors import HalfmoonError, MessageNames
 from core.memory_estimate import RowsSize, training_bytes
@@ -192,7 +193,7 @@ class Attempts:
             check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
             check(size_of(documents.rows, request.text))
             inputs = self._store_retry.call(lambda: stack.enter_context(open_inputs()), lambda: heartbeat.reason is not None)
-            check(size_of(inputs.rows, None))
+            check(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
             start = None
             if request.start is not None:
                 models = Models(context.store)
@@ -219,7 +220,7 @@ class Attempts:
         options, most = find_algorithm(request.algorithm).options.parse(request.options), self._context.max_job_bytes
         if size.making_bytes > most:
             raise JobTooLarge(size.making_bytes, most, text_remedy(TextOptions.parse(request.text or {}).ngrams))
-        training = TrainingSize(size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes)
+        training = TrainingSize(size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes, size.n_parts)
         needed = training_bytes(options, training)
         if needed > most:
             raise JobTooLarge(needed, most, options.memory_remedy(training))

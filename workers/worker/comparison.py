@@ -69,7 +69,8 @@ def _difference(served: Version, documents: Documents, model: Model) -> str | No
     if list(served.classes) != list(model.classes):
         return "classes"
     other_numbers = served.kind == "vectors" and served.n_features != model.n_features
-    return "features" if served.kind != kind_of(documents.rows) or other_numbers else None
+    other_parts = served.facts.get("parts") != model.vocabulary.facts().get("parts")
+    return "features" if served.kind != kind_of(documents.rows) or other_numbers or other_parts else None
 
 
 def _untold(documents: Documents, told: Documents, held_out: NDArray[np.float64], seed: int) -> tuple[Positions, Positions]:

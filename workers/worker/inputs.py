@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.documents.kinds import NamedRows, Rows, TextRows
+from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, spans
+from core.documents.part_columns import PartColumns
 from core.documents.rows import SparseRows
 from core.documents.text_batches import TextCheckpoint
 from core.documents.tfidf import TextTerms, unspaced
@@ -27,6 +28,7 @@ from workers.store.os_errors import translate_os_errors
 
 _TEXT = Part(0.0, 0.25)
 """Part of a job that its text takes: to find the terms, and to write the rows."""
+_SPAN_ROWS, _SPAN_NONZEROS = 4096, 1 << 19
 _BASE_BYTES = 64 << 20
 
 
@@ -39,6 +41,10 @@ def size_of(rows: Rows, options: Mapping[str, int] | None) -> RowsSize:
             return size_of(rows.rows, None)
         case TextRows():
             return expected_text_size(rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {}))
+        case PartRows():
+            sizes = [size_of(part, options) for part in rows.parts.values()]
+            nonzeros, features = sum(size.n_nonzeros for size in sizes), sum(size.n_features for size in sizes)
+            return RowsSize(rows.n_rows, nonzeros, features, max(size.making_bytes for size in sizes), len(sizes))
 
 
 def text_remedy(ngrams: int) -> str:
@@ -78,15 +84,17 @@ def training_inputs(
             yield TrainingInputs(rows, NUMBERS, WHOLE)
         case NamedRows():
             yield TrainingInputs(rows.rows, Names(list(rows.names)), WHOLE)
-        case TextRows():
+        case TextRows() | PartRows():
             folder = store.staging()
             try:
-                yield _of_text(folder, rows, TextOptions.parse(options or {}), watch, most_bytes, threads)
+                yield _read(folder, rows, TextOptions.parse(options or {}), watch, most_bytes, threads)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, most_bytes: int, threads: int | None) -> TrainingInputs:
+def _read(folder: Path, documents: TextRows | PartRows, options: TextOptions, watch: Watch, most_bytes: int, threads: int | None) -> TrainingInputs:
+    """The inputs of documents that are read once to know their columns, and again to write their rows."""
+
     def report(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
             raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
@@ -94,9 +102,54 @@ def _of_text(folder: Path, texts: TextRows, options: TextOptions, watch: Watch, 
         watch()
 
     finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
-    terms = fit_terms(texts, options, lambda done, held: report(finding, done, held), threads)
-    rows = _written(folder, texts, terms, lambda done, held: report(writing, done, held), threads)
-    return TrainingInputs(rows, terms, Part(_TEXT.stop, 1.0), _warnings(rows, texts, options))
+    columns = _columns_of(documents, options, lambda done, held: report(finding, done, held), threads)
+    rows = _written(folder, _rows_of(documents, columns, lambda done, held: report(writing, done, held), threads))
+    warnings = _warnings(rows, documents, options) if isinstance(documents, TextRows) else []
+    return TrainingInputs(rows, columns, Part(_TEXT.stop, 1.0), warnings)
+
+
+def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, threads: int | None) -> Vocabulary:
+    """The columns of documents of any kind; those of text are its terms."""
+    match documents:
+        case SparseRows():
+            return NUMBERS
+        case NamedRows():
+            return Names(list(documents.names))
+        case TextRows():
+            return fit_terms(documents, options, report, threads)
+        case PartRows():
+            found = {name: _columns_of(part, options, report, threads) for name, part in documents.parts.items()}
+            return PartColumns.of({name: (columns, _width(documents.parts[name], columns)) for name, columns in found.items()})
+
+
+def _width(part: RowsOfKind, columns: Vocabulary) -> int:
+    """Number of columns of a part."""
+    match part:
+        case SparseRows():
+            return part.n_features
+        case NamedRows():
+            return part.rows.n_features
+        case TextRows():
+            assert isinstance(columns, TextTerms)
+            return len(columns.keys)
+
+
+def _rows_of(documents: TextRows | PartRows, columns: Vocabulary, report: TextCheckpoint, threads: int | None) -> Iterator[SparseRows]:
+    """The rows of the documents, a span after the other."""
+    if isinstance(documents, TextRows):
+        assert isinstance(columns, TextTerms)
+        yield from weighed(documents, columns, report, threads)
+        return
+    assert isinstance(columns, PartColumns)
+    texts, terms, start = documents.parts.get(FIELDS["text"]), columns.of_part(FIELDS["text"]), 0
+    if isinstance(texts, TextRows) and isinstance(terms, TextTerms):
+        for rows in weighed(texts, terms, report, threads):
+            yield columns.rows_beside(documents.between(start, start + rows.n_rows), {FIELDS["text"]: rows})
+            start += rows.n_rows
+        return
+    for start, stop in spans(documents.indptr, _SPAN_ROWS, _SPAN_NONZEROS):
+        yield columns.rows_beside(documents.between(start, stop), {})
+        report(stop / documents.n_rows, columns.nbytes)
 
 
 def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[str]:
@@ -109,16 +162,18 @@ def _warnings(rows: SparseRows, texts: TextRows, options: TextOptions) -> list[s
     return [f"{n_empty} of the {rows.n_rows} texts have none of the terms, so nothing tells them apart; {rule}", *clauses]
 
 
-@translate_os_errors("write", "the rows of text")
-def _written(folder: Path, texts: TextRows, terms: TextTerms, report: TextCheckpoint, threads: int | None) -> SparseRows:
-    """The rows of the texts, in files, so that memory does not grow with them."""
+@translate_os_errors("write", "the rows of a training")
+def _written(folder: Path, spans_of_rows: Iterator[SparseRows]) -> SparseRows:
+    """The rows in files, so that memory does not grow with them."""
+    n_columns = 0
     with ExitStack() as stack:
         kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
         files = {name: stack.enter_context(NpyWriter(folder / f"{name}.npy", kind)) for name, kind in kinds.items()}
         files["indptr"].append(np.zeros(1, np.int64))
-        for rows in weighed(texts, terms, report, threads):
+        for rows in spans_of_rows:
             files["indptr"].append(rows.indptr[1:] + len(files["indices"]))
             files["indices"].append(rows.indices)
             files["values"].append(rows.values)
+            n_columns = rows.n_features
         arrays = {name: open_array(file.finish()) for name, file in files.items()}
-    return SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(terms.keys))
+    return SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], n_columns)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from app.codecs.base import Bounds
 from app.codecs.content_encoding import reserve_nothing
 from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
+from app.codecs.documents import PARTS
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.bodies import _decoded
@@ -26,7 +27,7 @@ from app.inference.tensors import documents_of
 from app.jobs.schemas import JobBody
 from app.models.schemas import AliasBody
 from app.predictions.prediction import decode_documents
-from core.documents.kinds import FIELDS, NamedRows, Rows, TextRows
+from core.documents.kinds import NamedRows, Rows, RowsOfKind, TextRows, parts_of
 from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded
 
@@ -53,11 +54,13 @@ GOOD: dict[str, list[bytes]] = {
         b'{"documents": [{"id": "a", "indices": [0, 7], "values": [1, -2.5e3], "label": "x"}, {"indices": [], "label": null}]}',
         b'{"documents": [{"id": "a", "text": "a } \\" { \\u00e9", "label": "x"}, {"text": ""}, {"label": 3, "text": "b"}]}',
         b'{"documents": [{"features": {"a}": 1, "b\\"": -2.5e3}, "label": "x"}, {"features": {}}, {"id": "c", "features": {"b": 0}}]}',
+        b'{"documents": [{"text": "a }", "vector": [1, 0.5]}, {"id": "c", "vector": [0, -2e3], "features": {"b{": 0}, "vectors": {"x": [1]}}]}',
     ],
     "application/x-ndjson": [
         b'{"id": "a\\u00e9", "indices": [0, 7], "values": [1.5, 2]}\n{"indices": [3], "label": 4}\n',
         b'{"text": "x y", "label": 4}\n{"text": ""}\n',
         b'{"features": {"x": 1, "y": 2}}\n{"features": {}}\n',
+        b'{"text": "x y"}\n{"vector": [1, 0], "text": "z", "vectors": {"a": [2], "b": [1, 2]}}\n{"vector": [0, 3], "text": null}\n',
     ],
     "text/csv": [b'id,text,label\r\na,"x, ""y""\r\nz",sport\r\n,\xc3\xa9,\r\n\r\n', b"text;more\nx;y\n"],
     "text/tab-separated-values": [b'text\tlabel\nx\t"a\tb"\ny\t\n'],
@@ -66,6 +69,8 @@ GOOD: dict[str, list[bytes]] = {
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),
         npz(X=np.eye(3, dtype=np.float32), ids=["a", "b", "c"]),
         npz(X=np.eye(3), ids=[7, 8, 9], labels=[1.0, np.nan, -2.0]),
+        npz(X=np.eye(3, dtype=np.float32), text=["a b", "", "c"], labels=["x", "", "y"]),
+        npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], X=np.eye(2)),
     ],
     "application/x-npy": [npy(np.eye(3)), npy(np.ones((2, 3), np.int8, order="F"))],
     "multipart/form-data": [
@@ -80,8 +85,14 @@ def parsed(media_type: str, blocks: Sequence[bytes], encoding: str = "identity")
     return [batch.rows for batch in decode_documents(blocks, headers, BOUNDS)]
 
 
-def as_lists(rows: Rows) -> list[Any]:
-    """Each document in Python's own types."""
+def as_documents(rows: Rows) -> list[Any]:
+    """Each document in Python's own types, without parts that are empty: cuts decide whether a batch has them."""
+    parts = {name: as_lists(part) for name, part in parts_of(rows).items()}
+    return [{name: held for name, held in zip(parts, each, strict=True) if held} for each in zip(*parts.values(), strict=True)]
+
+
+def as_lists(rows: RowsOfKind) -> list[Any]:
+    """One part of each document in Python's own types."""
     if isinstance(rows, TextRows):
         return list(rows)
     if isinstance(rows, NamedRows):
@@ -101,7 +112,7 @@ def outcome(act: Callable[[], list[Rows]]) -> tuple[str, list[Any]]:
         found = act()
     except REFUSALS as error:
         return type(error).__name__, []
-    return "documents", [document for rows in found for document in as_lists(rows)]
+    return "documents", [document for rows in found for document in as_documents(rows)]
 
 
 def cut(data: bytes, places: Sequence[int]) -> list[bytes]:
@@ -167,7 +178,7 @@ JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5)),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4),
-        st.dictionaries(st.sampled_from([*FIELDS.values(), "values", "id", "label", "x"]), inner, max_size=4),
+        st.dictionaries(st.sampled_from([*PARTS, "values", "id", "label", "x"]), inner, max_size=4),
     ),
     max_leaves=12,
 )
@@ -175,7 +186,7 @@ JSON = st.recursive(
 
 @given(
     documents=st.lists(
-        st.one_of(JSON, *(st.fixed_dictionaries({field: JSON}, optional={"values": JSON, "id": JSON, "label": JSON}) for field in FIELDS.values())),
+        st.one_of(JSON, *(st.fixed_dictionaries({field: JSON}, optional={"values": JSON, "id": JSON, "label": JSON}) for field in PARTS)),
         max_size=4,
     )
 )

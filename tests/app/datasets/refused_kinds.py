@@ -18,8 +18,11 @@ GOOD = {"text": b'{"text": "a \\" } { b"}', "features": b'{"features": {"a}": 1}
 
 WRONG: dict[str, dict[str, tuple[bytes, dict[str, str]]]] = {
     "text": {
-        "two kinds at once": (b'{"id": "x", "text": "a", "indices": [1]}', {"document": "x", "field": "text", "detail": "beside indices"}),
-        "three kinds at once": (b'{"text": "a", "indices": [1], "features": {}}', {"field": "text", "detail": "a document has one of"}),
+        "no part of those before": (b'{"id": "x", "vector": [1], "indices": [1]}', {"document": "x", "field": "indices", "detail": "shares one"}),
+        "an empty vector": (b'{"text": "a", "vector": []}', {"field": "vector", "detail": "a document without a vector leaves it out"}),
+        "a short vector": (b'{"text": "a", "vector": [1, 2]}\n{"text": "b", "vector": [1]}', {"field": "vector", "detail": "earlier ones have 2"}),
+        "a huge number": (b'{"text": "a", "vector": [1e39]}', {"field": "vector", "detail": "not a finite number"}),
+        "a strange name": (b'{"text": "a", "vectors": {"a b": [1]}}', {"field": "vectors", "detail": "the name of a vector has 1 to 64"}),
         "another kind": (b'{"indices": [1]}', {"field": "indices", "detail": "earlier documents have text"}),
         "named features": (b'{"features": {"a": 1}}', {"field": "features", "detail": "earlier documents have text"}),
         "nothing": (b'{"label": "a"}', {"field": "text", "detail": "missing"}),
@@ -32,7 +35,7 @@ WRONG: dict[str, dict[str, tuple[bytes, dict[str, str]]]] = {
         "the other half": (b'{"text": "\\ud83d\\ude00 \\\\ud800 \\udc00"}', {"field": "text", "detail": "\\udc00 is half of a character"}),
         "half in an id": (b'{"text": "a", "id": "\\ud800 b"}', {"field": "id", "detail": "is half of a character"}),
         "not UTF-8": (b'{"text": "a\xff"}', {"field": "text", "detail": "the byte 0xff is not UTF-8; send the text in UTF-8"}),
-        "an unknown field": (b'{"txt": "a"}', {"field": "txt", "detail": "known are indices, values, features, text, label, id"}),
+        "an unknown field": (b'{"txt": "a"}', {"field": "txt", "detail": "known are indices, values, features, text, vector, vectors, label, id"}),
     },
     "features": {
         "another kind": (b'{"text": "a"}', {"field": "text", "detail": "earlier documents have features"}),

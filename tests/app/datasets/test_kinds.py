@@ -253,7 +253,7 @@ def test_options_of_text_that_are_refused(gateway: Gateway, text: Any, field: st
 def test_options_of_text_where_there_is_none(gateway: Gateway) -> None:
     dataset = gateway.upload([{"indices": [0], "label": "a"}, {"indices": [1], "label": "b"}])["id"]
     problem = problem_of(gateway.job(dataset=dataset, text={}), 422)
-    assert problem["errors"] == [{"document": "", "field": "text", "detail": "is for documents that are text, but these are vectors"}]
+    assert problem["errors"] == [{"document": "", "field": "text", "detail": "is for documents that have text, but these are vectors"}]
 
 
 def test_a_start_of_another_kind_is_refused(gateway: Gateway) -> None:
@@ -275,7 +275,9 @@ def test_labels_of_text_are_changed(gateway: Gateway) -> None:
     made = gateway.upload(TEXTS)
     changed = gateway.client.put(f"/v1/datasets/{made['id']}/labels", json={"labels": {"c": "sport"}}).json()
     assert (changed["kind"], changed["n_labeled"], changed["n_features"]) == ("text", 3, None)
-    assert list(Datasets(gateway.store).open(changed["id"]).rows) == [document["text"] for document in TEXTS]
+    rows = Datasets(gateway.store).open(changed["id"]).rows
+    assert isinstance(rows, TextRows)
+    assert list(rows) == [document["text"] for document in TEXTS]
 
 
 def infer(gateway: Gateway, *tensors: dict[str, Any]) -> Any:

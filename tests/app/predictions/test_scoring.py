@@ -117,7 +117,7 @@ def test_unseen_features_are_reported_once() -> None:
     unseen = UnseenCounter()
     assert unseen.warnings() == []
     for strange in (0, 2, 3):
-        unseen.count(ScoredBatch(np.zeros(1, np.int64), [None], rows_of(1), np.zeros((1, 1)), "vectors", strange, 4))
+        unseen.count(ScoredBatch(np.zeros(1, np.int64), [None], rows_of(1), np.zeros((1, 1)), "vectors", strange, 4, {}))
     assert unseen.warnings() == ["5 of 12 values are of features that the model has not seen; they count as zero"]
 
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 
-from core.documents.kinds import checked, kind_of, shape_fault
+from core.documents.kinds import checked, shape_fault
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import Dataset, File, Label
 from workers.errors import LimitExceeded, StoreUnavailable
@@ -21,7 +22,7 @@ from workers.repositories.datasets.ids import IdWriter, all_valid, id_fault
 from workers.repositories.datasets.labels import Classes
 from workers.repositories.datasets.manifest import class_warnings, content_digest
 from workers.repositories.datasets.npy_files import NpyWriter, chunks, open_array
-from workers.repositories.datasets.row_writers import RowWriter, row_writer_of
+from workers.repositories.datasets.part_writer import PartWriter
 from workers.settings import DatasetLimits
 from workers.store import Store, records
 from workers.store.os_errors import translate_os_errors
@@ -40,13 +41,13 @@ class DatasetBuilder:
         self._name = name
         self._id = new_id("ds")
         self._classes = Classes(limits.classes)
-        self._rows: RowWriter | None = None
 
     @translate_os_errors("write", "a dataset")
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._folder = self._store.staging()
             stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            self._rows = stack.enter_context(PartWriter(self._folder, self._limits))
             self._labels = stack.enter_context(NpyWriter(self._folder / "codes.npy", "<i4"))
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
             self._drawn = stack.enter_context(closing(DrawnWriter(self._folder)))
@@ -70,8 +71,6 @@ class DatasetBuilder:
         self._refuse(self._faults(batch, found), batch)
         if self.n_documents + rows.n_rows > self._limits.documents:
             raise LimitExceeded("documents", self._limits.documents)
-        if self._rows is None:
-            self._rows = self._held.enter_context(row_writer_of(kind_of(rows), self._folder, self._limits))
         self._rows.append(rows)
         self._labels.append(self._classes.encode(batch.labels))
         self._ids.append(batch.ids, rows.n_rows)
@@ -83,7 +82,7 @@ class DatasetBuilder:
     @property
     def held_bytes(self) -> int:
         """Bytes of memory that grow with what was added: the names of named features."""
-        return 0 if self._rows is None else self._rows.held_bytes
+        return self._rows.held_bytes
 
     @translate_os_errors("write", "a dataset")
     def seal(self, warnings: Sequence[str] = ()) -> Dataset:
@@ -91,7 +90,7 @@ class DatasetBuilder:
 
         Raises InvalidDocuments for ids that occur twice and for a dataset without documents, and StoreUnavailable.
         """
-        if self._rows is None or not self.n_documents:
+        if not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
         optional = {"ids": self._ids.seal(), "drawn": self._drawn.finish()}
         paths = self._rows.finish() | {name: path for name, path in optional.items() if path is not None}
@@ -100,9 +99,9 @@ class DatasetBuilder:
         try:
             # one file is hashed while the system writes another
             with ThreadPoolExecutor(2) as threads:
-                uploaded = threads.map(lambda path: self._store.upload(f"datasets/{self._id}/{path.name}", path), paths.values())
+                uploaded = threads.map(lambda item: self._store.upload(self._key(*item), item[1]), paths.items())
                 files = dict(zip(paths, uploaded, strict=True))
-            dataset = self._manifest(self._rows, classes, files, warnings)
+            dataset = self._manifest(classes, files, warnings)
             records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
         except BaseException:
             # what cannot be removed either is garbage, which is collected a day later
@@ -111,24 +110,28 @@ class DatasetBuilder:
             raise
         return dataset
 
-    def _manifest(self, rows: RowWriter, classes: list[tuple[Label, int]], files: dict[str, File], warnings: Sequence[str]) -> Dataset:
-        facts = rows.facts()
+    def _manifest(self, classes: list[tuple[Label, int]], files: dict[str, File], warnings: Sequence[str]) -> Dataset:
+        (n_features, n_nonzeros), parts = self._rows.size(), self._rows.parts()
         return Dataset(
             id=self._id,
             name=self._name,
             n_documents=self.n_documents,
             n_labeled=sum(count for _, count in classes),
-            kind=rows.kind,
-            n_features=facts.n_features,
-            n_nonzeros=facts.n_nonzeros,
+            kind=self._rows.kind,
+            n_features=n_features,
+            n_nonzeros=n_nonzeros,
+            parts=parts,
             classes=classes,
             drawn=self._drawn.counts,
-            sha256=content_digest(facts.n_features, classes, files),
+            sha256=content_digest(n_features, parts, classes, files),
             created_at=datetime.now(UTC),
-            warnings=[*warnings, *facts.warnings, *class_warnings(classes)],
+            warnings=[*warnings, *self._rows.warnings(), *class_warnings(classes)],
             documents=self._id,
             files=files,
         )
+
+    def _key(self, content: str, path: Path) -> str:
+        return f"datasets/{self._id}/{content}{path.suffix}"
 
     def _check_shape(self, batch: Batch) -> None:
         wrong = shape_fault(batch.rows)

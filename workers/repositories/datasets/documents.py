@@ -1,7 +1,7 @@
 """Documents of a sealed dataset, opened for reading."""
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -9,11 +9,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import NamedRows, Rows, TextRows
+from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind, TextRows
 from core.documents.rows import SparseRows
 from workers.contract import Dataset, Label
 from workers.repositories.datasets.ids import Ids
 from workers.repositories.datasets.npy_files import open_array, open_bytes
+from workers.repositories.datasets.part_writer import content_of
 from workers.store import Store
 
 
@@ -66,13 +67,19 @@ def open_ids(store: Store, dataset: Dataset) -> Ids:
 
 
 def _rows(store: Store, dataset: Dataset) -> Rows:
-    indptr = _array(store, dataset, "indptr")
-    if dataset.kind == "text":
-        return TextRows(indptr, _array(store, dataset, "text"))
-    n_features = dataset.n_features or 0
-    rows = SparseRows(indptr, _array(store, dataset, "indices"), _array(store, dataset, "values"), n_features)
-    if dataset.kind == "features":
-        return NamedRows(rows, StoredNames(_path(store, dataset, "names"), n_features))
+    if dataset.kind == "parts":
+        return PartRows({part.name: _part(store, dataset, part.kind, part.n_features, partial(content_of, part.name)) for part in dataset.parts})
+    return _part(store, dataset, dataset.kind, dataset.n_features, str)
+
+
+def _part(store: Store, dataset: Dataset, kind: PartKind, n_features: int | None, name: Callable[[str], str]) -> RowsOfKind:
+    """The rows of a part whose files have these names, given by their content."""
+    indptr = _array(store, dataset, name("indptr"))
+    if kind == "text":
+        return TextRows(indptr, _array(store, dataset, name("text")))
+    rows = SparseRows(indptr, _array(store, dataset, name("indices")), _array(store, dataset, name("values")), n_features or 0)
+    if kind == "features":
+        return NamedRows(rows, StoredNames(_path(store, dataset, name("names")), rows.n_features))
     return rows
 
 

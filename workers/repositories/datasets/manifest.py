@@ -4,13 +4,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from workers.contract import File, Label
+from workers.contract import DatasetPart, File, Label
 
 
-def content_digest(n_features: int | None, classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
+def content_digest(n_features: int | None, parts: Sequence[DatasetPart], classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
     """SHA-256 of the content of a dataset. Equal contents have equal files, so the digest is made of those of the files, in a fixed order."""
-    parts = {name: files[name].sha256 for name in sorted(files)}
-    content = {"n_features": n_features, "classes": [label for label, _ in classes], "files": parts}
+    digests = {name: files[name].sha256 for name in sorted(files)}
+    content: dict[str, object] = {"n_features": n_features, "classes": [label for label, _ in classes], "files": digests}
+    if parts:
+        content["parts"] = {part.name: part.n_features for part in parts}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

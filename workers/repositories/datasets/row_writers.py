@@ -1,4 +1,4 @@
-"""Writers of the rows of a dataset, one for each kind of documents. Memory does not grow with the number of rows."""
+"""Writers of the rows of one part of a dataset, one for each kind. Memory does not grow with the number of rows."""
 
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -9,9 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import FIELDS, Kind, NamedRows, Rows, TextRows, kind_of
+from core.documents.kinds import NamedRows, PartKind, RowsOfKind, TextRows
 from core.documents.rows import SparseRows, sorted_rows, without_zeros
-from core.errors import InvalidDocuments
 from workers.errors import LimitExceeded
 from workers.repositories.datasets.manifest import document_warnings, text_warnings
 from workers.repositories.datasets.npy_files import NpyWriter
@@ -35,9 +34,9 @@ class Facts(NamedTuple):
 
 
 class RowWriter(Protocol):
-    """Writer of the rows of one dataset; a context manager."""
+    """Writer of the rows of one part; a context manager."""
 
-    kind: Kind
+    kind: PartKind
 
     def __enter__(self) -> Self: ...
 
@@ -53,8 +52,12 @@ class RowWriter(Protocol):
         """Bytes of memory that grow with the rows."""
         ...
 
-    def append(self, rows: Rows) -> None:
-        """Append rows, which were validated; raises LimitExceeded, and InvalidDocuments for rows of another kind."""
+    def append(self, rows: RowsOfKind) -> None:
+        """Append rows of its kind, which were validated; raises LimitExceeded."""
+        ...
+
+    def empty_rows(self, count: int) -> RowsOfKind:
+        """So many rows of documents without the part."""
         ...
 
     def finish(self) -> dict[str, Path]:
@@ -66,14 +69,14 @@ class RowWriter(Protocol):
         ...
 
 
-def row_writer_of(kind: Kind, folder: Path, limits: DatasetLimits) -> RowWriter:
-    """A writer of rows of this kind."""
-    match kind:
-        case "vectors":
+def row_writer_of(rows: RowsOfKind, folder: Path, limits: DatasetLimits) -> RowWriter:
+    """A writer of rows of the kind of these."""
+    match rows:
+        case SparseRows():
             return _VectorWriter(folder, limits)
-        case "features":
+        case NamedRows():
             return _NamedWriter(folder, limits)
-        case "text":
+        case TextRows():
             return _TextWriter(folder)
 
 
@@ -94,7 +97,7 @@ class _Files:
 
 
 class _VectorWriter(_Files):
-    kind: Kind = "vectors"
+    kind: PartKind = "vectors"
 
     def __init__(self, folder: Path, limits: DatasetLimits) -> None:
         super().__init__()
@@ -116,10 +119,9 @@ class _VectorWriter(_Files):
         """See RowWriter; bounded."""
         return 0
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: RowsOfKind) -> None:
         """See RowWriter."""
-        if not isinstance(rows, SparseRows):
-            raise _mixed(self.kind, rows)
+        assert isinstance(rows, SparseRows)
         if rows.n_features > self._limits.features:
             raise LimitExceeded("features", self._limits.features)
         rows = without_zeros(rows)
@@ -130,6 +132,10 @@ class _VectorWriter(_Files):
         self._indices.append(rows.indices[start:stop])
         self._values.append(rows.values[start:stop])
         self._note(rows)
+
+    def empty_rows(self, count: int) -> RowsOfKind:
+        """See RowWriter."""
+        return SparseRows(np.zeros(count + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), self._n_features)
 
     def finish(self) -> dict[str, Path]:
         """See RowWriter."""
@@ -157,7 +163,7 @@ class _VectorWriter(_Files):
 class _NamedWriter(_VectorWriter):
     """Writer of named features. Names become columns in the order in which they first occur."""
 
-    kind: Kind = "features"
+    kind: PartKind = "features"
 
     def __init__(self, folder: Path, limits: DatasetLimits) -> None:
         super().__init__(folder, limits)
@@ -176,13 +182,18 @@ class _NamedWriter(_VectorWriter):
         """See RowWriter."""
         return _NAME_BYTES * len(self._columns) + self._name_bytes
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: RowsOfKind) -> None:
         """See RowWriter."""
-        if not isinstance(rows, NamedRows):
-            raise _mixed(self.kind, rows)
+        assert isinstance(rows, NamedRows)
         columns = self._columns_of(rows)
         numbered = rows.rows._replace(indices=columns[rows.rows.indices], n_features=len(self._columns))
         super().append(sorted_rows(numbered))
+
+    def empty_rows(self, count: int) -> RowsOfKind:
+        """See RowWriter."""
+        empty = super().empty_rows(count)
+        assert isinstance(empty, SparseRows)
+        return NamedRows(empty._replace(n_features=0), [])
 
     def finish(self) -> dict[str, Path]:
         """See RowWriter."""
@@ -206,7 +217,7 @@ class _NamedWriter(_VectorWriter):
 
 
 class _TextWriter(_Files):
-    kind: Kind = "text"
+    kind: PartKind = "text"
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -225,14 +236,17 @@ class _TextWriter(_Files):
         """See RowWriter."""
         return 0
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: RowsOfKind) -> None:
         """See RowWriter."""
-        if not isinstance(rows, TextRows):
-            raise _mixed(self.kind, rows)
+        assert isinstance(rows, TextRows)
         start, stop = int(rows.indptr[0]), int(rows.indptr[-1])
         self._indptr.append(rows.indptr[1:] - start + len(self._data))
         self._data.append(rows.data[start:stop])
         self._n_empty += _n_blank(rows)
+
+    def empty_rows(self, count: int) -> RowsOfKind:
+        """See RowWriter."""
+        return TextRows(np.zeros(count + 1, np.int64), np.zeros(0, np.uint8))
 
     def finish(self) -> dict[str, Path]:
         """See RowWriter."""
@@ -250,7 +264,3 @@ def _n_blank(rows: TextRows) -> int:
     firsts = rows.data[rows.indptr[:-1][filled]]
     spaced = filled[np.isin(firsts, _SPACE_FIRSTS)]
     return rows.n_rows - len(filled) + sum(not text.strip() for text in rows.taken(spaced))
-
-
-def _mixed(kind: Kind, rows: Rows) -> InvalidDocuments:
-    return InvalidDocuments(f"documents with {FIELDS[kind]} cannot be followed by documents with {FIELDS[kind_of(rows)]}")

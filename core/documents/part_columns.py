@@ -1,0 +1,199 @@
+"""The columns of documents of several parts: blocks of columns side by side, a block a part, each row of a block scaled to length 1.
+
+So no part outweighs another by its units or by how many numbers it has. What a part is worth is left to those that learn from the rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.kinds import Rows, RowsOfKind, TextRows, field_of, in_words, is_dense, parts_of
+from core.documents.rows import SparseRows
+from core.documents.vocabulary import UNKNOWN, Read, Vocabulary, number_unknown
+from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+
+
+class Block(NamedTuple):
+    """The columns of one part."""
+
+    name: str
+    """name of the part"""
+    vocabulary: Vocabulary
+    """meaning of the columns"""
+    n_columns: int
+
+
+@dataclass(frozen=True)
+class PartColumns(Vocabulary):
+    """Columns in blocks."""
+
+    kind = "parts"
+    blocks: Sequence[Block]
+    """in the order of the columns"""
+
+    @classmethod
+    def of(cls, named: Mapping[str, tuple[Vocabulary, int]]) -> Self:
+        """The columns of parts, each given by its vocabulary and its number of columns."""
+        return cls([Block(name, vocabulary, n_columns) for name, (vocabulary, n_columns) in named.items()])
+
+    @property
+    def nbytes(self) -> int:
+        """See Vocabulary."""
+        return sum(block.vocabulary.nbytes for block in self.blocks)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the parts, in the order of their blocks."""
+        return [block.name for block in self.blocks]
+
+    @cached_property
+    def edges(self) -> NDArray[np.int64]:
+        """shape (n_blocks + 1,): the first column of each block, and the number of all columns."""
+        return np.concatenate([[0], np.cumsum([block.n_columns for block in self.blocks])]).astype(np.int64)
+
+    def read(self, rows: Rows) -> Read:
+        """See Vocabulary. A document may lack parts.
+
+        Raises InvalidDocuments for parts that the model does not know, and for dense vectors of another length.
+        """
+        given = parts_of(rows)
+        unknown = [name for name in given if name not in self.names]
+        if unknown:
+            detail = f"the model was trained on {in_words(self.names)} and knows no {unknown[0]}"
+            raise InvalidDocuments(detail, [Fault("0", field_of(unknown[0]), detail)])
+        found = [_read(block, given.get(block.name), rows.n_rows) for block in self.blocks]
+        missing = {block.name: int(np.count_nonzero(np.diff(_lengths_of(given.get(block.name), rows.n_rows)) == 0)) for block in self.blocks}
+        return Read(
+            side_by_side([each.rows for each in found]),
+            sum(each.unknown for each in found),
+            sum(each.n_values for each in found),
+            {name: count for name, count in missing.items() if count},
+        )
+
+    def rows_beside(self, rows: Rows, known: Mapping[str, SparseRows]) -> SparseRows:
+        """The rows of documents of these parts, of which some are ``known`` in the columns of their block."""
+        given = parts_of(rows)
+        return side_by_side([known.get(block.name) or _read(block, given.get(block.name), rows.n_rows).rows for block in self.blocks])
+
+    def of_part(self, name: str) -> Vocabulary | None:
+        """The columns of a part, None if there is none of this name."""
+        return next((block.vocabulary for block in self.blocks if block.name == name), None)
+
+    def columns_of(self, other: Vocabulary) -> NDArray[np.int64]:
+        """See Vocabulary."""
+        assert isinstance(other, PartColumns)
+        own = {block.name: (block, int(start)) for block, start in zip(self.blocks, self.edges, strict=False)}
+        columns = [_columns_in(own.get(block.name), block) for block in other.blocks]
+        return number_unknown(np.concatenate([np.zeros(0, np.int64), *columns]), int(self.edges[-1]))
+
+    def named(self, columns: NDArray[np.integer[Any]]) -> list[str]:
+        """See Vocabulary. A column that has but a number is named by its part, too."""
+        places, names = self.places_of(columns), [""] * len(columns)
+        for place, block in enumerate(self.blocks):
+            chosen = np.flatnonzero(places == place)
+            own = columns[chosen].astype(np.int64) - self.edges[place]
+            named = block.vocabulary.named(own)
+            for index, name in zip(chosen.tolist(), named or [f"{block.name}[{column}]" for column in own.tolist()], strict=True):
+                names[index] = name
+        return names
+
+    def places_of(self, columns: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+        """shape (n,): the block of each column."""
+        return np.searchsorted(self.edges[1:], columns, side="right")
+
+    @property
+    def strings(self) -> Sequence[str]:
+        """The strings of all blocks."""
+        return [string for block in self.blocks for string in block.vocabulary.strings]
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """See Vocabulary. Arrays of a block begin with its position."""
+        arrays: dict[str, NDArray[Any]] = {}
+        blocks = []
+        for place, block in enumerate(self.blocks):
+            own, meta = block.vocabulary.to_arrays()
+            arrays |= {f"part{place}_{name}": array for name, array in own.items()}
+            blocks.append({"name": block.name, "n_columns": block.n_columns, "vocabulary": meta})
+        return arrays, {"kind": self.kind, "blocks": blocks}
+
+    def facts(self) -> dict[str, str | int]:
+        """The names of the parts, and the facts of each."""
+        facts: dict[str, str | int] = {"parts": ", ".join(self.names)}
+        for block in self.blocks:
+            facts |= block.vocabulary.facts()
+        return facts
+
+
+def side_by_side(blocks: Sequence[SparseRows]) -> SparseRows:
+    """Rows that are those of all blocks, one after the other, with the columns of each after those of the blocks before."""
+    indptr = np.asarray(sum(rows.indptr - rows.indptr[0] for rows in blocks), np.int64)
+    indices, values = np.empty(int(indptr[-1]), np.uint32), np.empty(int(indptr[-1]), np.float32)
+    at, n_columns = indptr[:-1].copy(), 0
+    for rows in blocks:
+        lengths, own = np.diff(rows.indptr), slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+        where = np.repeat(at - (rows.indptr[:-1] - rows.indptr[0]), lengths) + np.arange(rows.n_nonzeros)
+        indices[where] = rows.indices[own] + np.uint32(n_columns)
+        values[where] = rows.values[own]
+        at += lengths
+        n_columns += rows.n_features
+    return SparseRows(indptr, indices, values, n_columns)
+
+
+def _lengths_of(part: RowsOfKind | None, n_rows: int) -> NDArray[np.int64]:
+    return np.zeros(n_rows + 1, np.int64) if part is None else part.indptr
+
+
+def _read(block: Block, part: RowsOfKind | None, n_rows: int) -> Read:
+    """One part in the columns of its block, numbered from 0."""
+    if part is None:
+        return Read(SparseRows(np.zeros(n_rows + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), block.n_columns), 0, 0)
+    if is_dense(block.name) and isinstance(part, SparseRows) and part.n_features != block.n_columns:
+        raise _wrong_length(block, part)
+    read = block.vocabulary.read(part)
+    rows, unknown = _within(read.rows, block.n_columns)
+    return Read(rows if isinstance(part, TextRows) else _unit_rows(rows), read.unknown + unknown, read.n_values)
+
+
+def _wrong_length(block: Block, part: SparseRows) -> InvalidDocuments:
+    detail = f"has {part.n_features} numbers, where the model takes {block.n_columns}; it must come from the same encoder"
+    held = np.flatnonzero(np.diff(part.indptr))[:MAX_FAULTS].tolist() or [0]
+    return InvalidDocuments(f"{block.name} {detail}", [Fault(str(row), field_of(block.name), detail) for row in held])
+
+
+def _within(rows: SparseRows, n_columns: int) -> tuple[SparseRows, int]:
+    """The rows without columns beyond so many, and how many values that leaves out."""
+    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+    kept = rows.indices[first:last] < n_columns
+    if kept.all():
+        return rows._replace(n_features=n_columns), 0
+    before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    found = SparseRows(before[rows.indptr - first], rows.indices[first:last][kept], rows.values[first:last][kept], n_columns)
+    return found, int(np.count_nonzero(~kept))
+
+
+def _unit_rows(rows: SparseRows) -> SparseRows:
+    """The rows scaled to length 1; empty ones stay empty."""
+    first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+    owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+    values = rows.values[first:last].astype(np.float64)
+    # by their largest value first: squares of large and small ones leave the range of numbers
+    largest = np.zeros(rows.n_rows)
+    np.maximum.at(largest, owners, np.abs(values))
+    values /= np.where(largest > 0, largest, 1.0)[owners]
+    # summed in sequence, so that the processor has no say in it
+    lengths = np.sqrt(np.bincount(owners, values * values, rows.n_rows))
+    unit = (values / np.where(lengths > 0, lengths, 1.0)[owners]).astype(np.float32)
+    return SparseRows(rows.indptr - first, rows.indices[first:last], unit, rows.n_features)
+
+
+def _columns_in(own: tuple[Block, int] | None, other: Block) -> NDArray[np.int64]:
+    """The columns here of those of a block of another vocabulary, UNKNOWN where there are none."""
+    if own is None or own[0].vocabulary.kind != other.vocabulary.kind:
+        return np.full(other.n_columns, UNKNOWN)
+    block, start = own
+    columns = np.arange(other.n_columns) if block.vocabulary.kind == "vectors" else block.vocabulary.columns_of(other.vocabulary)
+    return np.where(columns < block.n_columns, columns + start, UNKNOWN)
