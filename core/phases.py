@@ -9,7 +9,8 @@ from core.registry import ALGORITHMS
 _NAMES = {"graph": "label spreading", "mixture": "naive Bayes"}
 """candidates of auto that are no algorithms by themselves"""
 _PATH = re.compile(
-    rf"""(fold=(?P<calibration>\d+)/)?
+    rf"""(part=(?P<part>[^/]*)/)?
+    (fold=(?P<calibration>\d+)/)?
     (class=(?P<label>.*?)/)?
     ((?P<predicting>supervised)/(fold=\d+/)?|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/(fold=(?P<mixture>\d+)|all)/|
     (?P<tuning>tuning)/(fold=(?P<tuned>\d+)/)?)?
@@ -29,6 +30,8 @@ def phase_in_words(point: TracePoint) -> str:
     if path is None:
         return point.phase
     label = "" if path["label"] is None else f"class {path['label']}: "
+    if path["part"] is not None:
+        label = ("all parts: " if path["part"] == "together" else f"{path['part']} alone: ") + label
     details = [_detail(detail, point.stages) for detail in path["details"].split("/")[1:]]
     return label + _purpose(path) + ", ".join([_NAMES.get(path["solver"], path["solver"]), *details])
 

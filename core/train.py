@@ -34,11 +34,12 @@ from core.selection.auto import auto
 from core.selection.class_fractions import estimate_fractions
 from core.selection.data import SelectionData
 from core.selection.frequent_features import with_frequent_features
-from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
+from core.selection.parts import PartsTask, auto_of_parts
 from core.validation.confidence import Confidence, Validated
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
 from core.validation.kernel_tuning import Tuning, tune
+from core.validation.solution_calibration import calibration_of
 from core.watch import Stopped, Watch
 
 
@@ -60,6 +61,8 @@ class TrainingTask:
     start: Model | None = None
     """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes; classes that it does not
     have start from nothing"""
+    parts: Mapping[str, slice] = field(default_factory=dict)
+    """of documents of several parts the columns of each, by name"""
     drawn: NDArray[np.integer[Any]] | None = None
     """shape (n_rows,): how each document's label was come by, values of core.documents.drawn.Draw, of no meaning where it is unlabeled; None:
     nothing is known"""
@@ -196,9 +199,9 @@ class _CheckedTask:
             return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
         return None
 
-    def selection_data(self, documents: Compact, watch: Watch) -> SelectionData:
+    def selection_data(self, rows: SparseRows, watch: Watch) -> SelectionData:
         """What the selection and the estimate of class fractions work on; raises Stopped."""
-        return SelectionData.of(documents.rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn)
+        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn)
 
 
 class _Run(NamedTuple):
@@ -207,6 +210,16 @@ class _Run(NamedTuple):
     context: TrainingContext
     watch: Watch
     tally: Tally
+
+    def watch_of(self, part: Part) -> Watch:
+        """A watch over a part of the training."""
+        watch = Watch(self.context.observer, self.context.part.part(*part), self.context.began)
+        watch.latest = self.watch.latest._replace(fraction=0.0)
+        return watch
+
+    def sweeper_of(self, watch: Watch) -> Callable[[SparseRows], Sweeper]:
+        """The same as ``sweeper``, with another watch."""
+        return self._replace(watch=watch).sweeper
 
     def sweeper(self, rows: SparseRows) -> Sweeper:
         """What runs solvers over these rows."""
@@ -228,8 +241,14 @@ class _Solutions(NamedTuple):
 def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     """The solutions of what auto selects; raises Stopped."""
     assert isinstance(checked.options, AutoOptions)
-    data = checked.selection_data(documents, run.watch)
-    selection = auto(run.sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
+    parts = {name: np.arange(*np.searchsorted(documents.features, [own.start, own.stop])) for name, own in checked.task.parts.items()}
+    if sum(len(own) > 0 for own in parts.values()) > 1:
+        known = checked.class_indices, checked.classes, checked.options, checked.known_fractions()
+        selection = auto_of_parts(PartsTask(documents.rows, parts, *known, checked.selection_data, run.sweeper_of, run.watch_of))
+        run.watch.latest = run.watch.latest._replace(fraction=1.0)
+    else:
+        data = checked.selection_data(documents.rows, run.watch)
+        selection = auto(run.sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
     return _Solutions(selection.results, lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
 
 
@@ -252,7 +271,7 @@ def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
 
     def validate() -> Validated:
         held_out = cross_val_scores(documents.rows, checked.class_indices, len(points), checked.task.seed, solve_without, run.watch)
-        return Validated(_calibration(checked, held_out, results, fractions, run.watch), held_out)
+        return Validated(calibration_of(results, held_out, checked.class_indices, len(checked.classes), fractions, run.watch), held_out)
 
     return _Solutions(results, validate, report, warm)
 
@@ -272,7 +291,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
         return known, {"class_fractions": {str(label): float(share) for label, share in zip(checked.classes, known, strict=True)}}, WHOLE
     if not checked.options.needs_fractions:
         return None, None, WHOLE
-    data, share = with_frequent_features(checked.selection_data(documents, run.watch), run.watch), checked.options.estimation_share
+    data, share = with_frequent_features(checked.selection_data(documents.rows, run.watch), run.watch), checked.options.estimation_share
     with run.sweeper(data.scaled.rows) as sweeper:
         estimate = estimate_fractions(sweeper, data, Part(0.0, share))
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
@@ -316,19 +335,6 @@ class _OneVsRest:
         places = zip(prefixes_of(classes), positives_of(len(classes)), self.points, strict=True)
         with self.run.sweeper(rows) as sweeper:
             return sweeper.run({self.prefix + own: partial(begin, positive, point) for own, positive, point in places}, part)
-
-
-def _calibration(
-    checked: _CheckedTask, held_out: NDArray[np.float64], results: Sequence[Result], fractions: Vector | None, watch: Watch
-) -> Calibration:
-    """Fitted to the class fractions of the unlabeled documents or, of algorithms that learn from labels alone, to those of the labels.
-
-    Raises Stopped.
-    """
-    scores = np.column_stack([result.unlabeled_scores for result in results])
-    if fractions is None or not len(scores):
-        return fit_calibration_to_labels(held_out, checked.class_indices, len(checked.classes), watch)
-    return fit_calibration(held_out, checked.class_indices, scores, fractions, watch)
 
 
 def _training(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
-from core.documents.kinds import NamedRows, TextRows
+from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
 from core.documents.rows import SparseRows
 from workers.repositories.datasets import Documents
 
@@ -23,13 +23,44 @@ def stored_documents(documents: Documents, positions: NDArray[np.int64]) -> dict
 
 
 def _contents(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Fields]:
-    match documents.rows.taken(ascending):
-        case TextRows() as texts:
-            return ({"text": text} for text in texts)
-        case NamedRows() as named:
-            return ({"features": dict(zip(_names(named, row), _values(row), strict=True))} for row in _each(named.rows))
-        case SparseRows() as rows:
+    rows = documents.rows.taken(ascending)
+    if not isinstance(rows, PartRows):
+        return _contents_of_kind(rows)
+    held = {name: np.diff(part.indptr) > 0 for name, part in rows.parts.items()}
+    fields = {name: _dense(part) if isinstance(part, SparseRows) and is_dense(name) else _contents_of_kind(part) for name, part in rows.parts.items()}
+    return (_with_parts({name: next(each) for name, each in fields.items()}, {name: held[name][row] for name in held}) for row in range(rows.n_rows))
+
+
+def _contents_of_kind(rows: RowsOfKind) -> Iterator[Fields]:
+    match rows:
+        case TextRows():
+            return ({"text": text} for text in rows)
+        case NamedRows():
+            return ({"features": dict(zip(_names(rows, row), _values(row), strict=True))} for row in _each(rows.rows))
+        case SparseRows():
             return ({"indices": _part(row, row.indices).tolist(), "values": _values(row)} for row in _each(rows))
+
+
+def _dense(rows: SparseRows) -> Iterator[Fields]:
+    """Dense vectors with their zeros."""
+    for row in _each(rows):
+        numbers = [0.0] * rows.n_features
+        for index, value in zip(_part(row, row.indices).tolist(), _values(row), strict=True):
+            numbers[index] = value
+        yield {DENSE: numbers}
+
+
+def _with_parts(parts: dict[str, Fields], held: dict[str, np.bool_]) -> Fields:
+    """One document by its parts, without those that it lacks."""
+    found: Fields = {}
+    for name, fields in parts.items():
+        if not held[name]:
+            continue
+        if field_of(name) == "vectors":
+            found.setdefault("vectors", {})[name.removeprefix(f"{DENSE}.")] = fields[DENSE]
+        else:
+            found |= fields
+    return found
 
 
 def _each(rows: SparseRows) -> Iterator[SparseRows]:

@@ -35,13 +35,17 @@ class StoredDocument(Schema):
 
     id: str
     text: str | None = None
-    """Text; only of documents that are text."""
+    """Text; only of documents that have one."""
     features: dict[str, float] | None = None
     """Values by name; only of documents with named features."""
     indices: list[int] | None = None
     """Features, ascending; only of vectors."""
     values: list[float] | None = None
     """As many as indices."""
+    vector: list[float] | None = None
+    """Dense vector; only of documents that have it beside other parts. One alone is stored as indices and values."""
+    vectors: dict[str, list[float]] | None = None
+    """Dense vectors by name; likewise."""
     label: Label | None
     """Label that people gave it, else that of the dataset; null if it has none."""
     drawn: DrawWord | None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import InvalidRequest
-from core.documents.kinds import NamedRows, Rows, TextRows, spans
+from core.documents.kinds import FIELDS, NamedRows, Rows, TextRows, parts_of, spans
 
 _SPAN_ROWS, _SPAN_BYTES = 1 << 13, 1 << 20
 _MOST_BYTES = 24 << 20
@@ -43,11 +43,12 @@ def search(rows: Rows, candidates: NDArray[np.int64], text: str, most: int) -> H
 
 
 def _matcher(rows: Rows, text: str) -> "_TextMatcher | _NameMatcher":
-    match rows:
-        case TextRows():
-            return _TextMatcher(rows, text)
-        case NamedRows():
-            return _NameMatcher(rows, text)
+    parts = parts_of(rows)
+    match parts.get(FIELDS["text"]) or parts.get(FIELDS["features"]):
+        case TextRows() as texts:
+            return _TextMatcher(texts, text)
+        case NamedRows() as named:
+            return _NameMatcher(named, text)
         case _:
             raise InvalidRequest("contains", "is for text and for named features: vectors have no words")
 

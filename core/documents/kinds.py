@@ -211,7 +211,7 @@ def _checked_parts(rows: PartRows, limit: int) -> tuple[PartRows, list[Fault]]:
         each, faults = checked(part, limit)
         assert not isinstance(each, PartRows)
         ordered[name] = each
-        found += [fault._replace(field=field_of(name)) if is_dense(name) else fault for fault in faults]
+        found += [fault._replace(field=field_of(name)) if is_dense(name) and len(rows.parts) > 1 else fault for fault in faults]
     return PartRows(ordered), sorted(found, key=lambda fault: int(fault.document or 0))[:limit]
 
 

@@ -6,6 +6,7 @@ So no part outweighs another by its units or by how many numbers it has. What a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -54,6 +55,11 @@ class PartColumns(Vocabulary):
     def edges(self) -> NDArray[np.int64]:
         """shape (n_blocks + 1,): the first column of each block, and the number of all columns."""
         return np.concatenate([[0], np.cumsum([block.n_columns for block in self.blocks])]).astype(np.int64)
+
+    @property
+    def ranges(self) -> dict[str, slice]:
+        """The columns of each part, by name."""
+        return {name: slice(start, stop) for name, (start, stop) in zip(self.names, pairwise(self.edges.tolist()), strict=True)}
 
     def read(self, rows: Rows) -> Read:
         """See Vocabulary. A document may lack parts.

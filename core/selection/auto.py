@@ -25,7 +25,8 @@ from core.selection.frequent_features import with_frequent_features
 from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
-from core.validation.calibration import Calibration, fit_calibration, fit_calibration_to_labels
+from core.validation.calibration import Calibration
+from core.validation.solution_calibration import calibration_of
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
@@ -55,6 +56,8 @@ class Selection(NamedTuple):
     """shape (n_labeled, n_problems): scores of the labeled rows by the selected method without their labels; NaN where no fold leaves the row out"""
     likelier: bool
     """whether labels left out are likelier by the selected method than if all classes were as likely"""
+    fractions: NDArray[np.float64] | None
+    """shape (n_classes,): class fractions of the unlabeled documents; None if there are none of these"""
 
 
 class Candidate(NamedTuple):
@@ -84,11 +87,12 @@ def auto(
     options: AutoOptions,
     given: NDArray[np.float64] | None,
     checkpoint: Checkpoint,
+    linear: bool = False,
 ) -> Selection:
     """Select a method on labels left out, and solve with it.
 
     ``sweeper_of`` makes what runs solvers over some rows. ``given`` are the class fractions, shape (n_classes,), if they are known. ``checkpoint`` is
-    called between slices of work outside the solvers.
+    called between slices of work outside the solvers. With ``linear``, methods whose models are not are left out.
 
     1. The transductive SVM gets the class fractions that core.selection.class_fractions estimates. That also finds whether numbers of labels are
        evidence of them.
@@ -101,7 +105,7 @@ def auto(
     """
     frequent = with_frequent_features(data, checkpoint)
     with sweeper_of(frequent.scaled.rows) as sweeper:
-        candidates, found = _candidates(sweeper, data, frequent, given, checkpoint)
+        candidates, found = _candidates(sweeper, data, frequent, given, checkpoint, linear)
     best, why, held_out = select(data, candidates)
     found = best.found or found
     with sweeper_of(data.scaled.rows) as sweeper:
@@ -115,19 +119,21 @@ def auto(
         "features": "each divided by its root mean square" if data.scaled.equalised else "all by one scale",
         **({} if found is None else found.report(classes)),
     }
-    calibrate = partial(_calibration, data, best.held_out, results, found, checkpoint)
-    return Selection([_on_original_features(result, data) for result in results], calibrate, report, best.held_out, judgement_of(data, best).likelier)
+    fractions = None if found is None else found.fractions
+    calibrate = partial(calibration_of, results, best.held_out, data.class_indices, data.n_classes, fractions, checkpoint)
+    original = [_on_original_features(result, data) for result in results]
+    return Selection(original, calibrate, report, best.held_out, judgement_of(data, best).likelier, fractions)
 
 
 def _candidates(
-    sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: NDArray[np.float64] | None, checkpoint: Checkpoint
+    sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: NDArray[np.float64] | None, checkpoint: Checkpoint, linear: bool
 ) -> tuple[list[Candidate], FractionEstimate | None]:
     """All candidates, the supervised SVM first, and the class fractions by the transductive SVM, None without unlabeled documents; raises Stopped."""
     if not data.problems[0].n_unlabeled:
         return [grid_search(sweeper, frequent, Part(0.0, _TUNED))], None
     found = estimate_fractions(sweeper, frequent, Part(0.0, _ESTIMATED), given)
     supervised, transductive = grid_search(sweeper, frequent, Part(_ESTIMATED, _TUNED)), Candidate("tsvm", LAMBDA, found.held_out, found)
-    candidates = [supervised, transductive, *_label_spreading(data, found, given, checkpoint)]
+    candidates = [supervised, transductive, *([] if linear else _label_spreading(data, found, given, checkpoint))]
     if _naive_bayes_applies(data):
         naive_bayes = NaiveBayes.of(sweeper, frequent, found.grids, given, Part(_TUNED, _COMPARED), checkpoint)
         candidates.append(Candidate("mixture", None, naive_bayes.estimate.held_out, naive_bayes.estimate, naive_bayes=naive_bayes))
@@ -210,16 +216,6 @@ def _naive_bayes_applies(data: SelectionData) -> bool:
     rows = data.scaled.rows
     offered = naive_bayes_applies(rows.n_rows, rows.n_features, rows.n_nonzeros, data.n_classes) and not data.scaled.equalised
     return offered and float(rows.values.min(initial=0.0)) >= 0
-
-
-def _calibration(
-    data: SelectionData, held_out: NDArray[np.float64], results: Sequence[Result], found: FractionEstimate | None, checkpoint: Checkpoint
-) -> Calibration:
-    """Fitted to the class fractions of the unlabeled documents or, where there are none, to those of the labels; raises Stopped."""
-    if found is None:
-        return fit_calibration_to_labels(held_out, data.class_indices, data.n_classes, checkpoint)
-    scores = np.column_stack([result.unlabeled_scores for result in results])
-    return fit_calibration(held_out, data.class_indices, scores, found.fractions, checkpoint)
 
 
 def _solvers(

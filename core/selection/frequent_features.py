@@ -34,12 +34,12 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
     kept = counts >= _SHARE * rows.n_rows
     if kept.all() or not kept.any():
         return data
-    scaled = data.scaled._replace(rows=_with_features(rows, kept, int(counts[kept].sum()), checkpoint), scales=data.scaled.scales[kept])
+    scaled = data.scaled._replace(rows=with_features(rows, kept, int(counts[kept].sum()), checkpoint), scales=data.scaled.scales[kept])
     whole = Problem.of(scaled.rows, data.problems[0].y, seed=data.problems[0].seed)
     return replace(data, scaled=scaled, problems=[replace(whole, y=problem.y) for problem in data.problems])
 
 
-def _with_features(rows: SparseRows, kept: NDArray[np.bool_], n_nonzeros: int, checkpoint: Checkpoint) -> SparseRows:
+def with_features(rows: SparseRows, kept: NDArray[np.bool_], n_nonzeros: int, checkpoint: Checkpoint) -> SparseRows:
     """The rows with some of their features alone, a mask of shape (n_features,), which are numbered anew; ``n_nonzeros`` are left."""
     columns = (np.cumsum(kept) - 1).astype(np.uint32)
     indptr = np.zeros(rows.n_rows + 1, np.int64)

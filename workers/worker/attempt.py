@@ -207,6 +207,7 @@ class Attempts:
                     request.options,
                     seed=request.seed,
                     start=start,
+                    parts=inputs.parts,
                     drawn=documents.drawn,
                     names=_names(documents.ids, inputs.vocabulary),
                 ),

@@ -63,6 +63,12 @@ class TrainingInputs(NamedTuple):
     warnings: Sequence[str] = ()
     """warnings about the text"""
 
+    @property
+    def parts(self) -> Mapping[str, slice]:
+        """Columns of each part, by name; empty for documents of one."""
+        columns = self.vocabulary
+        return columns.ranges if isinstance(columns, PartColumns) else {}
+
     def renumbered(self, start: Model) -> Model:
         """A model of the same kind of documents, with the columns of these."""
         if start.vocabulary.kind == "vectors":

@@ -20,7 +20,6 @@ WRONG: dict[str, dict[str, tuple[bytes, dict[str, str]]]] = {
     "text": {
         "no part of those before": (b'{"id": "x", "vector": [1], "indices": [1]}', {"document": "x", "field": "indices", "detail": "shares one"}),
         "an empty vector": (b'{"text": "a", "vector": []}', {"field": "vector", "detail": "a document without a vector leaves it out"}),
-        "a short vector": (b'{"text": "a", "vector": [1, 2]}\n{"text": "b", "vector": [1]}', {"field": "vector", "detail": "earlier ones have 2"}),
         "a huge number": (b'{"text": "a", "vector": [1e39]}', {"field": "vector", "detail": "not a finite number"}),
         "a strange name": (b'{"text": "a", "vectors": {"a b": [1]}}', {"field": "vectors", "detail": "the name of a vector has 1 to 64"}),
         "another kind": (b'{"indices": [1]}', {"field": "indices", "detail": "earlier documents have text"}),

@@ -172,7 +172,6 @@ def dense_cases() -> dict[str, Case]:
     dense: dict[str, tuple[dict[str, Any], str, str]] = {
         "one dimension": ({"X": np.ones(3)}, "X", "two dimensions, documents and features, not 1"),
         "three dimensions": ({"X": np.ones((2, 2, 2))}, "X", "two dimensions, documents and features, not 3"),
-        "shorter than CSR": (ARRAYS | {"X": np.eye(1)}, "X", "has length 1, not 2"),
         "beside a shape": ({"X": np.eye(2), "shape": np.array([2, 2])}, "indptr", "is missing"),
         "beside text and CSR": (ARRAYS | {"text": np.array(["a", "b"])}, "text", "is given beside indptr, indices, data, shape"),
         "labels of another length": ({"X": np.eye(3), "labels": np.array(["a", "b"])}, "labels", "length 2, not 3"),

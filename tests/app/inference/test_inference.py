@@ -92,7 +92,7 @@ UNUSABLE: list[tuple[list[dict[str, Any]], str]] = [
     ([], "inputs: must be indptr, indices and data"),
     (SPARSE[:2], "inputs: must be"),
     ([*SPARSE, SPARSE[0]], "inputs: must be"),
-    ([*SPARSE, tensor("X", "FP32", [1.0], [1, 1])], "inputs: must be"),
+    ([*SPARSE, tensor("X", "FP32", [1.0], [1, 1])], "inputs: indices and vector are of different numbers"),
     ([tensor("X", "BYTES", ["a"], [1, 1])], "X: datatype 'BYTES' is not one of"),
     ([tensor("X", "FP32", [1.0, 2.0], [3, 1])], "X: 2 numbers do not fill the shape [3, 1]"),
     ([tensor("X", "FP32", [1.0, 2.0], [2])], "X: its shape must be of 2 numbers"),

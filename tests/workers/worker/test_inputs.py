@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.documents.kinds import NamedRows, TextRows
+from core.documents.kinds import NamedRows, PartRows, TextRows
 from core.documents.rows import SparseRows
 from core.documents.tfidf_fit import SPACES
 from core.documents.vocabulary import Names
@@ -49,6 +49,22 @@ def named(documents: list[str]) -> NamedRows:
     names = sorted({word for document in documents for word in document.split()})
     bags = [{names.index(word): float(document.split().count(word)) for word in sorted(set(document.split()))} for document in documents]
     return NamedRows(rows(*bags, n_features=len(names)), names)
+
+
+def test_a_job_on_texts_with_vectors_reads_both(store: Store, context: WorkerContext) -> None:
+    found, generator = texts(), np.random.default_rng(1)
+    sides = np.array([1.0 if place % 2 else -1.0 for place in range(len(found))])
+    vectors = np.column_stack([sides, generator.normal(size=(len(found), 2))])
+    parts = PartRows({"text": TextRows.of(found), "vector": rows(*[dict(enumerate(map(float, vector))) for vector in vectors], n_features=3)})
+    labels = [("sport", "politics")[place % 2] if place < 6 else None for place in range(len(found))]
+    job = finished(store, context, submit(store, dataset=make_dataset(store, [Batch(parts, labels)]).id, model="m", algorithm="auto"))
+    model = Models(store).load(Models(store).resolve("m"))
+    assert Models(store).resolve("m").kind == "parts"
+    assert job.outcome is not None
+    fresh = PartRows({"text": TextRows.of(["goal keeper", ""]), "vector": rows({}, {0: 1.0}, n_features=3)})
+    read = model.vocabulary.read(fresh)
+    assert [model.classes[place] for place in model.labels_of(model.scores(read.rows))] == ["sport", "politics"]
+    assert read.missing == {"text": 1, "vector": 1}
 
 
 def finished(store: Store, context: WorkerContext, id: str) -> Job:

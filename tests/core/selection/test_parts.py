@@ -1,0 +1,105 @@
+"""``auto`` of documents of several parts: the sum of the models of each part and of all."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows
+from core.models.linear import LinearModel
+from core.phases import phase_in_words
+from core.problem.result import Status
+from core.progress import TracePoint
+from core.train import Training, TrainingContext, TrainingTask, train
+
+N, WIDTH = 120, 6
+PARTS = {"one": slice(0, WIDTH), "two": slice(WIDTH, 2 * WIDTH)}
+
+
+def blocks(seed: int, clear: tuple[float, float], n_classes: int = 2) -> tuple[SparseRows, NDArray[np.int64]]:
+    """Dense rows in two blocks of length 1, in which classes are this far apart, and the classes."""
+    generator = np.random.default_rng(seed)
+    classes = generator.permutation(np.arange(N) % n_classes)
+    parts = [generator.normal(size=(N, WIDTH)) + distance * np.eye(WIDTH)[classes] for distance in clear]
+    values = np.hstack([part / np.linalg.norm(part, axis=1, keepdims=True) for part in parts]).astype(np.float32)
+    indptr = np.arange(N + 1, dtype=np.int64) * 2 * WIDTH
+    return SparseRows(indptr, np.tile(np.arange(2 * WIDTH, dtype=np.uint32), N), values.ravel(), 2 * WIDTH), classes
+
+
+def trained(clear: tuple[float, float] = (4.0, 4.0), *, n_classes: int = 2, labeled: int = 30, context: TrainingContext | None = None) -> Training:
+    rows, classes = blocks(0, clear, n_classes)
+    known = np.where(np.arange(N) < labeled, classes, -1)
+    return train(TrainingTask(rows, known, list(range(n_classes)), "auto", {}, parts=PARTS), context or TrainingContext(threads=1))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_model_is_the_sum_that_scores_the_documents(n_classes: int) -> None:
+    training = trained(n_classes=n_classes)
+    rows, classes = blocks(0, (4.0, 4.0), n_classes)
+    assert isinstance(training.model, LinearModel)
+    np.testing.assert_allclose(training.model.scores(rows)[30:], training.scores, atol=1e-5)
+    given = training.model.labels_of(training.scores, training.probabilities)
+    assert np.mean(given == classes[30:]) > 0.9
+    assert training.report is not None
+    parts = training.report["parts"]
+    assert list(parts) == ["one", "two", "together"]
+    assert sum(part["weight"] for part in parts.values()) == pytest.approx(1.0)
+    assert training.report["chosen"]["algorithm"] == "together"
+    assert "all side by side" in training.report["chosen"]["why"]
+
+
+def test_a_part_that_knows_nothing_counts_little() -> None:
+    report = trained((0.0, 5.0)).report
+    assert report is not None
+    weights = {name: part["weight"] for name, part in report["parts"].items()}
+    assert 4 * weights["one"] < min(weights["two"], weights["together"])
+
+
+def test_a_part_without_any_value_leaves_the_plain_selection() -> None:
+    rows, classes = blocks(0, (4.0, 4.0))
+    known = np.where(np.arange(N) < 30, classes, -1)
+    parts = {"all": slice(0, 2 * WIDTH), "none": slice(2 * WIDTH, 2 * WIDTH + 3)}
+    task = TrainingTask(rows._replace(n_features=2 * WIDTH + 3), known, [0, 1], "auto", {}, parts=parts)
+    report = train(task, TrainingContext(threads=1)).report
+    assert report is not None
+    assert "parts" not in report
+
+
+def test_without_unlabeled_documents_all_are_supervised() -> None:
+    training = trained(labeled=N)
+    assert training.report is not None
+    assert {part["algorithm"] for part in training.report["parts"].values()} == {"svm"}
+    assert training.model.calibration is not None
+
+
+def test_labels_that_cannot_be_left_out_weigh_evenly() -> None:
+    rows, classes = blocks(0, (4.0, 4.0))
+    known = np.full(N, -1)
+    for label in (0, 1):
+        known[np.flatnonzero(classes == label)[0]] = label
+    report = train(TrainingTask(rows, known, [0, 1], "auto", {}, parts=PARTS), TrainingContext(threads=1)).report
+    assert report is not None
+    assert [part["weight"] for part in report["parts"].values()] == [pytest.approx(1 / 3)] * 3
+    assert "evenly" in report["chosen"]["why"]
+
+
+def test_progress_goes_through_the_parts_and_a_stop_ends_them() -> None:
+    seen: list[TracePoint] = []
+
+    def observe(point: TracePoint) -> bool:
+        seen.append(point)
+        return False
+
+    training = trained(context=TrainingContext(observe, threads=1))
+    fractions = [point.fraction for point in seen]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert all(0 <= point.fraction <= 1 for point in training.trace)
+    assert {point.phase.partition("/")[0] for point in training.trace} == {"part=one", "part=two", "part=together"}
+    stopped = trained(context=TrainingContext(lambda point: True, threads=1))
+    assert stopped.status is Status.CANCELLED
+
+
+def test_phases_in_words() -> None:
+    point = TracePoint("part=vector/class=a/tsvm/stage=3", 0, 0.0, 0.0, 0.0, 0.0, 18)
+    assert phase_in_words(point) == "vector alone: class a: tsvm, stage 4 of 18"
+    assert phase_in_words(point._replace(phase="part=together/svm")) == "all parts: svm"
