@@ -12,7 +12,9 @@ from app.http.middleware import CHUNK_BYTES, CONNECTIONS
 HEAD_SECONDS = 10.0
 """Seconds from the first byte of a request, or from connecting, to the end of its head."""
 HEAD_BYTES = 64 << 10
-"""Bytes of a head, approximately: they are counted as they come."""
+"""Bytes of a head, approximately: they are counted as they come, in parts of PART_BYTES."""
+PART_BYTES = 16 << 10
+"""Bytes that are parsed at a time. What was read beyond them waits while pipelined requests do."""
 
 WRITE_SECONDS = 30.0
 """Seconds for which a chunk of an answer (see ``app.http.middleware``) may wait for the client to read it."""
@@ -22,16 +24,20 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Connection(HttpToolsProtocol):
     """A connection that is closed when a request head is too slow or too large, or when the client does not read its answer.
 
-    Without these time-outs, thousands of such clients would exhaust file descriptors and memory.
+    Without these time-outs, thousands of such clients would exhaust file descriptors and memory. Requests that come before (pipelining) are answered
+    first, and of what follows no more is parsed until then.
     """
 
     _head_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
+    _refusal: bytes | None = None
+    """Status with which the connection ends when the requests before are answered."""
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio.Protocol."""
         super().connection_made(transport)
+        self._unparsed = bytearray()
         self._limit_send_buffer(transport.get_extra_info("socket"))
         self._start_head_timer()
 
@@ -43,12 +49,20 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        super().data_received(data)
-        if self._head_timer is None:
-            return
-        self._head_bytes += len(data)
-        if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
-            self._refuse(b"431 Request Header Fields Too Large")
+        if self._refusal is None:
+            self._unparsed += data
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse what was read, up to the first pipelined request that has to wait."""
+        while self._unparsed and not self.pipeline and self._refusal is None and not self.transport.is_closing():
+            part = bytes(self._unparsed[:PART_BYTES])
+            del self._unparsed[:PART_BYTES]
+            super().data_received(part)
+            if self._head_timer is not None:
+                self._head_bytes += len(part)
+                if self._head_bytes > HEAD_BYTES:
+                    self._refuse(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         """Called by the parser of uvicorn."""
@@ -75,6 +89,11 @@ class Connection(HttpToolsProtocol):
         """Called when the last part of an answer was given to the transport."""
         super().on_response_complete()
         self._time_out_closing()
+        if self._refusal is not None:
+            self._refuse(self._refusal)
+        elif self._unparsed:
+            # the parser may be at work now: this is called in the midst of it where a request is refused at once
+            self.loop.call_soon(self._parse)
 
     def timeout_keep_alive_handler(self) -> None:
         """Called when no other request has come in time."""
@@ -84,7 +103,20 @@ class Connection(HttpToolsProtocol):
     def _start_head_timer(self) -> None:
         if self._head_timer is None:
             self._head_bytes = 0
-            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._refuse, b"408 Request Timeout")
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._time_out_head)
+
+    def _time_out_head(self) -> None:
+        """Give up a head, unless it waits for the answers to requests before it: then it has not been read."""
+        self._head_timer = None
+        if self._answering:
+            self._start_head_timer()
+        else:
+            self._refuse(b"408 Request Timeout")
+
+    @property
+    def _answering(self) -> bool:
+        """Whether a request is not answered yet."""
+        return bool(self.pipeline) or (self.cycle is not None and not self.cycle.response_complete)
 
     def _cancel_head_timer(self) -> None:
         if self._head_timer is not None:
@@ -119,8 +151,12 @@ class Connection(HttpToolsProtocol):
         self.transport.abort()
 
     def _refuse(self, status: bytes) -> None:
-        """Answer without a route, since there is no complete request yet."""
+        """Answer without a route, since there is no complete request yet; after the answers to the requests before."""
         self._cancel_head_timer()
-        self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-        self.transport.close()
-        self._time_out_closing()
+        if self._answering:
+            self._refusal = status
+            return
+        if not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            self.transport.close()
+            self._time_out_closing()

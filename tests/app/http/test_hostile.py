@@ -151,6 +151,66 @@ def test_a_head_without_bounds_is_refused(gateway: Gateway) -> None:
     assert gateway.client.get("/v1/health/live").status_code == 200
 
 
+LIVE = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" * 500 + b"\r\n\r\n"
+
+
+def test_requests_that_come_before_the_answers_are_all_answered(gateway: Gateway) -> None:
+    """Far more than the bytes of a head, of which some reads have hundreds."""
+    with dial(gateway) as client:
+        sender = threading.Thread(target=client.sendall, args=(LIVE * 2000 + LIVE.replace(b"Host", b"Connection: close\r\nHost"),))
+        sender.start()
+        answers = all_of(client)
+        sender.join()
+    assert answers.count(b"HTTP/1.1 200 OK") == answers.count(b'{"status":"live"}') == 2001
+    assert answers.count(b"HTTP/1.1 ") == 2001
+
+
+def test_no_more_than_a_part_is_parsed_while_others_wait(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting: list[int] = []
+    begin = connection.Connection.on_message_begin
+
+    def counted(self: connection.Connection) -> None:
+        waiting.append(len(self.pipeline))
+        begin(self)
+
+    monkeypatch.setattr(connection.Connection, "on_message_begin", counted)
+    request = b"GET /v1/health/live HTTP/1.1\r\n\r\n"
+    with dial(gateway) as client:
+        client.sendall(request * 20_000 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        assert all_of(client).count(b"HTTP/1.1 200 OK") == 20_001
+    assert max(waiting) <= connection.PART_BYTES // len(request)
+
+
+def test_a_head_without_bounds_costs_no_answer_of_a_request_before(gateway: Gateway) -> None:
+    with dial(gateway) as client:
+        client.sendall(LIVE + b"GET / HTTP/1.1\r\nX: " + b"y" * (connection.HEAD_BYTES + connection.PART_BYTES))
+        answers = all_of(client)
+    assert answers.startswith(b"HTTP/1.1 200 OK")
+    assert b'{"status":"live"}' in answers
+    assert answers.endswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+
+def test_a_head_may_wait_for_the_answer_to_the_request_before(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.1)
+    gateway = start()
+    job = gateway.job(dataset=gateway.upload(TWO_CLASSES)["id"]).json()["id"]
+    timers = []
+    time_out = connection.Connection._time_out_head
+
+    def noted(self: connection.Connection) -> None:
+        timers.append(self)
+        time_out(self)
+
+    monkeypatch.setattr(connection.Connection, "_time_out_head", noted)
+    with dial(gateway) as client:
+        client.sendall(f"GET /v1/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\nGET /v1/health/l".encode())
+        until(lambda: len(timers) > 3)
+        gateway.client.post(f"/v1/jobs/{job}/cancel").raise_for_status()
+        answers = all_of(client)
+    assert b'"state":"cancelled"' in answers
+    assert answers.endswith(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+
 def test_an_idle_connection_between_requests_is_uvicorns(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a head has ended, no patience with heads is kept until the next begins."""
     made: list[connection.Connection] = []
