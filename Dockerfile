@@ -4,15 +4,18 @@ ARG BASE=python:3.11-slim-bookworm
 
 FROM ${BASE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=/src/constraints.txt
-RUN python3 -m venv /opt/halfmoon
+RUN python3 -m venv /opt/halfmoon && python3 -m venv /opt/build
 WORKDIR /src
-COPY pyproject.toml constraints.txt requirements.lock README.md LICENSE ./
+COPY pyproject.toml constraints.txt requirements.lock build.lock README.md LICENSE ./
 # dependencies come first: a change of the code does not fetch them again; a file other than the locked one is refused
-RUN /opt/halfmoon/bin/pip install --require-hashes --no-deps --requirement requirements.lock
+RUN /opt/halfmoon/bin/pip install --require-hashes --no-deps --requirement requirements.lock \
+    && /opt/build/bin/pip install --require-hashes --no-deps --requirement build.lock
 COPY app app
 COPY workers workers
 COPY core core
-RUN /opt/halfmoon/bin/pip install --no-deps .
+# without isolation: it would fetch a build backend of any version
+RUN /opt/build/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /opt/wheel . \
+    && /opt/halfmoon/bin/pip install --no-deps --no-index /opt/wheel/*.whl
 # The kernels that training runs are compiled here, so that no worker compiles when it starts. They are compiled for a class of processors,
 # not for the one that builds; the same class must be set at run time. Elsewhere than on x86-64: --build-arg CPU=generic
 ARG CPU=x86-64-v3
@@ -38,7 +41,8 @@ WORKDIR /var/lib/halfmoon
 VOLUME ["/var/lib/halfmoon", "/var/cache/halfmoon"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM
+# whether the process answers: restarting it would not bring back a store or Redis that is away, of which /v1/health/ready tells
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
-    CMD ["python3", "-c", "import urllib.request as u; u.build_opener(u.ProxyHandler({})).open('http://127.0.0.1:8000/v1/health/ready', timeout=2)"]
+    CMD ["python3", "-c", "import urllib.request as u; u.build_opener(u.ProxyHandler({})).open('http://127.0.0.1:8000/v1/health/live', timeout=2)"]
 ENTRYPOINT ["halfmoon"]
 CMD ["api"]

@@ -4,7 +4,20 @@ import logging
 import sys
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_CONTROLS_OF_LINES = {code: text for code, text in _CONTROLS.items() if chr(code) not in "\n\t"}
+_OF_LINES = ("exception", "stack")
+"""Fields that are printed as lines of their own."""
+
+
+def without_controls(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
+    """The event with control characters written out. What a client sent could otherwise command the terminal, or forge a line."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = value.translate(_CONTROLS_OF_LINES if key in _OF_LINES else _CONTROLS)
+    return event
 
 
 def configure_logging(log_format: str, level: str) -> None:
@@ -16,7 +29,8 @@ def configure_logging(log_format: str, level: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    renderer: Processor = structlog.processors.JSONRenderer() if log_format == "json" else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    console: list[Processor] = [without_controls, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    renderers: list[Processor] = [structlog.processors.JSONRenderer()] if log_format == "json" else console
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.stdlib.BoundLogger,
@@ -26,7 +40,7 @@ def configure_logging(log_format: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer]
+            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers]
         )
     )
     root = logging.getLogger()

@@ -5,7 +5,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import IO, TypeVar
 
 import msgspec
@@ -60,12 +60,21 @@ def make_dataset(services: Services, documents: msgspec.Raw) -> Dataset:
         return _seal(body, builder)
 
 
-def temporary_file(store: Store) -> IO[bytes]:
-    """An unnamed file on the file system of the staging area. It disappears when it is closed or the process ends."""
-    folder = store.staging()
-    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller enters it
-    folder.rmdir()
-    return file
+@contextmanager
+def temporary_file(store: Store) -> Iterator[IO[bytes]]:
+    """An unnamed file on the file system of the staging area. It disappears when it is closed or the process ends. Raises StoreUnavailable."""
+    with translate_os_errors("make", "a temporary file"):
+        folder = store.staging()
+        try:
+            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
+        finally:
+            folder.rmdir()
+    try:
+        yield file
+    finally:
+        # what is still buffered need not reach a disk that is full
+        with suppress(OSError):
+            file.close()
 
 
 @translate_os_errors("write", "the upload")

@@ -57,6 +57,8 @@ class JobOut(Schema):
     def of(cls, job: Job) -> Self:
         """The job in the form of the contract."""
         request, outcome = job.request, job.outcome if job.state.final else None
+        # each time is by the clock of another process, which may have been set back
+        started_at = max(job.started_at, request.created_at) if job.started_at else None
         return cls(
             id=request.id,
             state=job.state,
@@ -73,8 +75,8 @@ class JobOut(Schema):
             progress=job.progress,
             attempt=job.attempt,
             created_at=request.created_at,
-            started_at=job.started_at,
-            finished_at=outcome.finished_at if outcome else None,
+            started_at=started_at,
+            finished_at=max(outcome.finished_at, started_at or request.created_at) if outcome else None,
             status=outcome.status if outcome else None,
             objective=outcome.objective if outcome else None,
             warnings=outcome.warnings if outcome else [],

@@ -59,7 +59,7 @@ def submit(services: Services, body: JobBody, idempotency_key: str | None, key_i
     _check(body, idempotency_key)
     submission = _Submission(idempotency_key, "" if idempotency_key is None else _fingerprint(body, services.settings.max_document_bytes), key_id)
     allowance = services.backlog.allowance(key_id)
-    known = None if idempotency_key is None else services.jobs.find_by_idempotency_key(idempotency_key, submission.fingerprint)
+    known = None if idempotency_key is None else services.jobs.find_by_idempotency_key(idempotency_key, key_id, submission.fingerprint)
     if known is not None:
         return Accepted(known, allowance)
     allowance.check()

@@ -38,7 +38,7 @@ def ready(services: ServicesDep) -> Ready | Response:
 
     Models answer and jobs are accepted. Jobs run while `workers` is not 0.
     """
-    store, workers, starting = services.store.writable(), 0, 0
+    store, workers, starting = services.store_probe.writable(), 0, 0
     try:
         services.queue.ping()
         workers, starting = services.queue.workers(), services.queue.starting_workers()

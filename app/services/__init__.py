@@ -17,6 +17,7 @@ from app.services.job_follower import JobFollower, job_now
 from app.services.metrics import Metrics, MetricSources
 from app.services.model_cache import ModelCache
 from app.services.periodic import PeriodicTask
+from app.services.store_probe import StoreProbe
 from app.services.version_cache import VersionCache
 from app.settings import GatewaySettings
 from workers.queue.connect import connect
@@ -45,6 +46,7 @@ class Services:
 
     settings: GatewaySettings
     store: Store
+    store_probe: StoreProbe
     access: Access
     datasets: Datasets
     jobs: Jobs
@@ -102,6 +104,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         services = Services(
             settings=settings,
             store=store,
+            store_probe=StoreProbe(store.writable),
             access=Access(ApiKeys(store), settings),
             datasets=Datasets(store, settings.dataset_limits, quota, abandoned_seconds=settings.abandoned_after_seconds),
             jobs=jobs,

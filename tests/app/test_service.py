@@ -26,7 +26,7 @@ from app.predictions.schemas import LabeledDocument, Prediction
 from app.settings import GatewaySettings
 from core.registry import OFFERED
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of
-from tests.waiting import HANG
+from tests.waiting import HANG, until
 from tests.workers.conftest import Valkey
 from workers.queue.connect import connect
 from workers.queue.redis_state import RedisState
@@ -162,7 +162,7 @@ def test_an_answer_without_content_has_no_type(gateway: Gateway) -> None:
 
 
 def test_a_refusal_is_no_longer_than_it_need_be(gateway: Gateway) -> None:
-    long = "x" * 1_000_000
+    long = "x" * 200_000
     dataset = gateway.upload(TWO_CLASSES)["id"]
     for fields, status in (
         ({"model": long}, 422),
@@ -263,7 +263,9 @@ def test_following_jobs_has_threads_of_its_own(start: Start) -> None:
 def test_a_store_that_cannot_be_written(gateway: Gateway, monkeypatch: Any) -> None:
     from workers.store.folder import FolderStore
 
+    gateway.client.get("/v1/health/ready").raise_for_status()
     monkeypatch.setattr(FolderStore, "writable", lambda self: False)
+    until(lambda: gateway.client.get("/v1/health/ready").status_code == 503)
     assert problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"] == "the store cannot be written"
 
 

@@ -90,3 +90,23 @@ def test_the_image_runs_without_root(repository: Path) -> None:
     users = re.findall(r"^USER (.+)$", (repository / "Dockerfile").read_text(), re.MULTILINE)
     assert users
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
+
+
+def test_no_container_takes_all_memory_and_processes(services: dict[str, dict[str, object]]) -> None:
+    assert [name for name, service in services.items() if "mem_limit" not in service or "pids_limit" not in service] == []
+
+
+def test_the_cache_of_files_fits_where_it_lies(services: dict[str, dict[str, object]]) -> None:
+    """The folder for temporary files is memory, of a fixed size; without a bound the cache would take ten times that."""
+    for name in ("gateway", "worker"):
+        environment = services[name]["environment"]
+        assert isinstance(environment, dict)
+        (default,) = re.findall(r":-(\d+)}", environment["HALFMOON_CACHE_BYTES"])
+        (room,) = re.findall(r"^/tmp:size=(\d+)g", str(services[name]["tmpfs"][0]))  # type: ignore[index]
+        assert int(default) <= int(room) * 2**30 // 2
+
+
+def test_the_health_check_asks_whether_the_process_lives(repository: Path) -> None:
+    """Restarting a gateway whose store is away would not bring the store back."""
+    check = (repository / "Dockerfile").read_text().split("HEALTHCHECK")[1].split("ENTRYPOINT")[0]
+    assert "/v1/health/live" in check

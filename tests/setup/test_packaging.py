@@ -50,14 +50,18 @@ def test_the_licence_is_mit(project: dict[str, Any], repository: Path) -> None:
     assert (repository / "LICENSE").read_text().startswith("MIT License\n")
 
 
-@pytest.fixture
-def locked(repository: Path) -> Locked:
-    """The requirements of the lock file by name."""
-    text = (repository / "requirements.lock").read_text().replace("\\\n", "")
+def locked_in(path: Path) -> Locked:
+    """The requirements of a lock file by name; each has a digest."""
+    text = path.read_text().replace("\\\n", "")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", line) for line in lines)
     found = [Requirement(line.partition(" --hash")[0]) for line in lines]
     return {canonicalize_name(each.name): each for each in found}
+
+
+@pytest.fixture
+def locked(repository: Path) -> Locked:
+    return locked_in(repository / "requirements.lock")
 
 
 def needed(requirements: list[str]) -> Iterator[NormalizedName]:
@@ -87,8 +91,19 @@ def test_the_lock_holds_all_that_runs_and_nothing_else(project: dict[str, Any], 
 
 
 def test_the_image_installs_what_is_locked(repository: Path) -> None:
-    installs = re.findall(r"pip install (.*)", (repository / "Dockerfile").read_text())
-    assert installs == ["--require-hashes --no-deps --requirement requirements.lock", "--no-deps ."]
+    installs = re.findall(r"pip install (.*?)(?: \\)?$", (repository / "Dockerfile").read_text(), re.MULTILINE)
+    assert installs == [f"--require-hashes --no-deps --requirement {name}.lock" for name in ("requirements", "build")] + [
+        "--no-deps --no-index /opt/wheel/*.whl"
+    ]
+    assert "pip wheel --no-build-isolation --no-deps " in (repository / "Dockerfile").read_text()
+
+
+def test_the_build_backend_is_locked(repository: Path) -> None:
+    backend = locked_in(repository / "build.lock")
+    (wanted,) = map(Requirement, tomllib.loads((repository / "pyproject.toml").read_text())["build-system"]["requires"])
+    (version,) = [each.version for each in backend[canonicalize_name(wanted.name)].specifier]
+    assert wanted.specifier.contains(version)
+    assert all([each.operator for each in requirement.specifier] == ["=="] for requirement in backend.values())
 
 
 def test_what_is_installed_fits_together(locked: Locked) -> None:

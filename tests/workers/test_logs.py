@@ -6,6 +6,29 @@ import sys
 from tests.waiting import HANG
 from tests.workers.conftest import Valkey
 
+WRITE = """
+import logging
+import structlog
+from workers.logs import configure_logging
+
+configure_logging("console", "info")
+sent = "/v1/\\x1b[31mred\\x1b]0;title\\x07\\r2026-01-01 [error] forged\\x9b2J"
+structlog.get_logger("a").warning("answered " + sent, path=sent)
+logging.getLogger("b").warning("of a library: %s", sent)
+try:
+    raise ValueError(sent)
+except ValueError:
+    structlog.get_logger("c").exception("failed")
+"""
+
+
+def test_what_a_client_sent_commands_no_terminal() -> None:
+    done = subprocess.run([sys.executable, "-c", WRITE], capture_output=True, text=True, timeout=HANG, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {character for character in done.stderr if not character.isprintable()} == {"\n"}
+    assert done.stderr.count("\\x1b[31mred\\x1b]0;title\\x07\\x0d2026") >= 3
+
+
 CODE = """
 import sys
 from rq import Queue as Messages

@@ -85,7 +85,7 @@ class Jobs:
         check_name("model", model)
         id = new_id("job")
         if idempotency_key is not None:
-            id = self._idempotency_keys.claim(idempotency_key, id, fingerprint)
+            id = self._idempotency_keys.claim(idempotency_key, caller, id, fingerprint)
             if self._store.exists(f"jobs/{id}/request.json"):
                 return self.get(id), False
         request = JobRequest(
@@ -99,7 +99,7 @@ class Jobs:
             start=start,
             publish=publish,
             annotations=annotations,
-            key=None if idempotency_key is None else digest_of(idempotency_key),
+            key=None if idempotency_key is None else digest_of(idempotency_key, caller),
             caller=caller,
             created_at=datetime.now(UTC),
         )
@@ -110,13 +110,16 @@ class Jobs:
                 self._idempotency_keys.free(request.key)
             raise
 
-    def find_by_idempotency_key(self, key: str, fingerprint: str) -> Job | None:
-        """The job of an idempotency key, also when its dataset was deleted; None if the key has none. Raises IdempotencyConflict."""
-        id = self._idempotency_keys.find(key, fingerprint)
-        try:
-            return None if id is None else self.get(id)
-        except NotFound:
-            return None
+    def find_by_idempotency_key(self, key: str, caller: str | None, fingerprint: str) -> Job | None:
+        """The job of a caller's idempotency key, also when its dataset was deleted; None if the key has none. Raises IdempotencyConflict."""
+        # in a store of an earlier version the keys of all callers are together
+        for digest in dict.fromkeys((digest_of(key, caller), digest_of(key, None))):
+            claim = self._idempotency_keys.find(digest)
+            with suppress(NotFound):
+                if claim is not None and (job := self.get(claim.job)).request.caller == caller:
+                    claim.check(key, fingerprint)
+                    return job
+        return None
 
     def _store_request(self, request: JobRequest) -> tuple[Job, bool]:
         """The job, and whether it is new; raises NotFound for the dataset or the version to start from, also if it is deleted meanwhile.
@@ -212,12 +215,13 @@ class Jobs:
                 delete_except(self._store, f"{folder}/{name}", named)
 
     def cancel(self, id: str) -> Job:
-        """Request that a job stops; a job that no worker has claimed ends at once. Raises NotFound, JobNotCancellable."""
+        """Request that a job stops; a job that no worker has claimed ends at once. Idempotent. Raises NotFound, JobNotCancellable."""
         job = self.get(id)
-        if job.state.final or job.outcome is not None:
+        if job.state in (JobState.CANCELLING, JobState.CANCELLED):
+            return job
+        if job.outcome is not None:
             raise JobNotCancellable(id, job.state.value)
-        if not records.create(self._store, f"jobs/{id}/cancel.json", Cancellation(requested_at=datetime.now(UTC))):
-            raise JobNotCancellable(id, self.get(id).state.value)
+        records.create(self._store, f"jobs/{id}/cancel.json", Cancellation(requested_at=datetime.now(UTC)))
         # a worker that claims an attempt after this line sees the request; one that did so before is listed now
         if self.last_attempt(id) == 0:
             self.record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=0, finished_at=datetime.now(UTC)))

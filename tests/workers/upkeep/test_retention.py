@@ -59,7 +59,7 @@ def test_the_key_of_a_deleted_job_makes_a_new_one(store: Store) -> None:
     first = post()
     jobs.cancel(first)
     jobs.delete(first)
-    assert jobs.find_by_idempotency_key("k", "f") is None
+    assert jobs.find_by_idempotency_key("k", None, "f") is None
     assert post() != first
     assert len(store.children("idempotency")) == 1
 

@@ -1,0 +1,41 @@
+"""Readiness, which anybody may ask for as often as they like, writes to the store once a second."""
+
+import threading
+
+from app.services.store_probe import StoreProbe
+from tests.waiting import HANG
+
+
+def test_the_answer_is_remembered_for_a_second() -> None:
+    now, answers, asked = [100.0], iter([True, False, True]), []
+
+    def probe() -> bool:
+        asked.append(now[0])
+        return next(answers)
+
+    store_probe, found = StoreProbe(probe, lambda: now[0]), []
+    for now[0] in (100.0, 100.5, 100.99, 101.0, 101.9, 102.0):
+        found.append(store_probe.writable())
+    assert (asked, found) == ([100.0, 101.0, 102.0], [True, True, True, False, False, True])
+
+
+def test_those_who_ask_at_once_share_an_answer() -> None:
+    asked: list[int] = []
+    together = threading.Barrier(8)
+
+    def probe() -> bool:
+        asked.append(1)
+        return True
+
+    store_probe = StoreProbe(probe, lambda: 0.0)
+
+    def ask() -> None:
+        together.wait(HANG)
+        assert store_probe.writable()
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert asked == [1]
