@@ -104,7 +104,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         services = Services(
             settings=settings,
             store=store,
-            store_probe=StoreProbe(store.writable),
+            store_probe=StoreProbe(lambda: store.writable()),
             access=Access(ApiKeys(store), settings),
             datasets=Datasets(store, settings.dataset_limits, quota, abandoned_seconds=settings.abandoned_after_seconds),
             jobs=jobs,

@@ -1,6 +1,5 @@
 """Evaluations over HTTP."""
 
-import errno
 import json
 import socket
 import threading
@@ -22,7 +21,6 @@ from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, 
 from tests.app.datasets.test_kinds import named_model, text_model
 from tests.app.http.test_slow_readers import measured
 from tests.waiting import HANG, until
-from tests.workers.conftest import no_file_beyond
 from workers.contract import Version
 
 Documents = list[dict[str, Any]]
@@ -396,28 +394,3 @@ def test_no_prediction_waits_for_an_evaluation_of_posted_documents(start: Start,
         finally:
             left.set()
         assert evaluation.result()["accuracy"] == 1
-
-
-@pytest.mark.parametrize("room", [0, 100])
-@pytest.mark.parametrize("by_dataset", [False, True])
-def test_a_full_disk_is_reported(gateway: Gateway, room: int, by_dataset: bool) -> None:
-    publish(gateway.store)
-    body = {"dataset": gateway.upload(TWO_CLASSES)["id"]} if by_dataset else {"documents": TWO_CLASSES * 200}
-    before = gateway.kept()
-    with no_file_beyond(room):
-        answer = gateway.client.post("/v1/models/news/evaluate", json=body)
-    assert answer.status_code in (200, 507), answer.text
-    if room == 0:
-        assert problem_of(answer, 507)["type"] == "/problems/insufficient-storage"
-    assert gateway.kept() == before
-
-
-def test_a_disk_on_which_no_file_can_be_made_is_reported(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish(gateway.store)
-
-    def full(**_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("app.datasets.upload.tempfile.TemporaryFile", full)
-    problem_of(gateway.client.post("/v1/models/news/evaluate", json={"documents": TWO_CLASSES}), 507)
-    assert [path for path in gateway.kept() if ".staging" in path] == []
