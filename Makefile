@@ -59,12 +59,12 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Halfmoon needs CPython 3.11 or newer: make PYTHON=python3.12 …' >&2; exit 1; }
 	$(PYTHON) -m venv $(if $(CAN_INSTALL),--without-pip) .venv
 
-.venv/run.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[embedded,demo]'
+.venv/run.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[embedded,demo]' --editable ./client
 	@touch $@
 
-.venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[embedded,demo,dev,bench]'
+.venv/dev.stamp: pyproject.toml client/pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[embedded,demo,dev,bench]' --editable ./client
 	@touch $@ .venv/run.stamp
 
 # the kernels that training runs, compiled into Numba's cache beside their modules: the first job does not wait for the compiler

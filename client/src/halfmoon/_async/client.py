@@ -1,0 +1,125 @@
+"""The client: where everything begins."""
+
+import uuid
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from halfmoon._async.datasets import AsyncDataset, AsyncDatasets
+from halfmoon._async.inference import AsyncInference
+from halfmoon._async.jobs import AsyncJob, AsyncJobs
+from halfmoon._async.models import AsyncModel, AsyncModels
+from halfmoon._async.transport import AsyncTransport
+from halfmoon._async_only import in_thread
+from halfmoon.display import pairs
+from halfmoon.local import LocalService, started
+from halfmoon.operation import operation
+from halfmoon.records import JobRecord
+
+
+class AsyncHalfmoon:
+    """A Halfmoon service.
+
+    ``url`` is by default HALFMOON_URL or http://127.0.0.1:8000, ``key`` HALFMOON_API_KEY. ``timeout`` is in seconds: of connecting, and of each wait
+    for bytes.
+    """
+
+    def __init__(self, url: str | None = None, *, key: str | None = None, timeout: float = 60.0, retries: int = 4) -> None:
+        self._transport = AsyncTransport(url, key, timeout, retries)
+        self._service: LocalService | None = None
+        self.datasets = AsyncDatasets(self._transport)
+        self.jobs = AsyncJobs(self._transport)
+        self.models = AsyncModels(self._transport)
+        self.inference = AsyncInference(self._transport)
+
+    @classmethod
+    async def local(cls, data: str | None = None, *, workers: int = 1, timeout: float = 60.0) -> Self:
+        """A service of its own on this machine, which ends with the client or the process. It needs the package halfmoon.
+
+        ``data`` is its folder; without one it keeps nothing.
+        """
+        service = await in_thread(started, data, workers)
+        client = cls(service.url, timeout=timeout)
+        client._service = service
+        return client
+
+    @property
+    def url(self) -> str:
+        """Address of the service."""
+        return self._transport.url
+
+    async def train(
+        self,
+        data: Any,
+        model: str,
+        *,
+        algorithm: str = "auto",
+        options: Mapping[str, Any] | None = None,
+        text: Mapping[str, int] | None = None,
+        start_from: str | None = None,
+        publish: str | None = None,
+        seed: int = 0,
+        idempotency_key: str | None = None,
+        **more: Any,
+    ) -> AsyncJob:
+        """Train a model on a dataset; other data become one. ``more`` are fields of the job that this client does not know."""
+        dataset = data if isinstance(data, AsyncDataset | str) else await self.datasets.create(data)
+        fields = {
+            "dataset": dataset if isinstance(dataset, str) else dataset.id,
+            "model": model,
+            "algorithm": algorithm,
+            "options": options,
+            "text": text,
+            "start_from": start_from,
+            "publish": publish,
+            "seed": seed,
+            **more,
+        }
+        return await self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+
+    @operation("create_job")
+    async def _submit(self, fields: Mapping[str, Any], key: str) -> AsyncJob:
+        headers = {"Idempotency-Key": key}
+        record = await self._transport.call("POST", "/v1/jobs", JobRecord, json=fields, headers=headers, repeatable=True)
+        return AsyncJob(self._transport, record)
+
+    @operation("live")
+    async def live(self) -> bool:
+        """Whether the service answers."""
+        return bool(await self._transport.call("GET", "/v1/health/live", dict[str, Any]))
+
+    @operation("ready")
+    async def ready(self) -> dict[str, Any]:
+        """Whether store and Redis can be written, and the number of workers; raises Unavailable."""
+        return await self._transport.call("GET", "/v1/health/ready", dict[str, Any])
+
+    @operation("metrics")
+    async def metrics(self) -> str:
+        """Metrics, in the text format of Prometheus."""
+        return (await self._transport.send("GET", "/metrics")).text
+
+    @operation("show_problem")
+    async def problem(self, type: str) -> str:
+        """Cause and remedy of a type of problem, such as ``/problems/invalid-name``."""
+        return (await self._transport.send("GET", f"/problems/{type.rpartition('/')[2]}", headers={"Accept": "text/plain"})).text
+
+    async def close(self) -> None:
+        """Close the connections, and end a local service."""
+        await self._transport.close()
+        if self._service is not None:
+            await in_thread(self._service.stop)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
+
+    def _repr_html_(self) -> str:
+        return pairs("Halfmoon", {"url": self.url, "local": self._service is not None})
+
+
+__all__ = ["AsyncHalfmoon", "AsyncModel"]

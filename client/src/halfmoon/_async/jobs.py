@@ -1,0 +1,189 @@
+"""Jobs: they are waited for, followed, cancelled; their labels and traces."""
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self
+
+import msgspec
+from msgspec import Struct
+
+from halfmoon._async.transport import AsyncTransport
+from halfmoon._async_only import sleep
+from halfmoon.display import ProgressLine, pairs
+from halfmoon.errors import ConnectionFailed, JobFailed, WaitTimeout
+from halfmoon.labels import LabeledDocument, Labels, decode_lines
+from halfmoon.operation import operation
+from halfmoon.records import JobRecord, Progress, Trace
+
+_FINAL = ("succeeded", "failed", "cancelled")
+_EVENT_SECONDS = 30.0
+"""Seconds without an event, comments included, after which a stream counts as broken: the service sends a comment every 15 s."""
+_POLL_SECONDS = 0.5
+_NDJSON = {"Accept": "application/x-ndjson"}
+
+
+class _Page(Struct):
+    jobs: list[JobRecord]
+    next_cursor: str | None
+
+
+class AsyncJobs:
+    """The jobs of a service."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    @operation("show_job")
+    async def get(self, id: str) -> "AsyncJob":
+        """The job of this id; raises NotFound."""
+        return AsyncJob(self._transport, await self._transport.call("GET", f"/v1/jobs/{id}", JobRecord))
+
+    @operation("list_jobs")
+    async def all(self, *, state: str | None = None, model: str | None = None) -> "AsyncIterator[AsyncJob]":
+        """Jobs, newest first, of this state and model if they are given."""
+        cursor: str | None = None
+        while True:
+            page = await self._transport.call("GET", "/v1/jobs", _Page, params={"state": state, "model": model, "cursor": cursor})
+            for record in page.jobs:
+                yield AsyncJob(self._transport, record)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+
+class AsyncJob:
+    """A training job."""
+
+    def __init__(self, transport: AsyncTransport, record: JobRecord) -> None:
+        self._transport = transport
+        self.record = record
+        """The job as it was last seen."""
+
+    @property
+    def id(self) -> str:
+        """Id of the job."""
+        return self.record.id
+
+    @property
+    def state(self) -> str:
+        """State, as it was last seen: queued, running, cancelling, cancelled, succeeded, failed."""
+        return self.record.state
+
+    @property
+    def progress(self) -> Progress:
+        """Progress, as it was last seen."""
+        return self.record.progress
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """What was estimated, tried and chosen; empty until the job has succeeded."""
+        return self.record.report or {}
+
+    @operation("show_job")
+    async def refresh(self) -> Self:
+        """See how the job is now."""
+        self.record = await self._transport.call("GET", f"/v1/jobs/{self.id}", JobRecord)
+        return self
+
+    async def wait(self, timeout: float | None = None, *, progress: bool = False) -> Self:
+        """Wait until the job has succeeded; ``progress`` shows a line meanwhile.
+
+        Raises JobFailed if it failed or was cancelled, and WaitTimeout after ``timeout`` seconds: the job goes on then.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        line = ProgressLine(progress)
+        async for seen in self.follow(deadline):
+            line.show(seen.fraction, seen.phase)
+        if self.state not in _FINAL:
+            raise WaitTimeout(f"job {self.id} is {self.state} ({self.progress.fraction:.0%}) after {timeout:g} s; it goes on")
+        line.end(f"job {self.id} {self.state}")
+        if self.state != "succeeded":
+            raise JobFailed(self.id, self.state, self.record.error)
+        return self
+
+    async def follow(self, deadline: float | None = None) -> AsyncIterator[Progress]:
+        """The progress of the job, until it has ended or ``time.monotonic()`` is past the deadline.
+
+        It comes by events, and by asking again where something on the way holds these back.
+        """
+        while self.state not in _FINAL and not _past(deadline):
+            try:
+                left = _EVENT_SECONDS if deadline is None else min(_EVENT_SECONDS, max(0.01, deadline - time.monotonic()))
+                async for seen in self.events(left):
+                    yield seen
+                    if _past(deadline):
+                        return
+            except ConnectionFailed:
+                if not _past(deadline):
+                    await sleep(_POLL_SECONDS)
+            await self.refresh()
+            yield self.progress
+
+    @operation("follow_job")
+    async def events(self, timeout: float = _EVENT_SECONDS) -> AsyncIterator[Progress]:
+        """The progress of the job as the service sends it; ``record`` follows the state.
+
+        Raises ConnectionFailed if the stream breaks off, or nothing comes for ``timeout`` seconds.
+        """
+        event = ""
+        async with self._transport.stream(f"/v1/jobs/{self.id}/events", timeout=timeout) as answer:
+            async for line in answer.aiter_lines():
+                name, _, value = line.partition(": ")
+                if name == "event":
+                    event = value
+                elif name == "data" and event == "state":
+                    self.record = msgspec.json.decode(value, type=JobRecord)
+                elif line.startswith(":"):
+                    yield self.progress
+                elif name == "data" and event == "progress":
+                    seen = msgspec.json.decode(value, type=Progress)
+                    self.record = msgspec.structs.replace(self.record, progress=seen)
+                    yield seen
+
+    @operation("download_labels")
+    async def labels(self) -> Labels:
+        """The labels that the job has given to unlabeled documents; raises Conflict until it has succeeded."""
+        lines: list[LabeledDocument] = []
+        async for line in self.iter_labels():
+            lines.append(line)
+        return Labels(lines)
+
+    @operation("download_labels")
+    async def iter_labels(self) -> AsyncIterator[LabeledDocument]:
+        """The same one by one, without holding all of them."""
+        rest = b""
+        async with self._transport.stream(f"/v1/jobs/{self.id}/labels", headers=_NDJSON) as answer:
+            async for block in answer.aiter_bytes():
+                whole, end, rest = (rest + block).rpartition(b"\n")
+                for line in decode_lines(whole + end):
+                    yield line
+        for line in decode_lines(rest):
+            yield line
+
+    @operation("show_trace")
+    async def trace(self) -> Trace:
+        """The objective by iteration, so far."""
+        return await self._transport.call("GET", f"/v1/jobs/{self.id}/trace", Trace)
+
+    @operation("cancel_job")
+    async def cancel(self) -> Self:
+        """Cancel the job: it is ``cancelling`` until it has stopped."""
+        self.record = await self._transport.call("POST", f"/v1/jobs/{self.id}/cancel", JobRecord)
+        return self
+
+    @operation("delete_job")
+    async def delete(self) -> None:
+        """Delete the job with its labels and trace; a model that it has published stays."""
+        await self._transport.send("DELETE", f"/v1/jobs/{self.id}")
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id}: {self.state} {self.progress.fraction:.0%} {self.progress.phase}>"
+
+    def _repr_html_(self) -> str:
+        record = self.record
+        shown = {"state": record.state, "done": f"{record.progress.fraction:.0%}", "model": record.model_name, "algorithm": record.algorithm}
+        return pairs(f"Job {self.id}", shown | {"summary": " ".join(self.report.get("summary") or []) or record.progress.phase})
+
+
+def _past(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline

@@ -1,0 +1,169 @@
+"""Models: they predict, explain, are evaluated, and suggest what to label next."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from halfmoon._async.datasets import AsyncDataset
+from halfmoon._async.transport import AsyncTransport
+from halfmoon._async_only import AliasesMixin, ModelMixin
+from halfmoon.display import table
+from halfmoon.encode import Choice, Column, body_of, joined
+from halfmoon.errors import InvalidData
+from halfmoon.operation import operation
+from halfmoon.records import Evaluation, Explanation, ModelRecord, ModelSummary, Prediction, Suggestion, Version
+
+_HTML = {"Accept": "text/html"}
+_PREDICTION = msgspec.json.Decoder(Prediction)
+
+
+class _Page(Struct):
+    models: list[ModelSummary]
+    next_cursor: str | None
+
+
+class _Suggestions(Struct):
+    suggestions: list[Suggestion]
+
+
+class AsyncModels:
+    """The models of a service: ``models["news"]``, ``models["news@live"]``, ``models["news", 3]``."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def __getitem__(self, reference: str | tuple[str, int]) -> "AsyncModel":
+        name, number = (reference, None) if isinstance(reference, str) else reference
+        return AsyncModel(self._transport, name, number)
+
+    @operation("list_models")
+    async def all(self) -> AsyncIterator[ModelSummary]:
+        """The models that have a version, by name."""
+        cursor: str | None = None
+        while True:
+            page = await self._transport.call("GET", "/v1/models", _Page, params={"cursor": cursor})
+            for summary in page.models:
+                yield summary
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+
+class AsyncAliases(AliasesMixin):
+    """The aliases of a model."""
+
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
+        self._transport = transport
+        self._path = f"/v1/models/{name}"
+
+    async def all(self) -> dict[str, int]:
+        """The aliases with the versions that they point to."""
+        return (await self._transport.call("GET", self._path, ModelRecord)).aliases
+
+    @operation("set_alias")
+    async def set(self, alias: str, version: int) -> None:
+        """Point an alias to a version."""
+        await self._transport.send("PUT", f"{self._path}/aliases/{alias}", json={"version": version})
+
+    @operation("delete_alias")
+    async def delete(self, alias: str) -> None:
+        """Remove an alias; the version stays."""
+        await self._transport.send("DELETE", f"{self._path}/aliases/{alias}")
+
+
+class AsyncModel(ModelMixin):
+    """A model by the version that it serves, an alias of it, or one of its versions. Nothing is asked of the service until a method is called."""
+
+    def __init__(self, transport: AsyncTransport, reference: str, number: int | None = None) -> None:
+        self._transport = transport
+        self.reference = reference
+        self.number_given = number
+        self.name, _, self._alias = reference.partition("@")
+        self._path = f"/v1/models/{reference}" + ("" if number is None else f"/versions/{number}")
+        self.aliases = AsyncAliases(transport, self.name)
+
+    @operation("show_model")
+    async def show(self) -> ModelRecord:
+        """The model with its versions and aliases; raises NotFound."""
+        return await self._transport.call("GET", f"/v1/models/{self.name}", ModelRecord)
+
+    async def number(self) -> int:
+        """Number of the version to which the reference refers now."""
+        if self.number_given is not None:
+            return self.number_given
+        record = await self.show()
+        if self._alias and self._alias not in record.aliases:
+            raise InvalidData(f"model {self.name!r} has no alias {self._alias!r}; it has {', '.join(record.aliases) or 'none'}")
+        return record.aliases[self._alias] if self._alias else record.served
+
+    @operation("show_version")
+    async def info(self) -> Version:
+        """The version to which the reference refers now, and how it was made."""
+        return await self._transport.call("GET", f"/v1/models/{self.name}/versions/{await self.number()}", Version)
+
+    @operation("predict_newest", "predict_version")
+    async def predict(self, documents: Any, *, text: str | None = None, features: Sequence[str] | None = None) -> Prediction:
+        """Labels, scores and probabilities of documents, which come as to ``datasets.create``. A single text is a document, too."""
+        body = body_of([documents] if isinstance(documents, str) else documents, Choice(text, features=features))
+        headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
+        path = f"{self._path}/predict"
+        answer = await self._transport.send("POST", path, content=joined(body), headers=headers, params=body.query, repeatable=True)
+        return _PREDICTION.decode(answer.content)
+
+    @operation("explain_newest", "explain_version")
+    async def explain(self, documents: Sequence[Any] | None = None, *, n: int = 10, label: str | int | None = None) -> Explanation:
+        """What the model goes by and, for up to a hundred documents (texts or dicts), what speaks for and against their labels."""
+        fields: dict[str, Any] = {"n": n} | ({} if label is None else {"class": label})
+        if documents is not None:
+            fields["documents"] = [{"text": each} if isinstance(each, str) else each for each in documents]
+        return Explanation(await self._transport.call("POST", f"{self._path}/explain", dict[str, Any], json=fields, repeatable=True))
+
+    @operation("evaluate_newest", "evaluate_version")
+    async def evaluate(
+        self, data: Any, *, text: str | None = None, label: Column = None, features: Sequence[str] | None = None, held_out: bool = False
+    ) -> Evaluation:
+        """How good the model is on labeled documents: a dataset (also by its id), or what ``datasets.create`` takes but for ids of datasets.
+
+        ``held_out`` leaves out the documents of the dataset whose labels the version was trained on.
+        """
+        path = f"{self._path}/evaluate"
+        if isinstance(data, AsyncDataset) or (isinstance(data, str) and data.startswith("ds-")):
+            id = data if isinstance(data, str) else data.id
+            content, headers, query = msgspec.json.encode({"dataset": id, "held_out": held_out}), {"Content-Type": "application/json"}, {}
+        else:
+            body = body_of(data, Choice(text, label, None, features))
+            content, headers, query = joined(body), {"Content-Type": body.media_type}, dict(body.query)
+            if body.encoding:
+                headers["Content-Encoding"] = body.encoding
+        figures = await self._transport.call("POST", path, Evaluation, content=content, headers=headers, params=query, repeatable=True)
+        page = await self._transport.send("POST", path, content=content, headers=headers | _HTML, params=query, repeatable=True)
+        return msgspec.structs.replace(figures, page=page.text)
+
+    @operation("suggest_newest", "suggest_by_version")
+    async def suggest(self, data: AsyncDataset | str, n: int = 10, *, include: Sequence[str] = ("document",), **more: Any) -> list[Suggestion]:
+        """Documents of the dataset to label next, the most useful first, each with its text. ``more``: strategy, random, seed."""
+        fields = {"dataset": data if isinstance(data, str) else data.id, "n": n, "include": list(include), **more}
+        return (await self._transport.call("POST", f"{self._path}/suggest", _Suggestions, json=fields, repeatable=True)).suggestions
+
+    @operation("doubt_newest", "doubt_by_version")
+    async def doubts(self, data: AsyncDataset | str, n: int = 10) -> list[dict[str, Any]]:
+        """Labels of the dataset that the model doubts, the most doubtful first."""
+        fields = {"dataset": data if isinstance(data, str) else data.id, "n": n}
+        answer = await self._transport.call("POST", f"{self._path}/doubts", dict[str, Any], json=fields, repeatable=True)
+        return list(answer["doubts"])
+
+    @operation("delete_model", "delete_version")
+    async def delete(self) -> None:
+        """Delete the version, if the reference has a number; else the model with all versions and aliases."""
+        if self._alias:
+            raise InvalidData(f"{self.reference!r}: an alias is removed by aliases.delete({self._alias!r})")
+        await self._transport.send("DELETE", self._path)
+
+    def __repr__(self) -> str:
+        return f"<Model {self.reference}{'' if self.number_given is None else f', version {self.number_given}'}>"
+
+    def _repr_html_(self) -> str:
+        facts: Mapping[str, Any] = {"name": self.name, "reference": self.reference, "version": self.number_given}
+        return table("Model", ("", ""), facts.items())

@@ -1,0 +1,119 @@
+"""Requests over HTTP: headers, retries, errors."""
+
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from halfmoon._async_only import sleep
+from halfmoon.errors import ConnectionFailed, RequestFailed, error_of
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+_BUSY = (429, 503)
+"""Answers after which nothing was done, and another try may succeed."""
+_LONGEST_WAIT = 30.0
+_JSON = {"Content-Type": "application/json"}
+_UNNAMED: Mapping[str, str] = {}
+
+Chunks = Callable[[], Iterator[bytes]]
+
+
+class AsyncTransport:
+    """Sends requests and decodes answers.
+
+    A request is sent again where that is safe: after 429 and 503, which say that nothing was done; after a connection that was refused; and after one
+    that broke off, if the request changes nothing when it comes twice.
+    """
+
+    def __init__(self, url: str | None, key: str | None, timeout: float, retries: int) -> None:
+        import httpx
+
+        self.url = (url or os.environ.get("HALFMOON_URL") or DEFAULT_URL).rstrip("/")
+        key = key or os.environ.get("HALFMOON_API_KEY")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._retries = retries
+        self._client = httpx.AsyncClient(base_url=self.url, headers=headers, timeout=timeout)
+        self._unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+        self._broken = httpx.TransportError
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def call(self, method: str, path: str, kind: type[T], *, repeatable: bool | None = None, **request: Any) -> T:
+        """The answer, decoded as ``kind``; raises RequestFailed, ConnectionFailed."""
+        answer = await self.send(method, path, repeatable=repeatable, **request)
+        return msgspec.json.decode(answer.content, type=kind)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        repeatable: bool | None = None,
+        json: Any = None,
+        content: bytes | None = None,
+        chunks: Chunks | None = None,
+        headers: Mapping[str, str] = _UNNAMED,
+        params: Mapping[str, Any] = _UNNAMED,
+    ) -> "httpx.Response":
+        """The answer; ``repeatable`` says whether the request may come twice, by default unless it is a POST. ``chunks`` begins the body anew."""
+        if json is not None:
+            content, headers = msgspec.json.encode(json), {**_JSON, **headers}
+        given = {name: value for name, value in params.items() if value is not None}
+        for left in range(self._retries, -1, -1):
+            try:
+                body: Any = content if chunks is None else _stream(chunks)
+                answer = await self._client.request(method, path, content=body, headers=headers, params=given or None)
+            except self._broken as error:
+                safe = isinstance(error, self._unsent) or (method != "POST" if repeatable is None else repeatable)
+                if not (left and safe):
+                    raise self._failure(error) from error
+                await sleep(_backoff(self._retries - left))
+                continue
+            if not answer.is_error:
+                return answer
+            refusal = error_of(answer.status_code, answer.content, answer.headers)
+            if not left or answer.status_code not in _BUSY:
+                raise refusal
+            await sleep(_wait(refusal, self._retries - left))
+        raise AssertionError("the last try returns or raises")
+
+    @asynccontextmanager
+    async def stream(self, path: str, headers: Mapping[str, str] = _UNNAMED, timeout: float | None = None) -> AsyncIterator["httpx.Response"]:
+        """An answer that is read as it comes; raises RequestFailed, ConnectionFailed."""
+        limits = self._client.timeout if timeout is None else timeout
+        try:
+            async with self._client.stream("GET", path, headers=headers, timeout=limits) as answer:
+                if answer.is_error:
+                    raise error_of(answer.status_code, await answer.aread(), answer.headers)
+                yield answer
+        except self._broken as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> ConnectionFailed:
+        if isinstance(error, self._unsent):
+            advice = "start it by `halfmoon up`, set HALFMOON_URL, or use Halfmoon.local()"
+            return ConnectionFailed(f"no service answers at {self.url} ({error}); {advice}")
+        return ConnectionFailed(f"the connection to {self.url} broke off: {type(error).__name__} {error}")
+
+
+async def _stream(chunks: Chunks) -> AsyncIterator[bytes]:
+    for chunk in chunks():
+        yield chunk
+
+
+def _backoff(tries: int) -> float:
+    return float(min(_LONGEST_WAIT, 0.1 * 2**tries) * random.uniform(0.5, 1.0))
+
+
+def _wait(refusal: RequestFailed, tries: int) -> float:
+    return min(_LONGEST_WAIT, refusal.retry_after or 0.0) + _backoff(tries)

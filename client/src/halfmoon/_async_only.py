@@ -1,0 +1,22 @@
+"""What the client that is awaited has instead of ``_sync_only``."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+sleep = asyncio.sleep
+
+
+async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a blocking function in a thread."""
+    return await asyncio.to_thread(function, *arguments)
+
+
+class AliasesMixin:
+    """Nothing: an assignment cannot be awaited."""
+
+
+class ModelMixin:
+    """Nothing: an attribute cannot be awaited."""

@@ -1,0 +1,125 @@
+"""The client: where everything begins."""
+
+import uuid
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from halfmoon._sync.datasets import Dataset, Datasets
+from halfmoon._sync.inference import Inference
+from halfmoon._sync.jobs import Job, Jobs
+from halfmoon._sync.models import Model, Models
+from halfmoon._sync.transport import Transport
+from halfmoon._sync_only import in_thread
+from halfmoon.display import pairs
+from halfmoon.local import LocalService, started
+from halfmoon.operation import operation
+from halfmoon.records import JobRecord
+
+
+class Halfmoon:
+    """A Halfmoon service.
+
+    ``url`` is by default HALFMOON_URL or http://127.0.0.1:8000, ``key`` HALFMOON_API_KEY. ``timeout`` is in seconds: of connecting, and of each wait
+    for bytes.
+    """
+
+    def __init__(self, url: str | None = None, *, key: str | None = None, timeout: float = 60.0, retries: int = 4) -> None:
+        self._transport = Transport(url, key, timeout, retries)
+        self._service: LocalService | None = None
+        self.datasets = Datasets(self._transport)
+        self.jobs = Jobs(self._transport)
+        self.models = Models(self._transport)
+        self.inference = Inference(self._transport)
+
+    @classmethod
+    def local(cls, data: str | None = None, *, workers: int = 1, timeout: float = 60.0) -> Self:
+        """A service of its own on this machine, which ends with the client or the process. It needs the package halfmoon.
+
+        ``data`` is its folder; without one it keeps nothing.
+        """
+        service = in_thread(started, data, workers)
+        client = cls(service.url, timeout=timeout)
+        client._service = service
+        return client
+
+    @property
+    def url(self) -> str:
+        """Address of the service."""
+        return self._transport.url
+
+    def train(
+        self,
+        data: Any,
+        model: str,
+        *,
+        algorithm: str = "auto",
+        options: Mapping[str, Any] | None = None,
+        text: Mapping[str, int] | None = None,
+        start_from: str | None = None,
+        publish: str | None = None,
+        seed: int = 0,
+        idempotency_key: str | None = None,
+        **more: Any,
+    ) -> Job:
+        """Train a model on a dataset; other data become one. ``more`` are fields of the job that this client does not know."""
+        dataset = data if isinstance(data, Dataset | str) else self.datasets.create(data)
+        fields = {
+            "dataset": dataset if isinstance(dataset, str) else dataset.id,
+            "model": model,
+            "algorithm": algorithm,
+            "options": options,
+            "text": text,
+            "start_from": start_from,
+            "publish": publish,
+            "seed": seed,
+            **more,
+        }
+        return self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+
+    @operation("create_job")
+    def _submit(self, fields: Mapping[str, Any], key: str) -> Job:
+        headers = {"Idempotency-Key": key}
+        record = self._transport.call("POST", "/v1/jobs", JobRecord, json=fields, headers=headers, repeatable=True)
+        return Job(self._transport, record)
+
+    @operation("live")
+    def live(self) -> bool:
+        """Whether the service answers."""
+        return bool(self._transport.call("GET", "/v1/health/live", dict[str, Any]))
+
+    @operation("ready")
+    def ready(self) -> dict[str, Any]:
+        """Whether store and Redis can be written, and the number of workers; raises Unavailable."""
+        return self._transport.call("GET", "/v1/health/ready", dict[str, Any])
+
+    @operation("metrics")
+    def metrics(self) -> str:
+        """Metrics, in the text format of Prometheus."""
+        return (self._transport.send("GET", "/metrics")).text
+
+    @operation("show_problem")
+    def problem(self, type: str) -> str:
+        """Cause and remedy of a type of problem, such as ``/problems/invalid-name``."""
+        return (self._transport.send("GET", f"/problems/{type.rpartition('/')[2]}", headers={"Accept": "text/plain"})).text
+
+    def close(self) -> None:
+        """Close the connections, and end a local service."""
+        self._transport.close()
+        if self._service is not None:
+            in_thread(self._service.stop)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
+
+    def _repr_html_(self) -> str:
+        return pairs("Halfmoon", {"url": self.url, "local": self._service is not None})
+
+
+__all__ = ["Halfmoon", "Model"]

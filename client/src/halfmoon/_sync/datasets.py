@@ -1,0 +1,175 @@
+"""Datasets: documents are sent, shown, labeled and deleted."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from halfmoon._sync.transport import Transport
+from halfmoon.display import pairs
+from halfmoon.encode import Choice, Column, body_of
+from halfmoon.errors import InvalidData
+from halfmoon.operation import operation
+from halfmoon.records import Annotation, DatasetRecord, Label
+
+
+class _Page(Struct):
+    datasets: list[DatasetRecord]
+    next_cursor: str | None
+
+
+class _Log(Struct):
+    annotations: list[Annotation]
+    next: int | None
+
+
+class Datasets:
+    """The datasets of a service."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @operation("create_dataset")
+    def create(
+        self,
+        data: Any,
+        *,
+        text: str | None = None,
+        label: Column = None,
+        id: Column = None,
+        features: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Send documents, a slice at a time.
+
+        ``data`` is a data frame of pandas, polars or pyarrow; a list, or any iterable, of texts or of dicts; a matrix of NumPy or SciPy; or the path
+        of a file: CSV, TSV, JSON, JSON lines, npz, npy, svmlight or Parquet. ``text``, ``label`` and ``id`` are the names of columns, by
+        default these; label and id may also be lists. ``features`` are columns of numbers, in place of text. A label that is missing (None, NaN, "")
+        is none.
+        """
+        body = body_of(data, Choice(text, label, id, features))
+        headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
+        params = {**body.query, "name": name}
+        record = self._transport.call("POST", "/v1/datasets", DatasetRecord, chunks=body.chunks, headers=headers, params=params)
+        return Dataset(self._transport, record)
+
+    @operation("show_dataset")
+    def get(self, id: str) -> "Dataset":
+        """The dataset of this id; raises NotFound."""
+        return Dataset(self._transport, self._transport.call("GET", f"/v1/datasets/{id}", DatasetRecord))
+
+    @operation("list_datasets")
+    def all(self) -> "Iterator[Dataset]":
+        """All datasets, newest first."""
+        cursor: str | None = None
+        while True:
+            page = self._transport.call("GET", "/v1/datasets", _Page, params={"cursor": cursor})
+            for record in page.datasets:
+                yield Dataset(self._transport, record)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+
+class Dataset:
+    """A set of documents, some of them labeled. It never changes; what people say of its documents is a log beside it."""
+
+    def __init__(self, transport: Transport, record: DatasetRecord) -> None:
+        self._transport = transport
+        self.record = record
+
+    @property
+    def id(self) -> str:
+        """Id of the dataset."""
+        return self.record.id
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the service found odd about the documents."""
+        return self.record.warnings
+
+    def __len__(self) -> int:
+        return self.record.n_documents
+
+    @operation("change_labels")
+    def relabel(self, labels: Mapping[str, Label | None], *, drawn: Mapping[str, str] | None = None, name: str | None = None) -> "Dataset":
+        """Another dataset of the same documents, with some labels changed, by document id; None removes a label."""
+        body = {"labels": dict(labels)} | ({} if drawn is None else {"drawn": dict(drawn)})
+        path, params = f"/v1/datasets/{self.id}/labels", {"name": name}
+        record = self._transport.call("PUT", path, DatasetRecord, json=body, params=params, repeatable=False)
+        return Dataset(self._transport, record)
+
+    @operation("annotate")
+    def annotate(self, document: Any, label: Label | None = None, *, action: str = "label", by: str | None = None, **more: Any) -> int:
+        """Say in the log what a person did with a document: its label, or the action ``skip`` or ``undo``; the number of entries then.
+
+        ``document`` is an id, or a suggestion. A job learns from the log by ``annotations="latest"``.
+        """
+        if action == "label" and label is None:
+            raise InvalidData("annotate: give the label, or action='skip'")
+        name = document if isinstance(document, str) else document.id
+        entry = {"id": str(uuid.uuid4()), "document": name, "action": action, "label": label, "by": by, **more}
+        return self.append([{key: value for key, value in entry.items() if value is not None}])
+
+    @operation("annotate")
+    def append(self, annotations: Iterable[Mapping[str, Any]]) -> int:
+        """Append annotations to the log, each with an id of its own by which it may come twice; the number of entries then."""
+        body = {"annotations": list(annotations)}
+        answer = self._transport.call("POST", f"/v1/datasets/{self.id}/annotations", dict[str, int], json=body, repeatable=True)
+        return answer["sequence"]
+
+    @operation("list_annotations")
+    def annotations(self, after: int = 0) -> Iterator[Annotation]:
+        """The entries of the log, oldest first."""
+        following: int | None = after
+        while following is not None:
+            params = {"after": following, "limit": 500}
+            page = self._transport.call("GET", f"/v1/datasets/{self.id}/annotations", _Log, params=params)
+            for entry in page.annotations:
+                yield entry
+            following = page.next
+
+    @operation("summarize_annotations")
+    def annotation_summary(self) -> dict[str, Any]:
+        """What the log says now: labels by class, draw and person, and how far people agree."""
+        return self._transport.call("GET", f"/v1/datasets/{self.id}/annotations/summary", dict[str, Any])
+
+    @operation("list_documents")
+    def documents(self, **params: Any) -> Iterator[dict[str, Any]]:
+        """The documents as they were sent, in order; ``params`` are those of the call, such as label, contains and model."""
+        cursor: str | None = None
+        while True:
+            page = self._transport.call("GET", f"/v1/datasets/{self.id}/documents", dict[str, Any], params={**params, "cursor": cursor})
+            for document in page["documents"]:
+                yield document
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    @operation("draw_audit")
+    def draw_audit(self, n: int, **more: Any) -> dict[str, Any]:
+        """Draw documents to label at random, so that the error of any model can be told with an interval."""
+        return self._transport.call("POST", f"/v1/datasets/{self.id}/audits", dict[str, Any], json={"n": n, **more})
+
+    @operation("list_audits")
+    def audits(self) -> dict[str, Any]:
+        """The audits of the dataset."""
+        return self._transport.call("GET", f"/v1/datasets/{self.id}/audits", dict[str, Any])
+
+    @operation("show_audit")
+    def audit(self, audit: str, **params: Any) -> dict[str, Any]:
+        """An audit and what it says so far, of ``model`` if that is given."""
+        return self._transport.call("GET", f"/v1/datasets/{self.id}/audits/{audit}", dict[str, Any], params=params)
+
+    @operation("delete_dataset")
+    def delete(self) -> None:
+        """Delete the dataset; raises Conflict while a job needs it."""
+        self._transport.send("DELETE", f"/v1/datasets/{self.id}")
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.id}: {self.record.n_documents} documents, {self.record.n_labeled} labeled>"
+
+    def _repr_html_(self) -> str:
+        shown = {"documents": self.record.n_documents, "labeled": self.record.n_labeled, **self.record.classes}
+        return pairs(f"Dataset {self.id}", shown | {f"warning {number}": text for number, text in enumerate(self.warnings, 1)})

@@ -1,0 +1,225 @@
+"""Documents as the service reads them: frames, lists, matrices and files become a stream of bytes. Nothing is held but a slice."""
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import chain, islice
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from halfmoon.arrays import arrays_of, is_matrix, npz_of
+from halfmoon.errors import InvalidData
+from halfmoon.values import id_of, label_of, text_of
+
+NDJSON = "application/x-ndjson"
+_FILES = {
+    **{".csv": "text/csv", ".tsv": "text/tab-separated-values", ".json": "application/json", ".ndjson": NDJSON, ".jsonl": NDJSON},
+    **{".npz": "application/x-npz", ".npy": "application/x-npy"},
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "text/x-svmlight"),
+}
+_TABLES = (".parquet", ".pq", ".arrow", ".feather")
+_SLICE_ROWS = 5_000
+_BLOCK_BYTES = 256 << 10
+_encode_lines = msgspec.json.Encoder().encode_lines
+
+Column = str | Sequence[Any] | None
+"""Name of a column, or its values."""
+
+
+class Body(NamedTuple):
+    """A body that is sent: each call of ``chunks`` begins anew, unless the data are an iterator."""
+
+    media_type: str
+    chunks: Callable[[], Iterator[bytes]]
+    query: Mapping[str, str] = {}
+    encoding: str | None = None
+
+
+class Line(msgspec.Struct, omit_defaults=True):
+    """A line of text."""
+
+    text: str
+    label: str | int | None = None
+    id: str | None = None
+
+
+class Choice(NamedTuple):
+    """What holds text, label and id."""
+
+    text: str | None = None
+    label: Column = None
+    id: Column = None
+    features: Sequence[str] | None = None
+
+
+def body_of(data: Any, choice: Choice) -> Body:
+    """The body for data of any kind; raises InvalidData."""
+    if isinstance(data, str | PathLike):
+        return _file(Path(data), choice)
+    if is_matrix(data):
+        return _matrix(data, choice)
+    if hasattr(data, "collect"):
+        data = data.collect()
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return _frame(data, choice)
+    if isinstance(data, Mapping):
+        raise InvalidData("a dict is not documents; send a list of them, or a data frame")
+    if isinstance(data, Iterable):
+        return Body(NDJSON, lambda: _lines(data, choice))
+    raise InvalidData(f"documents cannot be read from {type(data).__name__}; give a data frame, a list of texts or dicts, a matrix or a path")
+
+
+def _file(path: Path, choice: Choice) -> Body:
+    if not path.is_file():
+        raise InvalidData(f"there is no file {str(path)!r}; texts are given in a list")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    gzipped = suffixes[-1:] == [".gz"]
+    ending = (suffixes[:-1] if gzipped else suffixes)[-1:]
+    if ending and ending[0] in _TABLES:
+        return _frame_batches(path, choice)
+    if not ending or ending[0] not in _FILES:
+        raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {', '.join((*_FILES, *_TABLES))}, each also with .gz")
+    query = {name: value for name, value in zip(("text", "label", "id"), choice, strict=False) if isinstance(value, str)}
+    return Body(_FILES[ending[0]], lambda: _blocks(path), query, "gzip" if gzipped else None)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def _frame_batches(path: Path, choice: Choice) -> Body:
+    try:
+        import pyarrow.dataset
+    except ImportError:
+        raise InvalidData(f"{path.name!r} needs pyarrow: pip install pyarrow") from None
+    source = pyarrow.dataset.dataset(path, format="parquet" if path.suffix in (".parquet", ".pq") else "feather")
+    return Body(NDJSON, lambda: chain.from_iterable(_frame(batch, choice).chunks() for batch in source.to_batches(batch_size=_SLICE_ROWS)))
+
+
+def _matrix(data: Any, choice: Choice) -> Body:
+    if isinstance(choice.label, str) or isinstance(choice.id, str):
+        raise InvalidData("a matrix has no columns with names; give label= and id= as lists")
+    labels = None if choice.label is None else list(map(label_of, choice.label))
+    ids = None if choice.id is None else list(map(id_of, choice.id))
+    arrays = arrays_of(data, labels, ids)
+
+    def chunks() -> Iterator[bytes]:
+        with npz_of(arrays) as file:
+            while block := file.read(_BLOCK_BYTES):
+                yield block
+
+    return Body("application/x-npz", chunks)
+
+
+def _names(frame: Any) -> list[str]:
+    names = getattr(getattr(frame, "schema", None), "names", None) if type(frame).__module__.startswith("pyarrow") else frame.columns
+    return [str(name) for name in (frame.columns if names is None else names)]
+
+
+def _frame(frame: Any, choice: Choice) -> Body:
+    names = _names(frame)
+    if choice.features is not None:
+        return _features(frame, names, choice)
+    text = _column_name("text", choice.text, names)
+    if text is None:
+        shown = ", ".join(repr(name) for name in names[:20])
+        raise InvalidData(f"no column is named 'text'; say which has the text, text=…, or which have numbers, features=[…]; there are {shown}")
+    n_rows = len(frame) if hasattr(frame, "__len__") else int(frame.num_rows)
+    label, id = (_values(name, value, names, n_rows) for name, value in (("label", choice.label), ("id", choice.id)))
+
+    def chunks() -> Iterator[bytes]:
+        for start in range(0, n_rows, _SLICE_ROWS):
+            stop = min(start + _SLICE_ROWS, n_rows)
+            texts = map(text_of, _slice(frame, text, start, stop))
+            labels = map(label_of, _slice(frame, label, start, stop))
+            ids = map(id_of, _slice(frame, id, start, stop))
+            yield _encode_lines(list(map(Line, texts, labels, ids)))
+
+    return Body(NDJSON, chunks)
+
+
+def _features(frame: Any, names: Sequence[str], choice: Choice) -> Body:
+    import numpy
+
+    assert choice.features is not None
+    for name in choice.features:
+        _column_name("features", name, names)
+    matrix = numpy.column_stack([numpy.asarray(frame[name], dtype=numpy.float32) for name in choice.features])
+    label, id = (_values(name, value, names, len(matrix)) for name, value in (("label", choice.label), ("id", choice.id)))
+    columns = [None if each is None else list(_slice(frame, each, 0, len(matrix))) for each in (label, id)]
+    return _matrix(matrix, Choice(None, columns[0], columns[1]))
+
+
+def _column_name(what: str, given: str | None, names: Sequence[str]) -> str | None:
+    """The column that holds something: the one that is named, or the one of that name if there is one."""
+    if given is None:
+        return what if what in names else None
+    if given not in names:
+        similar = [f"; did you mean {name!r}?" for name in get_close_matches(given, names, 1)]
+        raise InvalidData(f"{what}: there is no column {given!r}{''.join(similar)}; there are {', '.join(names[:20])}")
+    return given
+
+
+def _values(what: str, given: Column, names: Sequence[str], n_rows: int) -> str | Sequence[Any] | None:
+    if given is None or isinstance(given, str):
+        return _column_name(what, given, names)
+    if len(given) != n_rows:
+        raise InvalidData(f"{what}: {len(given)} values for {n_rows} documents")
+    return given
+
+
+def _slice(frame: Any, column: str | Sequence[Any] | None, start: int, stop: int) -> Iterable[Any]:
+    if column is None:
+        return [None] * (stop - start)
+    if not isinstance(column, str):
+        return column[start:stop]
+    series = frame[column]
+    part = series.iloc[start:stop] if hasattr(series, "iloc") else series[start:stop]
+    values: Iterable[Any] = part.to_pylist() if hasattr(part, "to_pylist") else part.to_list()
+    return values
+
+
+def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
+    labels, ids = (None if isinstance(each, str) or each is None else iter(each) for each in (choice.label, choice.id))
+    source = iter(data)
+    while batch := list(islice(source, _SLICE_ROWS)):
+        yield _encode_lines([_line(each, choice, _next("label", labels), _next("id", ids)) for each in batch])
+
+
+def _next(what: str, values: Iterator[Any] | None) -> Any:
+    if values is None:
+        return None
+    try:
+        return next(values)
+    except StopIteration:
+        raise InvalidData(f"{what}: there are fewer values than documents") from None
+
+
+def _line(document: Any, choice: Choice, label: Any, id: Any) -> Any:
+    if isinstance(document, str):
+        return Line(document, label_of(label), id_of(id))
+    if not isinstance(document, Mapping):
+        raise InvalidData(f"a document is a text or a dict, not {type(document).__name__}; a list of numbers is a matrix: numpy.array(…)")
+    named = {"text": choice.text, "label": choice.label, "id": choice.id}
+    if any(isinstance(name, str) for name in named.values()):
+        document = {what: document.get(name if isinstance(name, str) else what) for what, name in named.items()}
+        return Line(text_of(document["text"]), label_of(document["label"]), id_of(document["id"]))
+    found = dict(document)
+    if label is not None or "label" in found:
+        found["label"] = label_of(found.get("label") if label is None else label)
+    if id is not None or "id" in found:
+        found["id"] = id_of(found.get("id") if id is None else id)
+    return found
+
+
+def joined(body: Body) -> bytes:
+    """The whole body, for a request that is held in memory anyway."""
+    buffer = io.BytesIO()
+    for chunk in body.chunks():
+        buffer.write(chunk)
+    return buffer.getvalue()

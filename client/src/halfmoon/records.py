@@ -1,0 +1,240 @@
+"""What the service answers, as typed records. Fields that a newer service adds are ignored."""
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct, field
+
+from halfmoon.display import table
+
+Label = str | int
+
+
+class Progress(Struct, frozen=True):
+    """Progress of a job."""
+
+    fraction: float = 0.0
+    """Share of the work that is done, 0 to 1."""
+    phase: str = ""
+    """What the job does, or waits for, in words."""
+    iteration: int = 0
+    objective: float | None = None
+
+
+class DatasetRecord(Struct, frozen=True):
+    """A set of documents, as the service describes it."""
+
+    id: str
+    name: str | None
+    n_documents: int
+    n_labeled: int
+    kind: str
+    n_features: int | None
+    n_nonzeros: int | None
+    classes: dict[str, int]
+    sha256: str
+    created_at: datetime
+    drawn: dict[str, int] = {}
+    warnings: list[str] = []
+
+
+class Made(Struct, frozen=True):
+    """A version of a model."""
+
+    name: str
+    version: int
+
+
+class JobRecord(Struct, frozen=True):
+    """A job, as the service describes it."""
+
+    id: str
+    state: str
+    algorithm: str
+    options: dict[str, Any]
+    seed: int
+    dataset: str
+    model: Made | None
+    model_name: str
+    progress: Progress
+    attempt: int
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    text: dict[str, int] | None = None
+    start_from: Made | None = None
+    publish: str = "if_better"
+    status: str | None = None
+    objective: float | None = None
+    warnings: list[str] = []
+    report: dict[str, Any] | None = None
+    comparison: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class Version(Struct, frozen=True):
+    """A version of a model. It never changes."""
+
+    name: str
+    version: int
+    job: str
+    dataset: str
+    algorithm: str
+    options: dict[str, Any]
+    classes: list[Label]
+    kind: str
+    n_features: int
+    status: str
+    created_at: datetime
+    takes_over: bool = True
+    text: dict[str, int] | None = None
+    facts: dict[str, Any] = {}
+    objective: float | None = None
+    comparison: dict[str, Any] | None = None
+    held_out: dict[str, Any] | None = None
+    confidence: str | None = None
+
+
+class ModelRecord(Struct, frozen=True):
+    """A model with its versions, oldest first, and its aliases."""
+
+    name: str
+    served: int
+    versions: list[Version]
+    aliases: dict[str, int]
+
+
+class ModelSummary(Struct, frozen=True):
+    """A model in a list."""
+
+    name: str
+    newest: int
+    served: int
+    aliases: dict[str, int]
+
+
+class Prediction(Struct, frozen=True):
+    """Labels and scores of documents, in the order of the documents."""
+
+    model: str
+    version: int
+    classes: list[Label]
+    labels: list[Label]
+    scores: list[list[float]]
+    probabilities: list[list[float]] | None
+    """A row a document, a column a class; None if the model is not calibrated."""
+    warnings: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def confidences(self) -> list[float] | None:
+        """Probability of each label; None if the model is not calibrated."""
+        return None if self.probabilities is None else list(map(max, self.probabilities))
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row a document: its label, and a column of probabilities for each class."""
+        import pandas
+
+        columns: dict[str, Any] = {"label": self.labels}
+        if self.probabilities is not None:
+            columns |= {str(label): [row[place] for row in self.probabilities] for place, label in enumerate(self.classes)}
+        return pandas.DataFrame(columns)
+
+    def _repr_html_(self) -> str:
+        probabilities: list[Any] = [*self.confidences] if self.confidences else [None] * len(self)
+        title = f"{len(self)} predictions of {self.model}, version {self.version}"
+        return table(title, ("label", "probability"), zip(self.labels, probabilities, strict=True))
+
+
+class Suggestion(Struct, frozen=True):
+    """A document to label next, with the label that the model gives to it."""
+
+    id: str
+    label: Label
+    rival: Label
+    score: float
+    probability: float | None
+    drawn: str
+    margin: float
+    document: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The text of the document, if it is one."""
+        return None if self.document is None else self.document.get("text")
+
+
+class Annotation(Struct, frozen=True):
+    """An entry of the log of a dataset."""
+
+    sequence: int
+    id: str
+    document: str
+    action: str
+    label: Label | None
+    drawn: str
+    by: str | None
+    mode: str | None
+    at: datetime
+
+
+class Trace(Struct, frozen=True):
+    """The objective by iteration."""
+
+    job: str
+    points: list[dict[str, Any]]
+
+
+class Explanation(Struct, frozen=True):
+    """What a model goes by, and what speaks for and against the labels of documents; ``content`` is the answer of the service."""
+
+    content: dict[str, Any]
+
+
+class Evaluation(Struct, frozen=True):
+    """How good a model is on labeled documents."""
+
+    model: str
+    version: int
+    dataset: str | None
+    documents: int
+    labeled: int
+    accuracy: float
+    error: float
+    macro_precision: float
+    macro_recall: float
+    macro_f1: float
+    classes: list[dict[str, Any]]
+    confusion: list[list[int]]
+    calibration: dict[str, Any] | None = None
+    warnings: list[str] = []
+    page: str = field(default="", name="_page")
+    """The page of figures and plots, as HTML."""
+
+    def show(self) -> None:
+        """Show the page with its plots in a notebook; elsewhere print the figures."""
+        try:
+            from IPython import get_ipython
+            from IPython.display import HTML, display
+        except ImportError:
+            print(self)
+            return
+        display(HTML(self._repr_html_())) if get_ipython() else print(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.model} version {self.version}: error {self.error:.3f}, macro F1 {self.macro_f1:.3f}, of {self.labeled} labeled documents"]
+        for each in self.classes:
+            figures = f"precision {_figure(each['precision'])}  recall {_figure(each['recall'])}  of {each['documents']}"
+            lines.append(f"  {each['label']!s:24} {figures}")
+        return "\n".join([*lines, *self.warnings])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f'<iframe sandbox srcdoc="{escape(self.page)}" style="width:100%;height:48em;border:0"></iframe>'
+
+
+def _figure(value: float | None) -> str:
+    return "    -" if value is None else f"{value:.3f}"

@@ -1,0 +1,51 @@
+"""Single values of tables, in the types of JSON: labels, ids and texts, with all that stands for nothing."""
+
+from typing import Any
+
+from halfmoon.errors import InvalidData
+
+_MISSING = ("NAType", "NaTType")
+"""Types of what pandas has for missing values, beside NaN and None."""
+
+
+def label_of(value: Any) -> str | int | None:
+    """A label; None for a missing one: None, NaN, an empty text. Raises InvalidData."""
+    if value is None or type(value) is str:
+        return value or None
+    if type(value) is int:
+        return value
+    if _is_missing(value):
+        return None
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, float) and plain.is_integer():
+        return int(plain)
+    if isinstance(plain, bool) or not isinstance(plain, str | int):
+        raise InvalidData(f"the label {value!r} is {type(value).__name__}; a label is a text or an integer")
+    return label_of(str(plain) if isinstance(plain, str) else int(plain))
+
+
+def id_of(value: Any) -> str | None:
+    """An id; None for a missing one: the position of its document is its id then."""
+    if value is None or type(value) is str:
+        return value or None
+    if _is_missing(value):
+        return None
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)
+    return str(plain)
+
+
+def text_of(value: Any) -> str:
+    """A text; empty for a missing one. Raises InvalidData."""
+    if type(value) is str:
+        return value
+    if value is None or _is_missing(value):
+        return ""
+    if isinstance(value, str):
+        return str(value)
+    raise InvalidData(f"the text {value!r:.60} is {type(value).__name__}, no text")
+
+
+def _is_missing(value: Any) -> bool:
+    return type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) or (hasattr(value, "dtype") and value != value)

@@ -1,0 +1,161 @@
+"""The client against a gateway: documents up, labels down, errors with what to do, retries where they are safe."""
+
+import asyncio
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+import pytest
+from halfmoon import AsyncHalfmoon, Conflict, ConnectionFailed, Halfmoon, InvalidRequest, JobFailed, NotFound, TooManyRequests, WaitTimeout
+
+from tests.app.conftest import Gateway, publish
+
+
+@pytest.fixture
+def hm(gateway: Gateway) -> Iterator[Halfmoon]:
+    with Halfmoon(f"http://127.0.0.1:{gateway.port}", retries=0) as client:
+        yield client
+
+
+FRAME = pd.DataFrame({"ticket": [7, 8, 9], "body": ["late, again", "a vote", "cup"], "topic": ["sport", None, "politics"]})
+
+
+def test_datasets(hm: Halfmoon) -> None:
+    data = hm.datasets.create(FRAME, text="body", label="topic", id="ticket", name="tickets")
+    assert (len(data), data.record.classes, data.record.name) == (3, {"politics": 1, "sport": 1}, "tickets")
+    assert "3 documents, 2 labeled" in repr(data)
+    other = data.relabel({"8": "politics"})
+    assert [each.id for each in hm.datasets.all()] == [other.id, data.id]
+    assert hm.datasets.get(other.id).record == other.record
+    assert [document["text"] for document in data.documents()] == list(FRAME["body"])
+    assert data.annotate("8", "sport", by="ann") == 1
+    assert data.annotate("9", action="skip") == 2
+    assert [(entry.document, entry.label, entry.by) for entry in data.annotations()] == [("8", "sport", "ann"), ("9", None, None)]
+    other.delete()
+    with pytest.raises(NotFound) as error:
+        hm.datasets.get(other.id)
+    assert error.value.request_id in str(error.value)
+
+
+def test_errors_name_what_is_wrong(hm: Halfmoon) -> None:
+    with pytest.raises(InvalidRequest) as error:
+        hm.datasets.create([{"text": "a"}, {"text": "b", "lable": "x"}, {"text": 7}])
+    assert [each["field"] for each in error.value.errors] == ["lable", "text"]
+    assert "did you mean 'label'?" in str(error.value)
+    assert error.value.type == "/problems/invalid-documents"
+
+
+def test_models(hm: Halfmoon, gateway: Gateway) -> None:
+    version = publish(gateway.store, calibrated=True)
+    model = hm.models["news"]
+    prediction = model.predict([{"indices": [1]}, {"indices": [0]}])
+    assert (prediction.labels, len(prediction), model.version) == (["yes", "no"], 2, 1)
+    assert list(prediction.to_pandas().columns) == ["label", "no", "yes"]
+    model.aliases["live"] = 1
+    assert (dict(model.aliases), hm.models["news@live"].version) == ({"live": 1}, 1)
+    assert hm.models["news", 1].predict([{"indices": [1]}]).version == 1
+    assert model.info().job == version.job
+    evaluation = model.evaluate([{"indices": [1], "label": "yes"}, {"indices": [0], "label": "no"}])
+    assert evaluation.accuracy == 1
+    assert "<svg" in evaluation.page
+    del model.aliases["live"]
+    assert [summary.name for summary in hm.models.all()] == ["news"]
+    assert hm.jobs.get(version.job).labels().to_dict() == {"c": "yes"}
+    model.delete()
+    assert list(hm.models.all()) == []
+
+
+def test_jobs_that_do_not_succeed(hm: Halfmoon) -> None:
+    data = hm.datasets.create(FRAME, text="body", label="topic")
+    job = hm.train(data, "tickets", idempotency_key="one")
+    assert hm.train(data, "tickets", idempotency_key="one").id == job.id
+    with pytest.raises(WaitTimeout, match="it goes on"):
+        job.wait(0.05)
+    with pytest.raises(Conflict):
+        job.labels()
+    job.cancel()
+    assert job.refresh().state in ("cancelling", "cancelled")
+
+
+def test_the_one_that_is_awaited(gateway: Gateway) -> None:
+    publish(gateway.store)
+
+    async def act() -> list[Any]:
+        async with AsyncHalfmoon(f"http://127.0.0.1:{gateway.port}") as hm:
+            data = await hm.datasets.create(FRAME, text="body")
+            prediction = await hm.models["news"].predict([{"indices": [1]}])
+            return [len(data), prediction.labels, data.id in [each.id async for each in hm.datasets.all()]]
+
+    assert asyncio.run(act()) == [3, ["yes"], True]
+
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@contextmanager
+def answering(*answers: Answer) -> Iterator[tuple[str, list[str]]]:
+    """A server that gives these answers one after the other, and breaks off the connection for status 0; its address, and what came in."""
+    waiting, seen = list(answers), []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(self.rfile.read(int(self.headers.get("content-length", 0))).decode())
+            status, headers, body = waiting.pop(0)
+            if not status:
+                self.close_connection = True
+                return
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", seen
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+BUSY: Answer = (503, {"Retry-After": "0"}, b'{"detail": "busy"}')
+PREDICTED: Answer = (200, {}, b'{"model":"m","version":1,"classes":["a"],"labels":["a"],"scores":[[1]],"probabilities":null,"warnings":[]}')
+BROKEN: Answer = (0, {}, b"")
+
+
+def test_retries() -> None:
+    with answering(BUSY, BROKEN, PREDICTED) as (url, seen), Halfmoon(url) as hm:
+        assert hm.models["m"].predict(["x"]).labels == ["a"]
+        assert seen == ['{"text":"x"}\n'] * 3
+
+
+def test_what_changes_something_is_not_sent_again_after_a_break() -> None:
+    with answering(BROKEN, BROKEN) as (url, seen), Halfmoon(url) as hm:
+        with pytest.raises(ConnectionFailed, match="broke off"):
+            hm.datasets.create(["x"])
+        assert len(seen) == 1
+
+
+def test_in_the_end_it_gives_up() -> None:
+    with answering(*[(429, {"Retry-After": "0", "X-Request-ID": "r7"}, b'{"detail": "too many"}')] * 2) as (url, _), Halfmoon(url, retries=1) as hm:
+        with pytest.raises(TooManyRequests, match=r"too many \(429, request r7\)") as error:
+            hm.models["m"].predict(["x"])
+        assert error.value.retry_after == 0
+
+
+def test_no_service() -> None:
+    with Halfmoon("http://127.0.0.1:1", retries=0) as hm, pytest.raises(ConnectionFailed, match="start it by `halfmoon up`"):
+        hm.live()
+
+
+def test_a_failed_job_says_why() -> None:
+    assert str(JobFailed("job-1", "failed", {"detail": "no labels"})) == "job job-1 failed: no labels"
+    assert str(JobFailed("job-1", "cancelled", None)) == "job job-1 was cancelled"

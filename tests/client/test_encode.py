@@ -1,0 +1,116 @@
+"""What people have becomes documents: frames, lists, matrices and files, with all that stands for nothing in them."""
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse
+from halfmoon import InvalidData
+from halfmoon.encode import Choice, body_of, joined
+
+TEXTS = ["late, again", "a vote", "cup"]
+WANTED = [{"text": "late, again", "label": "sport", "id": "7"}, {"text": "a vote", "id": "8"}, {"text": "cup", "label": "politics", "id": "9"}]
+COLUMNS = Choice("body", "topic", "ticket")
+
+
+def sent(data: Any, choice: Choice = COLUMNS) -> list[dict[str, Any]]:
+    body = body_of(data, choice)
+    assert body.media_type == "application/x-ndjson"
+    return [json.loads(line) for line in joined(body).splitlines()]
+
+
+def columns(missing: Any) -> dict[str, Any]:
+    return {"ticket": [7, 8, 9], "body": TEXTS, "topic": ["sport", missing, "politics"]}
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, ""], ids=["None", "NaN", "NA", "empty"])
+def test_a_frame_of_pandas(missing: Any) -> None:
+    frame = pd.DataFrame(columns(missing))
+    assert sent(frame) == WANTED
+    assert sent(frame.astype({"topic": "category" if missing is not None else "object"})) == WANTED
+
+
+def test_other_frames(tmp_path: Path) -> None:
+    assert sent(pl.DataFrame(columns(None))) == sent(pl.LazyFrame(columns(None))) == sent(pa.table(columns(None))) == WANTED
+    pq.write_table(pa.table(columns(None)), tmp_path / "t.parquet")
+    assert sent(tmp_path / "t.parquet") == WANTED
+
+
+def test_labels_of_integers_with_gaps() -> None:
+    assert [line.get("label") for line in sent(pd.DataFrame({"text": ["a", "b"], "label": [3.0, np.nan]}), Choice())] == [3, None]
+    frame = pd.DataFrame({"text": ["a", "b"], "label": pd.array([3, None], dtype="Int64")})
+    assert [line.get("label") for line in sent(frame, Choice())] == [3, None]
+
+
+def test_lists() -> None:
+    assert sent(TEXTS, Choice(label=["sport", None, "politics"], id=[7, 8, 9])) == WANTED
+    assert sent(iter(TEXTS), Choice()) == [{"text": text} for text in TEXTS]
+    rows = [dict(zip(columns(None), row, strict=True)) for row in zip(*columns(None).values(), strict=True)]
+    assert sent(rows) == WANTED
+    assert sent([{"indices": [1], "label": np.int64(2)}], Choice()) == [{"indices": [1], "label": 2}]
+
+
+def test_a_frame_is_sent_in_slices() -> None:
+    frame = pd.DataFrame({"text": [f"text {number}" for number in range(12_345)]})
+    chunks = list(body_of(frame, Choice()).chunks())
+    assert len(chunks) == 3
+    assert b"".join(chunks).count(b"\n") == 12_345
+
+
+def arrays(data: Any, choice: Choice) -> dict[str, Any]:
+    body = body_of(data, choice)
+    assert body.media_type == "application/x-npz"
+    assert joined(body) == joined(body)
+    return dict(np.load(io.BytesIO(joined(body))))
+
+
+def test_matrices() -> None:
+    dense = np.arange(6.0).reshape(3, 2)
+    found = arrays(dense, Choice(label=["a", None, "b"], id=[7, 8, 9]))
+    assert found["X"].tolist() == dense.tolist()
+    assert (found["labels"].tolist(), found["ids"].tolist()) == (["a", "", "b"], ["7", "8", "9"])
+    found = arrays(scipy.sparse.csc_array(dense), Choice(label=[1, np.nan, np.int32(2)]))
+    assert (found["labels"].tolist(), found["labeled"].tolist(), found["shape"].tolist()) == ([1, 0, 2], [True, False, True], [3, 2])
+    frame = pd.DataFrame({"x": [1, 2], "y": [3, 4], "z": ["a", None]})
+    found = arrays(frame, Choice(label="z", features=["x", "y"]))
+    assert (found["X"].tolist(), found["labels"].tolist()) == ([[1, 3], [2, 4]], ["a", ""])
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"body\nx\n"))
+    body = body_of(tmp_path / "t.csv.gz", Choice("body"))
+    assert (body.media_type, body.encoding, body.query) == ("text/csv", "gzip", {"text": "body"})
+    assert gzip.decompress(joined(body)) == b"body\nx\n"
+
+
+REFUSED: dict[str, tuple[Any, Choice, str]] = {
+    "a column misspelt": (pd.DataFrame(columns(None)), Choice("bdy"), "text: there is no column 'bdy'; did you mean 'body'?"),
+    "no column of text": (pd.DataFrame(columns(None)), Choice(), "no column is named 'text'; say which has the text"),
+    "labels of another length": (pd.DataFrame(columns(None)), Choice("body", ["a"]), "label: 1 values for 3 documents"),
+    "too few labels": (TEXTS, Choice(label=["a"]), "label: there are fewer values than documents"),
+    "a label with a fraction": (TEXTS[:1], Choice(label=[1.5]), "the label 1.5 is float; a label is a text or an integer"),
+    "a truth value as label": (TEXTS[:1], Choice(label=[True]), "the label True is bool"),
+    "a number as text": (pd.DataFrame({"text": [3]}), Choice(), "the text 3 is int, no text"),
+    "rows of numbers": ([[1, 2]], Choice(), "a list of numbers is a matrix: numpy.array"),
+    "a dict": ({"text": "a"}, Choice(), "a dict is not documents; send a list of them"),
+    "no file": ("nothing.csv", Choice(), "there is no file 'nothing.csv'"),
+    "a number": (7, Choice(), "documents cannot be read from int"),
+    "columns of a matrix": (np.eye(2), Choice(label="a"), "a matrix has no columns with names"),
+    "labels of two kinds": (np.eye(2), Choice(label=["a", 1]), "labels are all texts or all integers"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_data_that_cannot_be_sent(name: str) -> None:
+    data, choice, detail = REFUSED[name]
+    with pytest.raises(InvalidData) as refusal:
+        joined(body_of(data, choice))
+    assert detail in str(refusal.value)
