@@ -1,6 +1,7 @@
 """The walk with curl, the lines of the README and the page for Python work as they are printed, and print what they say."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -64,27 +65,29 @@ def test_the_walk_works_as_printed(service: Service, walk: str, tmp_path: Path) 
 
 def test_the_lines_of_the_readme_work_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
     (printed,) = blocks((repository / "README.md").read_text(), "python")
-    assert len(printed.splitlines()) <= 22
-    done = run_python(printed, service, tmp_path)
-    *labels, prediction = done.splitlines()
-    found = [json.loads(line) for line in labels if line]
-    assert {line["id"]: line["label"] for line in found} == {"2": "sport", "3": "politics", "4": "sport", "5": "politics"}
-    assert prediction.startswith("['sport'] [[0.")
+    assert len(printed.partition("\nhm = ")[2].splitlines()) <= 6
+    done = run_python(printed + "print(labels.to_json())\n", service, repository, tmp_path)
+    *_, prediction, labels = done.splitlines()
+    found = json.loads(labels)
+    assert list(found["id"].values()) == ["2", "3", "4", "5"]
+    assert list(found["label"].values()) == ["sport", "politics", "sport", "politics"]
+    assert prediction == "['sport']"
 
 
-def test_the_walk_in_python_works_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
+def test_the_page_on_python_works_as_printed(service: Service, repository: Path, tmp_path: Path) -> None:
     printed = "".join(blocks((repository / "docs/python.md").read_text(), "python"))
-    done = run_python(printed + "print(json.dumps([labels, answer, vectors]))\n", service, tmp_path)
-    labels, prediction, vectors = json.loads(done.splitlines()[-1])
-    assert {key: label for key, (label, _) in labels.items()} == {"d3": "sport", "d4": "politics", "d5": "sport", "d6": "politics"}
-    assert prediction["labels"] == ["sport"]
-    assert (vectors["n_documents"], vectors["n_labeled"], vectors["n_features"]) == (6, 2, 2**18)
+    shown = "print(labels.set_index('id')['label'].to_json(), evaluation.accuracy, again.state, len(data), model.aliases['live'])\n"
+    done = run_python(printed + shown, service, repository, tmp_path)
+    labels, accuracy, state, length, live = done.splitlines()[-1].split(" ")
+    assert json.loads(labels) == {"3": "sport", "4": "politics", "5": "sport", "6": "politics"}
+    assert (float(accuracy), state, length, int(live) > 0) == (1, "succeeded", "6", True)
 
 
-def run_python(printed: str, service: Service, folder: Path) -> str:
+def run_python(printed: str, service: Service, repository: Path, folder: Path) -> str:
     """What a printed script prints when the service is where it says."""
-    assert "http://127.0.0.1:8000" in printed
     script = printed.replace("http://127.0.0.1:8000", service.url)
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=HANG, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    environment = {**os.environ, "HALFMOON_URL": service.url, "PYTHONPATH": str(repository / "client/src")}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
+    assert done.returncode == 0, done.stderr
     return done.stdout
