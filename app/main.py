@@ -27,6 +27,7 @@ from app.inference import routes as inference
 from app.jobs import routes as jobs
 from app.models import routes as models
 from app.operations import routes as operations
+from app.page import routes as page
 from app.predictions import routes as predictions
 from app.predictions import suggestion_routes as suggestions
 from app.review import routes as review
@@ -36,6 +37,7 @@ from app.settings import GatewaySettings
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
 _ROUTERS = (
+    *(page.router, page.session_router),
     *(predictions.router, evaluations.router, suggestions.router, review.doubts_router),
     *(datasets.router, datasets.raw_router, annotations.router, annotations.raw_router, documents.router, review.router, review.raw_router),
     *(

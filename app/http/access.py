@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.types import Scope as Connection
 
 from app.codecs.base import MAX_TEXT
@@ -13,6 +14,12 @@ from app.settings import GatewaySettings
 from workers.errors import StoreUnavailable
 from workers.repositories.api_keys import ApiKey, ApiKeys, Scope, expired, find
 
+COOKIE = "halfmoon-key"
+"""Name of the cookie in which a browser sends the key of a person at the page."""
+PAGE_HEADER = "x-halfmoon-page"
+"""Header without which the cookie is not read: no form or image of another site can send it, which prevents CSRF."""
+_NO_KEY = ("health", "page")
+"""Tags of calls for which no key is needed."""
 KEY_ID = "halfmoon.key"
 """Key of the ASGI scope: id of the API key of the request."""
 SCHEMES = {
@@ -53,7 +60,7 @@ def caller_of(connection: Connection) -> str:
 
 def scopes_for(tag: str, method: str) -> Scopes | None:
     """The scopes of which a key needs one for a call; None if no key is needed. The scope admin allows every call."""
-    if tag == "health":
+    if tag in _NO_KEY:
         return None
     table = _READ_SCOPES if method in _READ_METHODS else _WRITE_SCOPES
     return table.get(tag, frozenset()) | {Scope.ADMIN}
@@ -101,14 +108,23 @@ class Access:
         text = _key_of(Headers(scope=connection))
         if text is None:
             raise Unauthenticated("a key is required: Authorization: Bearer …, or X-API-Key", sent=False)
+        key = self._find(text)
+        connection[KEY_ID] = key.id
+        if scopes.isdisjoint(key.scopes):
+            raise Forbidden(key.scopes, sorted(scopes))
+
+    def check_key(self, text: str) -> None:
+        """Raise Unauthenticated for a key that is not valid, where keys are required; StoreUnavailable before they were read."""
+        if self._requires_key:
+            self._find(text)
+
+    def _find(self, text: str) -> ApiKey:
         if self._valid is None:
             raise StoreUnavailable("the keys could not be read yet")
         key = find(text, self._valid, datetime.now(UTC))
         if key is None:
             raise Unauthenticated("the key is not valid, or no longer valid", sent=True)
-        connection[KEY_ID] = key.id
-        if scopes.isdisjoint(key.scopes):
-            raise Forbidden(key.scopes, sorted(scopes))
+        return key
 
     def check_again(self, connection: Connection) -> None:
         """Check that the key of a request that lasts is valid still. Raises Unauthenticated, which closes the connection."""
@@ -123,7 +139,11 @@ class Access:
 def _key_of(headers: Headers) -> str | None:
     """The key that a request sends, if any."""
     scheme, _, text = headers.get("authorization", "").partition(" ")
-    return text.strip() if scheme.lower() == "bearer" else headers.get("x-api-key")
+    if scheme.lower() == "bearer":
+        return text.strip()
+    if "x-api-key" in headers or PAGE_HEADER not in headers:
+        return headers.get("x-api-key")
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE)
 
 
 class HostCheck:

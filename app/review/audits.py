@@ -1,7 +1,7 @@
 """Audits: a random sample of the documents without a label, and what its labels say of each version of a model.
 
 A version that was told a label of the audit, since it was trained later, is compared with what cross-validation said without that label. The promise
-of automatic labels takes only labels that the version was not told.
+of automatic labels takes only labels that the version was not told. So it is about the last version from before the audit, if there is one.
 """
 
 import secrets
@@ -93,7 +93,9 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
         skipped=len(skipped),
         open=_ids(documents, left),
         versions=[_error(version, _answers(services, version, dataset, documents, labels)) for version in versions],
-        automatic=None if reference is None else _automatic(services, services.models.resolve(reference), dataset, documents, labels, precision),
+        automatic=None
+        if reference is None
+        else _automatic(services, _untold(services, reference, versions, audit), dataset, documents, labels, precision),
         warnings=_warnings(len(labeled), len(skipped)),
     )
 
@@ -103,6 +105,15 @@ def _versions(services: Services, reference: str) -> list[Version]:
     if "@" in reference:
         return [services.models.resolve(reference)]
     return list(services.models.versions(reference))[: -_MOST_VERSIONS - 1 : -1]
+
+
+def _untold(services: Services, reference: str, versions: list[Version], audit: Audit) -> Version:
+    """The version that a promise is about: the one that is served, or the newest before it that was trained before the audit was drawn."""
+    served = services.models.resolve(reference)
+    earlier = (version for version in versions if version.number <= served.number and version.created_at <= audit.created_at and version.takes_over)
+    if served.created_at <= audit.created_at:
+        return served
+    return next(earlier, served)
 
 
 def _answers(services: Services, version: Version, dataset: str, documents: Documents, labels: _Labels) -> _Answers:

@@ -248,7 +248,7 @@ def scopes_of(path: str, method: str) -> list[str]:
         return ["admin", "predict", "train"]
     if path.startswith("/v2/models") or path.endswith(("/predict", "/explain")):
         return ["admin", "predict"]
-    if path.startswith(("/v1/datasets", "/v1/jobs")) or path.endswith("/suggest"):
+    if path.startswith(("/v1/datasets", "/v1/jobs")) or path.endswith(("/suggest", "/doubts")):
         return ["admin", "train"]
     assert path.startswith("/v1/models")
     return ["admin", "predict", "train"] if method == "get" else ["admin"]

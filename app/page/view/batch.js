@@ -1,0 +1,66 @@
+/** @file All of one class at once: the likeliest fifty, take out the wrong ones, Enter. A twentieth comes back later, one by one. */
+
+import { get, modelOf, part } from "./api.js";
+import { snippet } from "./document.js";
+import { outboxOf } from "./outbox.js";
+import { project } from "./project.js";
+import { to } from "./route.js";
+import { trainerOf } from "./training.js";
+import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, useLoad, useState } from "./ui.js";
+
+const MOST = 50;
+const AGAIN = 0.05;
+
+/** @param {{parts: string[]}} props */
+export function Batch({ parts }) {
+  const dataset = parts[0] ?? project.value.dataset;
+  const model = useLoad(() => modelOf(project.value.model), [project.value.model]);
+  const [label, setLabel] = useState(/** @type {string | null} */ (null));
+  const served = model.value?.versions.find((/** @type {any} */ each) => each.version === model.value.served);
+  if (model.error) return html`<h1>One class at a time</h1><${Problem} error=${model.error} />`;
+  if (model.loaded && !served) return html`<h1>One class at a time</h1><${Empty} title="There is no model yet"><p>Label some documents first: the model learns from them.</p><a class="button primary" href=${to("label", dataset)}>Label</a><//>`;
+  if (!served) return html`<p class="quiet">Loading …</p>`;
+  const chosen = label ?? String(served.classes[0]);
+  return html`<h1>One class at a time</h1>
+    <p>The documents of which the model is the surest. Take out the wrong ones, then confirm the others.</p>
+    <div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => setLabel(String(each))}>${each}</button>`)}</div>
+    <${Sheet} key=${chosen} dataset=${dataset} model=${project.value.model} label=${served.classes.find((/** @type {any} */ each) => String(each) === chosen)} />`;
+}
+
+/** @param {{dataset: string, model: string, label: any}} props */
+function Sheet({ dataset, model, label }) {
+  const query = { model, predicted: label, order: "likeliest", state: "open", limit: MOST };
+  const page = useLoad(() => get(`v1/datasets/${part(dataset)}/documents`, query), [dataset, model, label]);
+  const [out, setOut] = useState(/** @type {Set<string>} */ (new Set()));
+  const listed = page.value?.documents ?? [];
+  useEffect(() => setOut(new Set()), [page.value]);
+  const toggle = (/** @type {string} */ id) => setOut((before) => new Set(before.has(id) ? [...before].filter((each) => each !== id) : [...before, id]));
+  const confirm = async () => {
+    const kept = listed.filter((/** @type {any} */ each) => !out.has(each.id));
+    const back = Math.min(kept.length, Math.max(1, Math.round(AGAIN * kept.length)));
+    comeAgain(dataset, kept.slice().sort(() => Math.random() - 0.5).slice(0, back));
+    const outbox = outboxOf(dataset);
+    for (const { id } of kept) outbox.add({ document: id, label, drawn: "chosen", mode: "assisted", by: project.value.by || undefined });
+    say(`${kept.length} documents confirmed as ${label}`);
+    trainerOf(dataset).touch();
+    await outbox.settled();
+    page.again();
+    document.querySelector("main")?.focus();
+  };
+  useKeys((event) => {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.key === "Enter" && listed.length && !target.closest("button, a")) event.preventDefault(), confirm();
+  });
+  if (page.error) return html`<${Problem} error=${page.error} />`;
+  if (!page.value) return html`<p class="quiet">Scoring the documents …</p>`;
+  if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model gives ${label} to none of the open documents.</p><//>`;
+  return html`<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${percent(each.probability, 1)}</span></label></li>`)}</ul>
+    <p class="row dock"><button class="primary" onClick=${confirm}><${Key}>Enter<//> ${counted(listed.length - out.size, "document")} as ${label}</button><span class="quiet">Some come back later, one by one, to see how well this went.</span></p>`;
+}
+
+/** @param {string} dataset @param {any[]} documents */
+function comeAgain(dataset, documents) {
+  const key = `halfmoon.again.${dataset}`;
+  const before = JSON.parse(localStorage.getItem(key) ?? "[]");
+  localStorage.setItem(key, JSON.stringify([...before, ...documents].slice(-50)));
+}

@@ -1,0 +1,33 @@
+/** @file The order of classes: a button that moved would be pressed by mistake, so a class keeps its place once it has one. */
+
+/** @type {Map<string, string[]>} */
+const orders = new Map();
+
+/** Names of classes, those that are known first and in their old order, each once. @param {string} dataset @param {string[]} names */
+export function inOrder(dataset, names) {
+  const before = orders.get(dataset) ?? stored(dataset);
+  const now = [...new Set([...before, ...names])];
+  if (now.length > before.length || !orders.has(dataset)) {
+    orders.set(dataset, now);
+    keep(dataset, now);
+  }
+  return now;
+}
+
+/** @param {string} dataset @returns {string[]} */
+function stored(dataset) {
+  try {
+    return JSON.parse(localStorage.getItem(`halfmoon.classes.${dataset}`) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string} dataset @param {string[]} names */
+function keep(dataset, names) {
+  try {
+    localStorage.setItem(`halfmoon.classes.${dataset}`, JSON.stringify(names));
+  } catch {
+    // without room in the browser the order lasts as long as the tab
+  }
+}

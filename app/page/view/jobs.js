@@ -1,0 +1,37 @@
+/** @file Jobs: what runs, how far it is, what went wrong, and cancelling. */
+
+import { get, part, post } from "./api.js";
+import { to } from "./route.js";
+import { Bar, Empty, Problem, html, percent, say, useInterval, useLoad, useState, when } from "./ui.js";
+
+const OVER = ["succeeded", "failed", "cancelled"];
+
+export function Jobs() {
+  const jobs = useLoad(() => get("v1/jobs", { limit: 50 }), []);
+  const [error, setError] = useState(/** @type {any} */ (null));
+  useInterval(() => jobs.again(), 1000);
+  const cancel = (/** @type {any} */ job) => post(`v1/jobs/${part(job.id)}/cancel`, {}).then(() => (say("Cancelled"), setError(null), jobs.again()), setError);
+  if (!jobs.value) return html`<h1>Jobs</h1><${Problem} error=${jobs.error} />`;
+  return html`<h1>Jobs</h1><${Problem} error=${error ?? jobs.error} />
+    ${jobs.value.jobs.length ? html`<ul class="list">${jobs.value.jobs.map((/** @type {any} */ job) => html`<${Job} key=${job.id} job=${job} onCancel=${() => cancel(job)} />`)}</ul>` : html`<${Empty} title="No job has run yet"><p>Training begins by itself while you label.</p><//>`}`;
+}
+
+/** @param {{job: any, onCancel: () => void}} props */
+function Job({ job, onCancel }) {
+  const over = OVER.includes(job.state);
+  return html`<li><div class="wide"><b>${job.model_name}</b> <span class=${job.state === "failed" ? "tag bad" : "tag"}>${job.state}</span> <span class="quiet">${when(job.created_at)}${job.annotations !== null ? `, ${job.annotations} answers` : ""}</span>
+      ${!over && html`<${Bar} strong label=${job.progress.phase || "waiting"} share=${job.progress.fraction} text=${`${percent(job.progress.fraction)}${timeLeft(job)}`} />`}
+      ${job.error && html`<p>${job.error.detail}</p>`}
+      ${job.warnings.slice(0, 2).map((/** @type {string} */ warning) => html`<p class="quiet">${warning}</p>`)}
+      ${job.report?.summary && html`<p class="quiet">${job.report.summary}</p>`}</div>
+    ${job.model ? html`<a class="button" href=${to("model", job.model.name, job.model.version)}>Version ${job.model.version}</a>` : !over && html`<button onClick=${onCancel} disabled=${job.state === "cancelling"}>Cancel</button>`}</li>`;
+}
+
+/** How long a job still takes, by what it took so far. @param {any} job */
+function timeLeft(job) {
+  const done = job.progress.fraction;
+  if (!job.started_at || done < 0.05) return "";
+  const seconds = ((Date.now() - new Date(job.started_at).getTime()) / 1000) * ((1 - done) / done);
+  if (seconds < 0) return "";
+  return seconds < 90 ? `, some ${Math.max(1, Math.round(seconds))} s left` : `, some ${Math.round(seconds / 60)} min left`;
+}

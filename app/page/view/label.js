@@ -1,0 +1,225 @@
+/** @file The seat: one document, the buttons, the next. */
+
+import { get, part, post } from "./api.js";
+import { Answers } from "./answers.js";
+import { inOrder } from "./classes.js";
+import { Document } from "./document.js";
+import { outboxOf } from "./outbox.js";
+import { change, open, project } from "./project.js";
+import { Queue } from "./queue.js";
+import { to } from "./route.js";
+import { Side } from "./side.js";
+import { trainerOf } from "./training.js";
+import { Empty, Key, Notice, Problem, html, percent, say, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
+
+const WHY = {
+  random: ["random", "drawn at random: these labels say how common each class is"],
+  chosen: ["suggested", "the model learns most from documents like this"],
+  found: ["found", "found by your search"],
+  audit: ["audit", "part of a random sample that measures the model"],
+  again: ["once more", "you answered this together with others; it comes again to see how well that went"],
+};
+
+/** @param {{parts: string[]}} props */
+export function Label({ parts }) {
+  const dataset = useLoad(() => get(`v1/datasets/${part(parts[0] ?? project.value.dataset)}`), [parts[0]]);
+  if (dataset.error) return html`<${Problem} error=${dataset.error} /><p><a href=${to("data")}>Choose other data</a></p>`;
+  if (!dataset.value) return html`<p class="quiet">Loading …</p>`;
+  open(dataset.value);
+  return html`<${Seat} key=${dataset.value.id} dataset=${dataset.value} />`;
+}
+
+/** @param {{dataset: any}} props */
+function Seat({ dataset }) {
+  const [order, setOrder] = useState("mixed");
+  const [added, setAdded] = useState(/** @type {string[]} */ ([]));
+  const [last, setLast] = useState(/** @type {any} */ (null));
+  const [help, setHelp] = useState(false);
+  const outbox = outboxOf(dataset.id);
+  const trainer = trainerOf(dataset.id);
+  const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
+  const queue = useQueue(dataset.id, order, trainer);
+  const counts = useCounts(summary.value);
+  const seat = useRef({ history: restored(dataset.id) }).current;
+  const current = queue.documents.value[0] ?? null;
+  const classes = classesOf(dataset, counts.value, added);
+  const assisted = project.value.mode === "assisted";
+  const guess = useGuess(current, trainer, assisted);
+
+  useInterval(() => trainer.look(outbox.sequence.value || summary.value?.sequence || 0, total(counts.value)).catch(() => {}), 1000);
+  useEffect(() => {
+    trainer.onVersion = () => queue.find || queue.renew();
+    return () => void (trainer.onVersion = () => {});
+  }, [queue]);
+
+  const answer = (/** @type {any} */ given) => {
+    if (!current) return;
+    const told = { document: current.id, by: project.value.by || undefined, mode: project.value.mode, ...given };
+    outbox.add(told);
+    trainer.touch();
+    seat.history.push({ document: current, label: given.label });
+    keep(dataset.id, seat.history);
+    if (given.label !== undefined) counts.add(given.label, 1);
+    setLast({ document: current, label: given.label });
+    queue.advance();
+  };
+  const label = (/** @type {string | number} */ name) => answer({ label: name, drawn: current?.why === "again" ? undefined : (current?.drawn ?? undefined) });
+  const undo = () => {
+    const before = seat.history.pop();
+    if (!before) return say("There is nothing to take back");
+    keep(dataset.id, seat.history);
+    outbox.add({ document: before.document.id, action: "undo", by: project.value.by || undefined });
+    if (before.label !== undefined) counts.add(before.label, -1);
+    queue.putBack(before.document);
+    setLast(null);
+    say("Taken back");
+  };
+  const addClass = (/** @type {string} */ name) => setAdded([...added, name]);
+  useKeys((event) => {
+    if (event.key === " " && !/** @type {HTMLElement} */ (event.target).closest("button, a, summary, [role=radio]")) event.preventDefault(), answer({ action: "skip" });
+    if (event.key === "u") undo();
+    if (event.key === "?") setHelp(!help);
+    if (event.key === "Escape") setHelp(false);
+    if (event.key === "Enter" && assisted && guess.value?.label !== undefined && event.target === document.body) label(guess.value.label);
+  });
+
+  return html`<div class="seat">
+    <section class="work" aria-label="Document">
+      <${Toolbar} order=${order} onOrder=${setOrder} onHelp=${() => setHelp(!help)} />
+      ${help && html`<${Help} />`}
+      ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
+      <${Problem} error=${queue.error.value} />
+      ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} order=${order} onOrder=${setOrder} />`}
+      <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} onLabel=${label} onNew=${addClass} />
+      ${classes.length < 2 && html`<p class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</p>`}
+      <div class="row steady">
+        <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
+        <button onClick=${undo} disabled=${!seat.history.length}><${Key}>u<//> Undo</button>
+        <span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.offline.value ? ": the service does not answer, nothing is lost" : ""}</span>
+      </div>
+      <${Reply} last=${last} />
+    </section>
+    <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} documents=${summary.value?.documents} />
+  </div>`;
+}
+
+/** @param {{document: any, guess: any}} props */
+function Card({ document, guess }) {
+  const [name, why] = WHY[/** @type {keyof typeof WHY} */ (document.why)];
+  return html`<article class="card paper">
+    <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span>
+      ${guess && html`<span class="row-end">the model: <b>${guess.label}</b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
+    <${Document} document=${document} terms=${guess?.terms ?? []} />
+  </article>`;
+}
+
+/** What the model thought, after a blind answer. @param {{last: any}} props */
+function Reply({ last }) {
+  const guess = last?.document.guess;
+  if (!guess || last.label === undefined || project.value.mode !== "blind") return html`<p class="reply quiet">${"\u00a0"}</p>`;
+  const same = guess.label === last.label;
+  return html`<p class="reply quiet">${same ? "The model agrees" : html`The model thought <b>${guess.label}</b>`}${guess.probability !== null ? ` (${percent(guess.probability)})` : ""}</p>`;
+}
+
+/** @param {{order: string, onOrder: (order: string) => void, onHelp: () => void}} props */
+function Toolbar({ order, onOrder, onHelp }) {
+  const [text, setText] = useState(order.startsWith("find:") ? order.slice(5) : "");
+  const find = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    onOrder(text.trim() ? `find:${text.trim()}` : "mixed");
+    /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
+  };
+  const mode = project.value.mode;
+  return html`<div class="toolbar">
+    <form class="row" role="search" onSubmit=${find}><input type="search" name="find" value=${text} placeholder="search for a rare class" aria-label="Search for documents" onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
+      <button>Find</button>${order !== "mixed" && html`<button type="button" onClick=${() => (setText(""), onOrder("mixed"))}>Back to the mix</button>`}</form>
+    <div class="row row-end">
+      <label class="row"><span class="quiet">Model</span>
+        <select name="mode" value=${mode} onChange=${(/** @type {any} */ event) => change({ mode: event.target.value })}><option value="blind">after mine</option><option value="assisted">before mine</option></select></label>
+      <label class="row"><span class="quiet">You</span><input name="by" class="short" value=${project.value.by} placeholder="your name" onChange=${(/** @type {any} */ event) => change({ by: event.target.value.trim().slice(0, 100) })} /></label>
+      <button aria-label="Keys" onClick=${onHelp}><${Key}>?<//></button>
+    </div>
+  </div>`;
+}
+
+function Help() {
+  const keys = [["1 … 9", "the class with that number; above nine classes type its name, Enter confirms"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["?", "these keys"]];
+  return html`<dl class="card keys">${keys.map(([key, does]) => html`<div><dt><${Key}>${key}<//></dt><dd>${does}</dd></div>`)}</dl>`;
+}
+
+/** @param {{queue: Queue, order: string, onOrder: (order: string) => void}} props */
+function Nothing({ queue, order, onOrder }) {
+  if (!queue.done.value) return html`<article class="card paper"><p class="quiet">Fetching documents …</p></article>`;
+  if (order !== "mixed") return html`<${Empty} title="No more documents contain this"><button onClick=${() => onOrder("mixed")}>Back to the mix</button><//>`;
+  return html`<${Empty} title="All documents are answered"><p>Every document has a label, or was skipped.</p><//>`;
+}
+
+/** @param {string} dataset @param {string} order @param {any} trainer */
+function useQueue(dataset, order, trainer) {
+  const fresh = () => new Queue(dataset, trainer.model, order, () => trainer.version.value !== null);
+  const [queue, setQueue] = useState(fresh);
+  useEffect(() => {
+    const next = queue.order === order ? queue : fresh();
+    setQueue(next);
+    for (const document of again(dataset)) next.putBack(document);
+    trainer.begin().then(() => next.fill(), (/** @type {any} */ error) => (next.error.value = error));
+    return () => void (next.closed = true);
+  }, [order]);
+  return queue;
+}
+
+/** The labels of each class, counted on as answers are given. @param {any} summary */
+function useCounts(summary) {
+  const [own, setOwn] = useState(/** @type {Record<string, number>} */ ({}));
+  const add = (/** @type {string | number} */ label, /** @type {number} */ by) => setOwn((before) => ({ ...before, [label]: (before[label] ?? 0) + by }));
+  const value = { ...(summary?.classes ?? {}) };
+  for (const [label, count] of Object.entries(own)) value[label] = Math.max(0, (value[label] ?? 0) + count);
+  return { value, add };
+}
+
+/** What the model says of a document, with the words that speak for it. @param {any} document @param {any} trainer @param {boolean} wanted */
+function useGuess(document, trainer, wanted) {
+  const version = trainer.version.value?.version;
+  return useLoad(async () => {
+    if (!wanted || !document || !version) return null;
+    const { id, text, features, indices, values } = document;
+    const body = { documents: [text !== undefined ? { id, text } : features ? { id, features } : { id, indices, values }], n: 6 };
+    const found = await post(`v1/models/${part(trainer.model)}/explain`, body);
+    const explained = found.documents[0];
+    const sign = explained.class === explained.label ? 1 : -1;
+    const terms = explained.contributions.filter((/** @type {any} */ each) => each.name && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.name.split(" "));
+    return { label: explained.label, probability: document.guess?.probability ?? null, terms };
+  }, [document?.id, version, wanted]);
+}
+
+/** The classes for the buttons. @param {any} dataset @param {Record<string, number>} counts @param {string[]} added */
+function classesOf(dataset, counts, added) {
+  const names = inOrder(dataset.id, [...Object.keys(dataset.classes).sort(), ...Object.keys(counts).sort(), ...added]);
+  const integers = dataset.n_labeled > 0 && names.every((label) => /^-?\d+$/.test(label));
+  return integers ? names.map(Number) : names;
+}
+
+/** @param {Record<string, number>} counts */
+const total = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
+
+/** What was answered in this tab, so that it can be taken back after a reload. @param {string} dataset */
+function restored(dataset) {
+  return JSON.parse(sessionStorage.getItem(`halfmoon.history.${dataset}`) ?? "[]");
+}
+
+/** @param {string} dataset @param {any[]} history */
+function keep(dataset, history) {
+  try {
+    sessionStorage.setItem(`halfmoon.history.${dataset}`, JSON.stringify(history.slice(-200)));
+  } catch {
+    // long texts may not fit; they can be taken back until the tab is loaded again
+  }
+}
+
+/** Documents of batches that come once more. @param {string} dataset */
+function again(dataset) {
+  const key = `halfmoon.again.${dataset}`;
+  const found = JSON.parse(localStorage.getItem(key) ?? "[]");
+  localStorage.removeItem(key);
+  return found.map((/** @type {any} */ document) => ({ ...document, why: "again", drawn: null, guess: null }));
+}

@@ -1,0 +1,109 @@
+/** @file Answers on their way to the service: kept in the browser until they are durable there, sent again until they arrive, each once. */
+
+import { Refusal, part, post } from "./api.js";
+import { computed, signal } from "./ui.js";
+
+const MOST = 200;
+const PATIENCE = [500, 1000, 2000, 5000];
+
+/** @typedef {{id: string, document: string, action?: string, label?: string | number, drawn?: string, by?: string, mode?: string, at: string}} Answer */
+
+/** Answers of one dataset that are not known to be durable. Each has an entry of its own in the storage, so that tabs do not disturb each other. */
+export class Outbox {
+  /** @param {string} dataset */
+  constructor(dataset) {
+    this.dataset = dataset;
+    this.prefix = `halfmoon.answer.${dataset}.`;
+    this.saved = signal(0);
+    this.sequence = signal(0);
+    this.refused = signal(/** @type {string[]} */ ([]));
+    this.offline = signal(false);
+    this.waiting = signal(/** @type {Answer[]} */ ([]));
+    this.text = computed(() => `saved ${this.saved.value}, waiting ${this.waiting.value.length}`);
+    this.sending = false;
+    this.failures = 0;
+    this.#restore();
+    if (this.waiting.value.length) this.flush();
+  }
+
+  /** Keep an answer, and send it. @param {Omit<Answer, "id" | "at">} given */
+  add(given) {
+    const answer = { ...given, id: identifier(), at: new Date().toISOString() };
+    try {
+      localStorage.setItem(this.prefix + answer.id, JSON.stringify(answer));
+    } catch {
+      // without room in the browser the answer waits in memory
+    }
+    this.waiting.value = [...this.waiting.value, answer];
+    this.flush();
+  }
+
+  /** Wait until all answers have arrived; throws what was refused. */
+  async settled() {
+    while (this.waiting.value.length) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+
+  async flush() {
+    if (this.sending || !this.waiting.value.length) return;
+    this.sending = true;
+    const batch = this.waiting.value.slice(0, MOST);
+    try {
+      const { sequence } = await post(`v1/datasets/${part(this.dataset)}/annotations`, { annotations: batch });
+      this.#forget(batch);
+      this.saved.value += batch.length;
+      this.sequence.value = sequence;
+      this.failures = 0;
+      this.offline.value = false;
+    } catch (error) {
+      this.#failed(/** @type {Refusal} */ (error), batch);
+    }
+    this.sending = false;
+    if (this.waiting.value.length) setTimeout(() => this.flush(), this.failures ? PATIENCE[Math.min(this.failures, PATIENCE.length) - 1] : 0);
+  }
+
+  /** What is refused is taken out one by one, so that it does not hold up the others. @param {Refusal} error @param {Answer[]} batch */
+  #failed(error, batch) {
+    const final = [404, 413, 422].includes(error.status);
+    this.failures += 1;
+    this.offline.value = !final;
+    if (!final) return;
+    const wrong = new Set(error.faults.map((fault) => fault.document));
+    const refused = batch.filter((answer) => wrong.has(answer.document) || batch.length === 1 || error.status === 404);
+    if (!refused.length) return;
+    this.#forget(refused);
+    this.refused.value = [...this.refused.value, `${refused.length} of your answers were refused: ${error.message}`];
+    this.failures = 0;
+  }
+
+  /** @param {Answer[]} batch */
+  #forget(batch) {
+    const gone = new Set(batch.map((answer) => answer.id));
+    this.waiting.value = this.waiting.value.filter((answer) => !gone.has(answer.id));
+    for (const id of gone) localStorage.removeItem(this.prefix + id);
+  }
+
+  #restore() {
+    const found = [];
+    for (let k = 0; k < localStorage.length; k += 1) {
+      const key = localStorage.key(k) ?? "";
+      if (key.startsWith(this.prefix)) found.push(JSON.parse(localStorage.getItem(key) ?? "null"));
+    }
+    this.waiting.value = found.filter(Boolean).sort((a, b) => (a.at < b.at ? -1 : 1));
+  }
+}
+
+/** @type {Map<string, Outbox>} */
+const outboxes = new Map();
+
+/** The outbox of a dataset. @param {string} dataset */
+export function outboxOf(dataset) {
+  let found = outboxes.get(dataset);
+  if (!found) outboxes.set(dataset, (found = new Outbox(dataset)));
+  return found;
+}
+
+/** A new id. `randomUUID` is missing where a page comes over plain HTTP from another machine. */
+function identifier() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,90 @@
+/** @file Training by itself: after enough new answers, or when a person pauses. */
+
+import { Refusal, get, modelOf, part, post } from "./api.js";
+import { project } from "./project.js";
+import { say, sentence, signal } from "./ui.js";
+
+const ENOUGH = 20;
+const FEW = 5;
+const IDLE = 20_000;
+
+/** The trainer of one dataset: its job, the version that is served, and what it says of itself. */
+export class Trainer {
+  /** @param {string} dataset @param {string} model */
+  constructor(dataset, model) {
+    this.dataset = dataset;
+    this.model = model;
+    this.job = signal(/** @type {any} */ (null));
+    this.version = signal(/** @type {any} */ (null));
+    this.note = signal("");
+    this.learned = -1;
+    this.answered = performance.now();
+    this.closed = false;
+    this.onVersion = () => {};
+  }
+
+  /** Note that a person has answered. */
+  touch() {
+    this.answered = performance.now();
+  }
+
+  /** Look at the job and the model, and train if it is time. @param {number} sequence entries that are durable @param {number} labels answers with a label */
+  async look(sequence, labels) {
+    if (this.closed) return;
+    await this.begin();
+    if (this.job.value) return this.#follow();
+    const fresh = sequence - this.learned;
+    const idle = performance.now() - this.answered > IDLE;
+    if (labels >= FEW && (fresh >= ENOUGH || (fresh >= FEW && idle))) await this.train();
+  }
+
+  async train() {
+    const body = { model: this.model, dataset: this.dataset, annotations: "latest" };
+    try {
+      const job = await post("v1/jobs", body);
+      this.learned = job.annotations;
+      this.job.value = job;
+      this.note.value = "";
+      say("Training has begun");
+    } catch (error) {
+      this.note.value = error instanceof Refusal && error.status === 422 ? `Not yet trained: ${error.message}` : String(/** @type {Error} */ (error).message);
+      this.answered = performance.now();
+    }
+  }
+
+  /** Find out what the model has learned before. */
+  async begin() {
+    if (this.learned >= 0) return;
+    const model = await modelOf(this.model);
+    const own = model?.versions.filter((/** @type {any} */ each) => each.dataset === this.dataset) ?? [];
+    this.learned = Math.max(0, ...own.map((/** @type {any} */ each) => each.annotations ?? 0));
+    this.version.value = model?.versions.find((/** @type {any} */ each) => each.version === model.served) ?? null;
+  }
+
+  async #follow() {
+    const job = await get(`v1/jobs/${part(this.job.value.id)}`);
+    if (!["succeeded", "failed", "cancelled"].includes(job.state)) return void (this.job.value = job);
+    this.job.value = null;
+    if (job.state !== "succeeded") {
+      this.note.value = job.error?.detail ?? "The training was cancelled.";
+      return;
+    }
+    const model = await get(`v1/models/${part(this.model)}`);
+    this.version.value = model.versions.find((/** @type {any} */ each) => each.version === model.served);
+    this.note.value = job.comparison?.takes_over === false ? sentence(job.comparison.why) : "";
+    say(this.note.value || `Version ${job.model.version} is ready`);
+    this.onVersion();
+  }
+}
+
+/** @type {Map<string, Trainer>} */
+const trainers = new Map();
+
+/** The trainer of a dataset. @param {string} dataset */
+export function trainerOf(dataset) {
+  const model = project.value.model;
+  const key = `${dataset} ${model}`;
+  let found = trainers.get(key);
+  if (!found) trainers.set(key, (found = new Trainer(dataset, model)));
+  return found;
+}

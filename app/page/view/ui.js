@@ -1,0 +1,113 @@
+/** @file What all views are made of: elements, signals, and small parts that look the same everywhere. */
+
+import { h, render } from "../vendor/preact.mjs";
+import { useEffect, useRef, useState } from "../vendor/hooks.mjs";
+import { batch, computed, effect, signal, useComputed, useSignal } from "../vendor/signals.mjs";
+import htm from "../vendor/htm.mjs";
+
+export const html = htm.bind(h);
+export { batch, computed, effect, render, signal, useComputed, useEffect, useRef, useSignal, useState };
+
+/** What screen readers hear, set by `say`. */
+export const spoken = signal("");
+
+/** Let screen readers say a text, also when it is the same as before. @param {string} text */
+export function say(text) {
+  spoken.value = spoken.value === text ? `${text} ` : text;
+}
+
+/** A share as a percentage. @param {number | null | undefined} share @param {number} [digits] */
+export function percent(share, digits = 0) {
+  return share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`;
+}
+
+/** A sentence that begins with a capital. @param {string} text */
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A number with a noun. @param {number} count @param {string} noun */
+export function counted(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
+}
+
+/** A moment in words that fit a table. @param {string} time */
+export function when(time) {
+  return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** A bar of a share, with a text beside it. @param {{share: number, label: string, text: string, strong?: boolean}} props */
+export function Bar({ share, label, text, strong }) {
+  const width = `${Math.max(0, Math.min(1, share)) * 100}%`;
+  return html`<div class=${strong ? "bar strong" : "bar"}>
+    <span class="bar-label" title=${label}>${label}</span>
+    <span class="bar-track" aria-hidden="true"><span class="bar-fill" style=${{ width }}></span></span>
+    <span class="bar-text">${text}</span>
+  </div>`;
+}
+
+/** A message about what went wrong or what can be done. @param {{kind?: string, children: any}} props */
+export function Notice({ kind = "info", children }) {
+  return html`<div class=${`notice ${kind}`} role=${kind === "error" ? "alert" : "status"}>${children}</div>`;
+}
+
+/** An error of a call, with what it names. @param {{error: any}} props */
+export function Problem({ error }) {
+  if (!error) return null;
+  const faults = error.faults ?? [];
+  return html`<${Notice} kind="error">
+    <p>${error.message}</p>
+    ${faults.length > 1 && html`<ul>${faults.map((fault) => html`<li>${fault.document && html`<b>${fault.document}</b> `}${fault.field}: ${fault.detail}</li>`)}</ul>`}
+  <//>`;
+}
+
+/** What a view shows while it has nothing. @param {{title: string, children?: any}} props */
+export function Empty({ title, children }) {
+  return html`<div class="empty"><h2>${title}</h2>${children}</div>`;
+}
+
+/** A key of the keyboard. @param {{children: any}} props */
+export function Key({ children }) {
+  return html`<kbd>${children}</kbd>`;
+}
+
+/** Call a function now and then while a view is shown. @param {() => void} tick @param {number} milliseconds */
+export function useInterval(tick, milliseconds) {
+  const latest = useRef(tick);
+  latest.current = tick;
+  useEffect(() => {
+    latest.current();
+    const timer = setInterval(() => document.hidden || latest.current(), milliseconds);
+    return () => clearInterval(timer);
+  }, [milliseconds]);
+}
+
+/** Hear keys that are not typed into a field. @param {(event: KeyboardEvent) => void} hear */
+export function useKeys(hear) {
+  const latest = useRef(hear);
+  latest.current = hear;
+  useEffect(() => {
+    const listen = (/** @type {KeyboardEvent} */ event) => {
+      const target = /** @type {HTMLElement} */ (event.target);
+      const typed = target.matches("input:not([type=checkbox]), textarea, select");
+      if (typed || event.ctrlKey || event.metaKey || event.altKey) return;
+      latest.current(event);
+    };
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
+  }, []);
+}
+
+/** Load something when what it depends on changes; what comes too late is dropped.
+ * @template T @param {() => Promise<T>} load @param {any[]} depends @returns {{value: T | null, error: any, loaded: boolean, again: () => void}} */
+export function useLoad(load, depends) {
+  const [state, setState] = useState({ value: /** @type {any} */ (null), error: null, loaded: false });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let current = true;
+    load().then(
+      (value) => current && setState({ value, error: null, loaded: true }),
+      (error) => current && setState((before) => ({ value: before.value, error, loaded: true })),
+    );
+    return () => void (current = false);
+  }, [...depends, turn]);
+  return { ...state, again: () => setTurn((before) => before + 1) };
+}

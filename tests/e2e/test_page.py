@@ -1,0 +1,174 @@
+"""The walk of a person through the page, in a real browser and by the keyboard alone."""
+
+import csv
+import gzip
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.e2e.browser import Seat, executable, seat
+from tests.e2e.service import Service
+from tests.waiting import HANG, until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        executable() is None and not os.environ.get("HALFMOON_REQUIRE_BROWSER"),
+        reason="the page is walked through with Chromium: install it, or set HALFMOON_BROWSER",
+    ),
+]
+CLASSES = ["ham", "spam"]
+NEXT = "id => document.querySelector('article .clip') && document.querySelector('article .clip')?.innerText !== id"
+_HAM = ["see", "you", "home", "later", "love", "dinner", "work", "tomorrow", "sorry", "call", "when", "back", "meeting", "sleep", "morning", "okay"]
+_SPAM = ["free", "prize", "win", "claim", "cash", "urgent", "entry", "txt", "mobile", "award", "ringtone", "guaranteed", "offer", "text", "stop"]
+_BOTH = ["you", "call", "now", "your", "to", "a", "the", "and", "is", "for", "have", "me", "we", "just", "get"]
+
+
+def messages() -> list[tuple[str, str]]:
+    """Texts with their labels: those of sms-spam where the data are there, else some like them."""
+    data = os.environ.get("HALFMOON_DATA")
+    path = Path(data or "") / "sms-spam/docs.jsonl.gz"
+    if data and path.is_file():
+        return [(each["text"], each["label"]) for each in map(json.loads, gzip.open(path, "rt"))]
+    chance = np.random.default_rng(5)
+    kinds = chance.choice(CLASSES, 600, p=[0.7, 0.3]).tolist()
+    words = {"ham": _HAM, "spam": _SPAM}
+    return [(" ".join([*chance.choice(words[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind) for k, kind in enumerate(kinds)]
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> dict[str, str]:
+    """The label of each document of ``messages.csv``, which does not have it."""
+    found = messages()
+    with (tmp_path / "messages.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text"], *([f"m{k}", text] for k, (text, _) in enumerate(found))])
+    return {f"m{k}": label for k, (_, label) in enumerate(found)}
+
+
+def open_data(at: Seat, path: Path) -> None:
+    """Choose the file and use its documents."""
+    with at.page.expect_file_chooser() as chosen:
+        at.press(at.page.get_by_role("button", name="Choose a file"))
+    chosen.value.set_files(path)
+    at.press(at.page.get_by_role("button", name="Use these documents"))
+    at.page.wait_for_selector("article .document")
+
+
+def add_classes(at: Seat) -> None:
+    for name in CLASSES:
+        at.type(at.page.get_by_label("Name of a new class"), name)
+        at.page.keyboard.press("Enter")
+    at.leave_field()
+
+
+def label(at: Seat, truth: dict[str, str], count: int) -> list[str]:
+    """Answer the next documents by their keys; their ids."""
+    answered = []
+    for _ in range(count):
+        at.page.wait_for_selector("article .document")
+        id = at.page.inner_text("article .clip")
+        at.page.keyboard.press(str(1 + CLASSES.index(truth[id])))
+        at.page.wait_for_function(NEXT, arg=id)
+        answered.append(id)
+    return answered
+
+
+def saved(at: Seat, count: int) -> None:
+    at.page.wait_for_function("n => document.querySelector('#saved')?.innerText.startsWith(`saved ${n}, waiting 0`)", arg=count, timeout=HANG * 1000)
+
+
+def check_accessible(at: Seat) -> None:
+    """Axe finds nothing serious in the view."""
+    found: dict[str, Any] = Axe().run(at.page).response
+    serious = [
+        (each["id"], [node["html"] for node in each["nodes"][:3]]) for each in found["violations"] if each["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+def audit(at: Seat, truth: dict[str, str], texts: dict[str, str], count: int) -> None:
+    at.press(at.page.get_by_role("button", name=f"Draw {count}"))
+    for k in range(count):
+        at.page.wait_for_function("text => document.querySelector('.bar-text')?.innerText === text", arg=f"{k} of {count}")
+        text = at.page.text_content("article .document") or ""
+        at.page.keyboard.press(str(1 + CLASSES.index(truth[texts[text]])))
+    at.page.wait_for_selector("#report td")
+
+
+def test_the_walk(tmp_path: Path, truth: dict[str, str]) -> None:
+    texts = {text: f"m{k}" for k, (text, _) in enumerate(messages())}
+    with Service(tmp_path / "data", tmp_path / "log") as service, seat(service.url) as at:
+        page = at.page
+        check_accessible(at)
+        open_data(at, tmp_path / "messages.csv")
+        add_classes(at)
+        answered = label(at, truth, 40)
+        saved(at, 40)
+        page.keyboard.press("u")
+        page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{answered[-1]}'")
+        label(at, truth, 1)
+        check_accessible(at)
+        page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+
+        at.view("Doubts")
+        page.get_by_role("heading", name="Doubts").wait_for()
+        check_accessible(at)
+
+        at.view("One class")
+        page.wait_for_selector(".sheet li")
+        confirmed = len(page.query_selector_all(".sheet li"))
+        check_accessible(at)
+        at.press(page.locator(".sheet input").first, "Space")
+        page.wait_for_selector(".sheet .out")
+        at.press(page.get_by_role("button", name=f"{confirmed - 1} documents as"))
+        page.wait_for_function("() => document.querySelectorAll('.sheet .out').length === 0")
+
+        at.view("Audit")
+        audit(at, truth, texts, 50)
+        check_accessible(at)
+        assert page.locator("#report tbody tr td").nth(1).inner_text().endswith("%")
+
+        at.view("Models")
+        at.press(page.get_by_role("button", name="Make version 1 live"))
+        page.get_by_text("live", exact=True).nth(1).wait_for()
+        check_accessible(at)
+
+        at.view("Try")
+        at.type(page.get_by_role("textbox", name="Text"), "urgent: claim your free prize, win cash")
+        page.locator("#answer h2").first.wait_for()
+        check_accessible(at)
+        at.view("Jobs")
+        page.get_by_text("succeeded").first.wait_for()
+        check_accessible(at)
+
+        assert at.complaints == []
+        dataset = service.get("/v1/datasets")["datasets"][0]["id"]
+        summary = service.get(f"/v1/datasets/{dataset}/annotations/summary")
+        assert summary["labeled"] == 40 + confirmed - 1 + 50
+        assert service.get("/v1/models")["models"][0]["aliases"] == {"live": 1}
+
+
+def test_answers_survive_a_killed_gateway_and_a_reload(tmp_path: Path, truth: dict[str, str]) -> None:
+    with Service(tmp_path / "data", tmp_path / "log") as service, seat(service.url) as at:
+        open_data(at, tmp_path / "messages.csv")
+        add_classes(at)
+        answered = label(at, truth, 30)
+        service.kill("api")
+        answered += label(at, truth, 5)
+        at.page.wait_for_function("() => document.querySelector('#saved')?.innerText.includes('waiting')")
+        until(lambda: service.client.get("/v1/health/live").is_success if service.parts("api") else False)
+        at.page.reload()
+        answered += label(at, truth, 35)
+        service.kill("api")
+        answered += label(at, truth, 5)
+        at.page.wait_for_function("() => document.querySelector('#saved')?.innerText.includes('waiting 0')", timeout=HANG * 1000)
+        dataset = service.get("/v1/datasets")["datasets"][0]["id"]
+        entries = service.get(f"/v1/datasets/{dataset}/annotations?limit=500")["annotations"]
+        assert Counter(each["document"] for each in entries) == Counter(answered)
+        assert all(each["label"] == truth[each["document"]] for each in entries)
