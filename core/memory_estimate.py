@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+from core.documents.full_rows import full_is_smaller
 from core.numerics.width import WIDTH
 from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
+from core.options.kernel import KernelChoice
 from core.options.text import TextOptions
 from core.selection.eligibility import MANY_ROWS, candidate_bytes
 
@@ -59,11 +61,14 @@ def training_bytes(options: Options, size: TrainingSize) -> int:
     compared = options.selects_method or options.estimated
     n_documents, n_nonzeros, n_features, n_classes = size.n_documents, size.n_nonzeros, size.n_features, size.n_classes
     seen = min(n_features, n_nonzeros)
-    rows = 8 * n_nonzeros + 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
+    # what learns from kernels makes the indices of dense rows
+    full = not (options.selects_method or isinstance(options, KernelChoice)) and full_is_smaller(n_documents, n_nonzeros, seen)
+    copy = 4 * n_documents * seen if full else 8 * n_nonzeros
+    rows = copy + 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
     if compared:
-        rows += (4 if n_documents < MANY_ROWS else 4 + _COPIED) * n_nonzeros
+        rows += copy if full else (4 if n_documents < MANY_ROWS else 4 + _COPIED) * n_nonzeros
     if options.needs_probabilities:
-        rows += _REORDERED * n_nonzeros
+        rows += copy if full else _REORDERED * n_nonzeros
     if options.selects_method:
         rows += _PART * n_nonzeros if size.n_parts > 1 else 0
         rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)

@@ -32,7 +32,7 @@ def warming(names: Collection[str] = WARMED) -> Iterator[None]:
         indices = np.arange(16, dtype=np.uint32) % np.uint32(n_features)
         rows = SparseRows(np.arange(17, dtype=np.int64), indices, np.ones(16, np.float32), n_features)
         # as what is read from a store is: to Numba that is another type
-        for array in rows[:3]:
+        for array in rows.csr:
             array.flags.writeable = False
         for offered in (OFFERED[name] for name in names if name != _TEXT):
             # an estimate is many solves: one is enough, which auto makes

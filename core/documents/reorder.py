@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.reorder_loops import count_columns, gather_rows
+from core.documents.full_rows import FullRows, full_is_smaller
+from core.documents.reorder_loops import count_columns, gather_rows, scatter_rows
 from core.documents.rows import SparseRows
+from core.numerics.compiled import read_only
 from core.progress import Checkpoint
 
 _DENSE_SHARE = 8
@@ -23,17 +25,21 @@ class Compact(NamedTuple):
 
 
 def compact(rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint) -> Compact:
-    """The rows in another order, without empty columns: hashed features then cost memory by their occurrences, not by their range.
+    """The rows in another order, without empty columns: hashed features then cost memory by their occurrences, not by their range. Dense rows are
+    stored dense.
 
     ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are released
     once they are read: else they would count as memory of this process beside the copy.
     """
     features, columns, column_of = _numbering(rows, checkpoint)
-    return Compact(_copy(rows._replace(indices=columns), order, column_of, len(features), checkpoint), features)
+    copy = _full_copy if full_is_smaller(rows.n_rows, rows.n_nonzeros, len(features)) else _copy
+    return Compact(copy(rows._replace(indices=columns), order, column_of, len(features), checkpoint), features)
 
 
 def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpoint = lambda: None) -> SparseRows:
     """A copy of the rows at these positions, in that order; ``checkpoint`` as in ``compact``."""
+    if isinstance(rows, FullRows):
+        return _gathered_full(rows, positions, checkpoint)
     return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, checkpoint)
 
 
@@ -43,8 +49,27 @@ def _copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint
     np.cumsum(np.diff(rows.indptr)[order], out=indptr[1:])
     copy = SparseRows(indptr, np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32), n_columns)
     for start, stop in copy.slices(_SLICE):
-        gather_rows(*rows[:3], order, column_of, start, stop, *copy[:3])
+        gather_rows(*rows.csr, order, column_of, start, stop, *copy.csr)
         _release_pages(rows)
+        checkpoint()
+    return copy
+
+
+def _full_copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint) -> FullRows:
+    """The same, with zeros stored."""
+    copy = FullRows.of(np.zeros((len(order), n_columns), np.float32))
+    indptr, indices, values = (read_only(array) for array in rows.csr)
+    for start, stop in copy.slices(_SLICE):
+        scatter_rows(indptr, indices, values, order, column_of, start, stop, copy.values, n_columns)
+        _release_pages(rows)
+        checkpoint()
+    return copy
+
+
+def _gathered_full(rows: FullRows, positions: NDArray[np.int64], checkpoint: Checkpoint) -> FullRows:
+    copy = FullRows.of(np.empty((len(positions), rows.n_features), np.float32))
+    for start, stop in copy.slices(_SLICE):
+        np.take(rows.matrix, positions[start:stop], axis=0, out=copy.matrix[start:stop])
         checkpoint()
     return copy
 

@@ -34,3 +34,23 @@ def gather_rows(
             new_indices[target] = column_of[np.uintp(indices[k])]
             new_values[target] = values[k]
             target += np.uintp(1)
+
+
+@compiled
+def scatter_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    order: NDArray[np.int64],
+    column_of: NDArray[np.uint32],
+    start: int,
+    stop: int,
+    cells: NDArray[np.float32],
+    n_columns: int,
+) -> None:
+    """Row i of a matrix of zeros, whose cells are these, becomes row ``order[i]`` of sparse rows, its columns renamed by ``column_of``."""
+    for i in range(start, stop):
+        row = order[i]
+        first = np.uintp(i * n_columns)
+        for k in range(np.uintp(indptr[row]), np.uintp(indptr[row + 1])):
+            cells[first + np.uintp(column_of[np.uintp(indices[k])])] = values[k]

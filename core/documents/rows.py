@@ -37,6 +37,15 @@ class SparseRows(NamedTuple):
         """Number of stored values in these rows."""
         return int(self.indptr[-1] - self.indptr[0])
 
+    @property
+    def csr(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]:
+        """The three arrays, as compiled loops take them."""
+        return self.indptr, self.indices, self.values
+
+    def columns(self, start: int, stop: int) -> NDArray[np.uint32]:
+        """The columns of the stored values from position ``start`` to ``stop``."""
+        return self.indices[start:stop]
+
     def between(self, start: int, stop: int) -> "SparseRows":
         """Rows ``start`` to ``stop`` as a view: ``indptr`` keeps its offsets into the shared arrays."""
         return self._replace(indptr=self.indptr[start : stop + 1])

@@ -71,51 +71,57 @@ def value_scale(rows: SparseRows, checkpoint: Checkpoint) -> ValueScale:
     columns, squares = np.zeros(rows.n_features), np.empty(rows.n_rows)
     largest, at = 0.0, 0
     for start, stop in rows.slices(_SLICE):
-        found = _add_squares(*rows[:3], start, stop, rows.n_features, squares, columns)
+        found = _add_squares(*_part_of(rows, start, stop), rows.n_features, squares[start:stop], columns)
         if found >= 0 and abs(float(rows.values[found])) > largest:
             largest, at = abs(float(rows.values[found])), int(found)
         checkpoint()
     if largest == 0:
         return ValueScale(0.0, 0.0, 0, 0, 0.0, 0, rows.n_rows)
-    row, column = int(np.searchsorted(rows.indptr, at, side="right")) - 1, int(rows.indices[at])
+    row, column = int(np.searchsorted(rows.indptr, at, side="right")) - 1, int(rows.columns(at, at + 1)[0])
     own, columns[column] = float(columns[column]), 0.0
     others = float(columns.sum())
     dominance, n_outweighing = math.sqrt(own / others) if others > 0 else 0.0, 0
     if dominance > _OUTWEIGHS:
         bound = _OUTWEIGHS * math.sqrt(others / rows.n_rows)
         for start, stop in rows.slices(_SLICE):
-            _add_squares(*rows[:3], start, stop, column, squares, columns)
-            part = slice(rows.indptr[start], rows.indptr[stop])
-            n_outweighing += int(np.count_nonzero((rows.indices[part] == column) & (np.abs(rows.values[part]) > bound)))
+            _add_squares(*_part_of(rows, start, stop), column, squares[start:stop], columns)
+            part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
+            n_outweighing += int(np.count_nonzero((rows.columns(part.start, part.stop) == column) & (np.abs(rows.values[part]) > bound)))
             checkpoint()
     return ValueScale(math.sqrt(float(np.median(squares[squares > 0]))), largest, row, column, dominance, n_outweighing, rows.n_rows)
+
+
+def _part_of(rows: SparseRows, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]:
+    """Where each of a range of rows begins and ends, the columns of their nonzeros, and the values of all rows."""
+    indptr = rows.indptr[start : stop + 1]
+    return indptr, rows.columns(int(indptr[0]), int(indptr[-1])), rows.values
 
 
 @compiled
 def _add_squares(
     indptr: NDArray[np.int64],
-    indices: NDArray[np.uint32],
+    columns: NDArray[np.uint32],
     values: NDArray[np.float32],
-    start: int,
-    stop: int,
     left_out: int,
     row_squares: NDArray[np.float64],
     column_squares: NDArray[np.float64],
 ) -> np.int64:
-    """Write |x|² of a range of rows, without one column, to ``row_squares``; add the squares of each column to ``column_squares``.
+    """Write |x|² of some rows, without one column, to ``row_squares``; add the squares of each column to ``column_squares``.
 
     Returns the position of the largest absolute value, the first of equals; −1 where there is none above 0.
     """
     largest, at = 0.0, np.int64(-1)
-    for i in range(start, stop):
+    first = np.uintp(indptr[0])
+    for i in range(len(indptr) - 1):
         total = 0.0
         for k in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
             value = np.float64(values[k])
             square = value * value
-            column_squares[np.uintp(indices[k])] += square
+            column = columns[k - first]
+            column_squares[np.uintp(column)] += square
             if square > largest:
                 largest, at = square, np.int64(k)
-            if indices[k] != left_out:
+            if column != left_out:
                 total += square
         row_squares[i] = total
     return at

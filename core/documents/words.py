@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from core.documents.characters import LOWER_GROWTH, character_table, lowered_by_character
 from core.documents.kinds import TextRows
 from core.documents.word_loops import FOUND_LENGTH, move_slots, number_words, scan_texts
+from core.numerics.compiled import read_only
 
 _BYTES_A_WORD = 3
 """bytes of text for each word at least: two characters, and what ends it"""
@@ -62,8 +63,7 @@ class Words:
         words, owners = np.empty(most, np.int32), np.empty(most, np.int32)
         unknown = np.empty((most if keep_unknown else 0, 4), np.int64)
         letters = np.empty(LOWER_GROWTH * n_bytes, np.uint8)
-        indptr, data = texts.indptr.view(), texts.data.view()
-        indptr.flags.writeable = data.flags.writeable = False  # as what is read from a store is: to Numba that is another type
+        indptr, data = read_only(texts.indptr), read_only(texts.data)
         n_words, n_unknown = scan_texts(
             indptr, data, character_table(), self._multiplier, self._slots, self._starts, self._letters, letters, words, owners, unknown
         )

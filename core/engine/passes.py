@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.full_rows import FullRows
 from core.documents.rows import SparseRows
-from core.engine import block_loops, csr_loops
+from core.engine import block_loops, csr_loops, full_loops
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from core.threads import Threads
@@ -32,6 +33,9 @@ _SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
 """of the sums of all parts of a block together, at most: so many, or so many for each nonzero"""
 _BLOCK = 2.5
 """a pass of a block takes as long as so many passes over all rows of one right-hand side, however few there are in it: measured"""
+
+_TILE = 1 << 16
+"""numbers of full rows that several right-hand sides multiply one after another, while they are in the processor's cache"""
 
 
 class Product(NamedTuple):
@@ -89,6 +93,9 @@ class Passes:
 
     def __init__(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> None:
         self._rows, self._checkpoint = rows, checkpoint
+        self._full = isinstance(rows, FullRows)
+        self._loops: Any = full_loops if self._full else csr_loops
+        self._arrays: tuple[Any, ...] = (rows.matrix.reshape(-1),) if isinstance(rows, FullRows) else rows.csr
         self._threads = Threads(1 if rows.n_nonzeros + rows.n_rows < _SERIAL else threads)
         self.n_threads, self.side_by_side = self._threads.count, self._threads.side_by_side
         parts = parts_of(rows)
@@ -105,9 +112,9 @@ class Passes:
         """``X p`` on some rows; ``alone``: by the calling thread, while others are at something else."""
         if alone:
             for part in self._slices:
-                self._read(part, lambda start, stop: csr_loops.score_rows(*self._rows[:3], start, stop, *request))
+                self._read(part, lambda start, stop: self._loops.score_rows(*self._arrays, start, stop, *request))
         else:
-            self._over_parts(self._slices, lambda start, stop, _: csr_loops.score_rows(*self._rows[:3], start, stop, *request))
+            self._over_parts(self._slices, lambda start, stop, _: self._loops.score_rows(*self._arrays, start, stop, *request))
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
         """``sums += Xᵀ weights``; ``alone`` as of scores."""
@@ -115,17 +122,17 @@ class Passes:
         # clearing and adding up the sums of parts would cost more than to read few rows
         if np.count_nonzero(weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows:
             for part in self._slices:
-                self._read(part, lambda start, stop: csr_loops.adjoint_rows(*self._rows[:3], start, stop, weights, sums))
+                self._read(part, lambda start, stop: self._loops.adjoint_rows(*self._arrays, start, stop, weights, sums))
         else:
-            sums += self._accumulate(csr_loops.adjoint_rows, weights, alone=alone)
+            sums += self._accumulate(self._loops.adjoint_rows, weights, alone=alone)
 
     def cut(self, request: Cut) -> Vector:
         """Scores, and the sum of the rows that fall short of the margin."""
-        return self._accumulate(csr_loops.cut_rows, *request)
+        return self._accumulate(self._loops.cut_rows, *request)
 
     def product(self, request: Product, alone: bool = False) -> Vector:
         """``Xᵀ(weights ∘ X p)`` of one right-hand side; ``alone`` as of scores."""
-        return self._accumulate(csr_loops.product_rows, *request, alone=alone)
+        return self._accumulate(self._loops.product_rows, *request, alone=alone)
 
     def is_light(self, request: Product) -> bool:
         """Whether a product reads so few rows that it costs less alone than its place in a full block."""
@@ -144,6 +151,21 @@ class Passes:
         return answers
 
     def _block(self, requests: Sequence[Product]) -> list[Vector]:
+        return self._full_block(requests) if self._full else self._sparse_block(requests)
+
+    def _full_block(self, requests: Sequence[Product]) -> list[Vector]:
+        sums = np.empty((len(self._slices), len(requests), self._rows.n_features + 1))
+        height = max(1, _TILE // self._rows.n_features)
+
+        def multiply(start: int, stop: int, part: int) -> None:
+            for first in range(start, stop, height):
+                for request, out in zip(requests, sums[part], strict=True):
+                    self._loops.product_rows(*self._arrays, first, min(first + height, stop), *request, out)
+
+        self._over_parts(self._block_slices, multiply, sums)
+        return [_added(sums[:, column]) for column in range(len(requests))]
+
+    def _sparse_block(self, requests: Sequence[Product]) -> list[Vector]:
         rows, length = self._rows, self._rows.n_features + 1
         space = self._workspace = self._workspace or _Workspace.of(rows.n_rows, length, len(self._slices))
         vectors, weights, scores = (block_loops.padded(columns) for columns in zip(*requests, strict=True))
@@ -153,7 +175,7 @@ class Passes:
         )
         self._over_parts(
             self._block_slices,
-            lambda start, stop, part: block_loops.product_rows(*rows[:3], start, stop, space.vectors, space.weights, space.scores, space.sums[part]),
+            lambda start, stop, part: block_loops.product_rows(*rows.csr, start, stop, space.vectors, space.weights, space.scores, space.sums[part]),
             space.sums,
         )
         answers = np.empty((len(requests), length))
@@ -171,18 +193,15 @@ class Passes:
         """The sums of all parts, added in the order of the parts."""
         if alone:
             return self._accumulate_alone(loop, *arguments)
-        self._over_parts(self._slices, lambda start, stop, part: loop(*self._rows[:3], start, stop, *arguments, self._sums[part]), self._sums)
-        found: Vector = self._sums[0].copy()
-        for sums in self._sums[1:]:
-            found += sums
-        return found
+        self._over_parts(self._slices, lambda start, stop, part: loop(*self._arrays, start, stop, *arguments, self._sums[part]), self._sums)
+        return _added(self._sums)
 
     def _accumulate_alone(self, loop: Any, *arguments: Vector) -> Vector:
         """The same by the calling thread, with sums of its own."""
         found, sums = np.zeros(self._sums.shape[1]), np.zeros(self._sums.shape[1])
         for part in self._slices:
             sums[:] = 0.0
-            self._read(part, lambda start, stop: loop(*self._rows[:3], start, stop, *arguments, sums))
+            self._read(part, lambda start, stop: loop(*self._arrays, start, stop, *arguments, sums))
             found += sums
         return found
 
@@ -217,6 +236,14 @@ class Passes:
                 checkpoint()
 
         self.side_by_side([partial(read, number) for number in range(len(parts))], checkpoint)
+
+
+def _added(parts: NDArray[np.float64]) -> Vector:
+    """The sums of parts, shape (n_parts, length), in their order."""
+    found: Vector = parts[0].copy()
+    for sums in parts[1:]:
+        found += sums
+    return found
 
 
 def parts_of(rows: SparseRows) -> list[tuple[int, int]]:

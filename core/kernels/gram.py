@@ -88,7 +88,7 @@ class Gram:
             np.matmul(self._dense[inside], self._dense.T, out=out[:, :n_rows])
         else:
             assert self._inverted is not None
-            multiply_rows(*self._rows[:3], *self._inverted, inside, n_rows, out)
+            multiply_rows(*self._rows.csr, *self._inverted, inside, n_rows, out)
         apply_to_products(self._scaled_kernel, out, self._norms[inside], self._norms)
         out[np.arange(len(inside)), inside] = self.diagonal[inside]
         if self.weights is not None:

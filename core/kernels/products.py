@@ -28,7 +28,7 @@ def inverted(rows: SparseRows, counts: NDArray[np.int64], checkpoint: Checkpoint
     columns = Inverted(starts, np.empty(rows.n_nonzeros, np.uint32), np.empty(rows.n_nonzeros, np.float32))
     next_places = starts[:-1].copy()
     for start, stop in rows.slices(SLICE):
-        _scatter(*rows[:3], start, stop, next_places, columns.owners, columns.values)
+        _scatter(*rows.csr, start, stop, next_places, columns.owners, columns.values)
         checkpoint()
     return columns
 

@@ -5,6 +5,17 @@ decide digits. A sum over many numbers is written out in a fixed number of lanes
 Elementary functions come from core.numerics.compiled_elementary; division by zero gives what IEEE 754 says.
 """
 
+from typing import Any
+
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 compiled = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written to, as what is read from a store is: to Numba that is another type, so loops are compiled for it alone."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view

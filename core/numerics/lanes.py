@@ -18,9 +18,11 @@ LINE = 64
 """bytes of a cache line, where blocks begin"""
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_SINGLE, _SINGLES = ir.FloatType(), ir.VectorType(ir.FloatType(), WIDTH)
 _NUMBER = ir.IntType(32)
 _ALIGNED = min(LINE, 8 * WIDTH)
 _UNALIGNED = 8
+_UNALIGNED_SINGLE = 4
 
 Emitter = Callable[[Any, Any, Any, Any], Any]
 """writes the instructions of an intrinsic: (context, builder, signature, arguments) -> its value"""
@@ -102,6 +104,20 @@ def _put_intrinsic(_typing: Any, vector: Any, start: Any, lanes: Any) -> tuple[A
     return types.void(vector, start, lanes), emit
 
 
+def _widen_intrinsic(_typing: Any, vector: Any, start: Any) -> tuple[Any, Emitter]:
+    """``widen(vector, start)``: WIDTH numbers of a contiguous vector of float32, from position ``start``, as float64."""
+    _check_contiguous(vector)
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(array.data, [arguments[1]], source_etype=_SINGLE)
+        if not place.type.is_opaque:
+            place = builder.bitcast(place, ir.PointerType(_SINGLES))
+        return builder.fpext(builder.load(place, align=_UNALIGNED_SINGLE, typ=_SINGLES), _VECTOR)
+
+    return LANES(vector, start), emit
+
+
 def _spread_intrinsic(_typing: Any, number: Any) -> tuple[Any, Emitter]:
     """``spread(number)``: the same float64 in all lanes."""
 
@@ -155,6 +171,7 @@ def _total_intrinsic(_typing: Any, lanes: Any) -> tuple[Any, Emitter]:
 
 load: Any = intrinsic(_load_intrinsic)
 take: Any = intrinsic(_take_intrinsic)
+widen: Any = intrinsic(_widen_intrinsic)
 store: Any = intrinsic(_store_intrinsic)
 put: Any = intrinsic(_put_intrinsic)
 spread: Any = intrinsic(_spread_intrinsic)

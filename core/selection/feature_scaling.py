@@ -36,7 +36,7 @@ def scale_features(rows: SparseRows, checkpoint: Checkpoint) -> ScaledRows:
     """
     energies = np.zeros(rows.n_features)
     for part in _slices(rows):
-        energies += np.bincount(rows.indices[part], rows.values[part].astype(np.float64) ** 2, rows.n_features)
+        energies += np.bincount(rows.columns(part.start, part.stop), rows.values[part].astype(np.float64) ** 2, rows.n_features)
         checkpoint()
     energies /= max(1, rows.n_rows)
     total = float(energies.sum())
@@ -50,7 +50,7 @@ def scale_features(rows: SparseRows, checkpoint: Checkpoint) -> ScaledRows:
     scales = scales / np.sqrt(norm)
     values = np.empty_like(rows.values)
     for part in _slices(rows):
-        values[part] = rows.values[part] * scales[rows.indices[part]]
+        values[part] = rows.values[part] * scales[rows.columns(part.start, part.stop)]
         checkpoint()
     return ScaledRows(rows._replace(values=values), scales, equalised)
 

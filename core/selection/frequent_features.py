@@ -29,7 +29,7 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
         return data
     counts = np.zeros(rows.n_features, np.int64)
     for part in _parts(rows):
-        counts += np.bincount(rows.indices[part], minlength=rows.n_features)
+        counts += np.bincount(rows.columns(part.start, part.stop), minlength=rows.n_features)
         checkpoint()
     kept = counts >= _SHARE * rows.n_rows
     if kept.all() or not kept.any():
@@ -47,11 +47,12 @@ def with_features(rows: SparseRows, kept: NDArray[np.bool_], n_nonzeros: int, ch
     done = 0
     for start, stop in rows.slices(_SLICE):
         part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
-        chosen = kept[rows.indices[part]]
+        found = rows.columns(part.start, part.stop)
+        chosen = kept[found]
         ends = np.concatenate([[0], np.cumsum(chosen)])
         indptr[start + 1 : stop + 1] = done + ends[rows.indptr[start + 1 : stop + 1] - part.start]
         following = done + int(ends[-1])
-        indices[done:following] = columns[rows.indices[part][chosen]]
+        indices[done:following] = columns[found[chosen]]
         values[done:following] = rows.values[part][chosen]
         done = following
         checkpoint()

@@ -51,6 +51,7 @@ COUNTED: dict[str, Callable[[dict[str, Any]], int]] = {
     "advance": lambda given: 2 * given["steps"] * len(given["alpha"]),
     "multiply_rows": lambda given: products_of(**{name: given[name] for name in ("indptr", "indices", "starts", "positions")}),
     "add_rows": lambda given: len(given["chosen"]) * (given["stop"] - given["start"]),
+    "_add_squares": lambda given: len(given["columns"]) + len(given["indptr"]),
     "gather_rows": lambda given: between(given["new_indptr"], given["start"], given["stop"]),
 }
 """the work of those loops of which it is not the rows or places from ``start`` to ``stop``, nor all that they are given"""
