@@ -103,7 +103,7 @@ def _with_columns(rows: SparseRows, columns: NDArray[np.int64], watch: Watch) ->
         return rows
     kept = np.zeros(rows.n_features, bool)
     kept[columns] = True
-    return with_features(rows, kept, int(np.count_nonzero(kept[rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])]])), watch)
+    return with_features(rows, kept, int(np.count_nonzero(kept[rows.columns(int(rows.indptr[0]), int(rows.indptr[-1]))])), watch)
 
 
 def _size(found: Selection) -> float:
