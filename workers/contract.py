@@ -342,7 +342,7 @@ class Version(Record):
 
 
 class Alias(Record):
-    """Name of a version that may move: ``models/{name}/aliases/{alias}.json``, the one record that is replaced."""
+    """Name of a version that may move: ``models/{name}/aliases/{alias}.json``, which is replaced."""
 
     version: int
     updated_at: AwareDatetime

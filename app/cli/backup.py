@@ -25,10 +25,13 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
 def _backup(options: argparse.Namespace) -> int:
     _exit_on_signals()
     from workers.settings import Settings
-    from workers.store import open_raw
+    from workers.store import open_raw, open_store
+    from workers.store.admission import check_format
     from workers.upkeep.backup import back_up
 
-    address = store_address(options, Settings(), existing=True)
+    settings = Settings()
+    address = store_address(options, settings, existing=True)
+    check_format(open_store(address, settings.cache_dir))
     copied = back_up(open_raw(address), options.file)
     print(f"{options.file} has {copied.files:,} files of {address}, {copied.bytes:,} bytes", file=sys.stderr)
     return 0

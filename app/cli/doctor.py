@@ -18,12 +18,12 @@ from redis.exceptions import RedisError
 from app.http.listener import check_exposure
 from app.settings import GatewaySettings
 from workers.errors import CannotStart, StoreUnavailable, Unavailable
-from workers.names import new_id
 from workers.queue.connect import connect, redis_error_text
 from workers.queue.redis_state import RedisState
 from workers.repositories.api_keys import ApiKeys
 from workers.settings import renamed_variables, unknown_variables
 from workers.store import Store, open_store
+from workers.store.admission import check_first_writer, check_format
 from workers.upkeep.inspection import inspect_records
 
 _MIN_FREE_BYTES = 2**30
@@ -126,7 +126,7 @@ def _store(settings: GatewaySettings) -> Iterator[Finding]:
     try:
         store = open_store(settings.store_url, settings.cache_dir)
         started = time.monotonic()
-        yield from _create_twice(store)
+        yield from _admission(store)
         yield _timed("store", "two writes and a deletion", time.monotonic() - started, "uploads and jobs start late")
         free = store.free()
         if free is not None:
@@ -136,15 +136,15 @@ def _store(settings: GatewaySettings) -> Iterator[Finding]:
         yield Finding("store", False, f"{error}; is HALFMOON_STORE_URL right, and may this user write there?")
 
 
-def _create_twice(store: Store) -> Iterator[Finding]:
-    """A key that exists must not be created again: all guarantees of jobs depend on it."""
-    key = f"doctor/{new_id('probe')}"
-    first, second = store.create(key, b"1"), store.create(key, b"2")
-    kept = store.read(key)
-    store.delete(key)
-    good = first and not second and kept == b"1"
-    advice = "" if good else ": the store does not support conditional writes (If-None-Match: *), so it cannot be used"
-    yield Finding("store", good, f"the first writer wins{advice}" if good else f"a second writer is not refused{advice}")
+def _admission(store: Store) -> Iterator[Finding]:
+    """A key that exists must not be created again, and the format must be known: all guarantees of jobs depend on it."""
+    try:
+        check_format(store)
+        check_first_writer(store)
+    except CannotStart as error:
+        yield Finding("store", False, str(error))
+    else:
+        yield Finding("store", True, "the first writer wins")
 
 
 def _records(settings: GatewaySettings) -> Iterator[Finding]:

@@ -51,9 +51,12 @@ def _action(
         from workers.repositories.api_keys import ApiKeys
         from workers.settings import Settings
         from workers.store import open_store
+        from workers.store.admission import check_format
 
         settings = Settings()
-        action(ApiKeys(open_store(store_address(options, settings, existing=existing), settings.cache_dir)), options)
+        store = open_store(store_address(options, settings, existing=existing), settings.cache_dir)
+        check_format(store)
+        action(ApiKeys(store), options)
         return 0
 
     add_data(parser)

@@ -64,6 +64,7 @@ def submit(services: Services, body: JobBody, idempotency_key: str | None, key_i
         return Accepted(known, allowance)
     allowance.check()
     services.queue.ping()
+    services.admission.check()
     if body.dataset is not None:
         job, created = _submit(services, body, submission, services.datasets.get(body.dataset))
     else:

@@ -44,6 +44,8 @@ def ready(services: ServicesDep) -> Ready | Response:
         workers, starting = services.queue.workers(), services.queue.starting_workers()
     except Unavailable:
         return _unready("Redis cannot be written" if store else "neither Redis nor the store can be written")
+    if store and services.admission.problem is not None:
+        return _unready(services.admission.problem)
     if not services.access.ready:
         return _unready("the keys could not be read yet")
     if not store:

@@ -1,8 +1,8 @@
 """The services that the routes use: repositories, queue, limits and thread pools, opened once a gateway process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 
 from app.http.access import Access
 from app.http.limits import Limit
+from app.services.admission import Admission
 from app.services.array_cache import ArrayCache
 from app.services.backlog import Backlog
 from app.services.job_follower import JobFollower, job_now
@@ -20,6 +21,7 @@ from app.services.periodic import PeriodicTask
 from app.services.store_probe import StoreProbe
 from app.services.version_cache import VersionCache
 from app.settings import GatewaySettings
+from workers.errors import Unavailable
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
@@ -30,6 +32,7 @@ from workers.repositories.job_list import JobList
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store, open_store
+from workers.upkeep.binding import RENEW_SECONDS
 from workers.upkeep.garbage_collection import GarbageCollector
 from workers.upkeep.reconcile import Reconciler
 from workers.upkeep.retention import Retention
@@ -47,6 +50,7 @@ class Services:
     settings: GatewaySettings
     store: Store
     store_probe: StoreProbe
+    admission: Admission
     access: Access
     datasets: Datasets
     jobs: Jobs
@@ -83,10 +87,16 @@ class Services:
 
 @contextmanager
 def open_services(settings: GatewaySettings) -> Iterator[Services]:
-    """Open the services and run the periodic tasks until the block ends. Redis need not answer yet. Raises StoreUnavailable, ValueError."""
+    """Open the services and run the periodic tasks until the block ends. Neither Redis nor the store need answer yet.
+
+    Raises CannotStart for a store that must not be used, ValueError for an address that is none.
+    """
     with ExitStack() as stack:
         store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
         redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
+        admission = Admission(store, redis, settings.queue)
+        admission.start()
+        stack.callback(_suppressing(admission.release))
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
         queue = Queue(redis, settings.queue, settings.job_timeout_seconds)
         model_cache = ModelCache(models, settings.model_cache_bytes)
@@ -105,6 +115,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             settings=settings,
             store=store,
             store_probe=StoreProbe(lambda: store.writable()),
+            admission=admission,
             access=Access(ApiKeys(store), settings),
             datasets=Datasets(store, settings.dataset_limits, quota, abandoned_seconds=settings.abandoned_after_seconds),
             jobs=jobs,
@@ -135,6 +146,8 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
 
 def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
     settings, store, datasets, jobs, models = services.settings, services.store, services.datasets, services.jobs, services.models
+    bound = services.admission.when_bound
+    yield PeriodicTask("admission", [services.admission.renew], RENEW_SECONDS)
     yield PeriodicTask("damage", [store.damage.check_again], _DAMAGE_CHECK_SECONDS)
     yield PeriodicTask("keys", [services.access.refresh], settings.key_refresh_seconds, first_delay=0.0)
     reconciler = Reconciler(
@@ -145,11 +158,21 @@ def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
         max_attempts=settings.max_attempts,
         abandoned_seconds=settings.abandoned_after_seconds,
     )
-    yield PeriodicTask("reconcile", [datasets.recover_deletions, reconciler.reconcile], settings.reconcile_interval_seconds)
+    yield PeriodicTask("reconcile", [bound(datasets.recover_deletions), bound(reconciler.reconcile)], settings.reconcile_interval_seconds)
     retention = Retention(datasets, jobs, models, settings.retention_policy)
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds)
     removals = [store.remove_abandoned, quota.recount, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned]
-    yield PeriodicTask("cleanup", removals, settings.cleanup_interval_seconds)
+    yield PeriodicTask("cleanup", [bound(remove) for remove in removals], settings.cleanup_interval_seconds)
+
+
+def _suppressing(function: Callable[[], None]) -> Callable[[], None]:
+    """The function, whose failure does not matter any more when the gateway stops."""
+
+    def call() -> None:
+        with suppress(Unavailable):
+            function()
+
+    return call
 
 
 def services_of(request: Request) -> Services:

@@ -1,11 +1,12 @@
 """The store in an S3-compatible bucket, through obstore, with a bounded local cache of its files."""
 
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
@@ -16,6 +17,7 @@ from workers.contract import File
 from workers.errors import StoreDamaged, StoreUnavailable
 from workers.store.cache import FileCache
 from workers.store.digest import sha256_of
+from workers.store.fetch_progress import report_fetched
 from workers.store.keys import KeyMissing, check_key, keys_among
 from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
@@ -23,42 +25,60 @@ from workers.store.staging import Staged, Staging
 _PROBE = "probe"
 _CONNECT_TIMEOUT = timedelta(seconds=3)
 _TIMEOUT = timedelta(seconds=30)
+"""time-out of a call that reads or writes a record, or a part of a file that is uploaded"""
 _RETRIES = 2
+_SILENCE = timedelta(seconds=10)
+"""silence after which the fetching of a file begins anew, at the byte that it has reached"""
+_FILE_TIMEOUT = timedelta(days=1)
+_FETCH_TRIES = 4
+"""tries to go on with a file, none of which brings a byte"""
+_FETCH_PAUSE_SECONDS = 0.5
+_PIECE_BYTES = 1 << 20
+_UPLOADED_PARTS = 2
+"""parts of a file that are uploaded at a time: each must arrive within _TIMEOUT, also where the network is slow"""
+_CREATE_TRIES = 5
 
 
 def open_s3(url: str, cache: Path | None, cache_bytes: int, options: Mapping[str, str]) -> "BucketStore":
     """The store at ``s3://bucket/prefix``. Credentials come from the usual places; ``options`` override them."""
-    return BucketStore(client_of(url, options), cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
+    files = client_of(url, options, timeout=_FILE_TIMEOUT, read_timeout=_SILENCE)
+    return BucketStore(client_of(url, options), files, cache or Path(tempfile.gettempdir()) / "halfmoon-cache", cache_bytes)
 
 
-def client_of(url: str, options: Mapping[str, str]) -> Client:
-    """A client of the bucket, with time-outs of seconds instead of minutes."""
+def client_of(url: str, options: Mapping[str, str], timeout: timedelta = _TIMEOUT, read_timeout: timedelta = _TIMEOUT) -> Client:
+    """A client of the bucket, with time-outs of seconds instead of minutes: ``timeout`` to the last byte, ``read_timeout`` from one to the next."""
     # the address of an endpoint decides whether it is http or https
     return S3Store.from_url(
         url,
-        client_options={"allow_http": True, "connect_timeout": _CONNECT_TIMEOUT, "timeout": _TIMEOUT},
+        client_options={"allow_http": True, "connect_timeout": _CONNECT_TIMEOUT, "timeout": timeout, "read_timeout": read_timeout},
         retry_config={"max_retries": _RETRIES, "retry_timeout": _TIMEOUT},
         **cast("dict[str, Any]", dict(options)),
     )
 
 
 class BucketStore(Staged):
-    """A Store over an obstore client whose ``create`` is conditional (S3: ``If-None-Match: *``)."""
+    """A Store over an obstore client whose ``create`` is conditional (S3: ``If-None-Match: *``); ``files`` is one that fetches files."""
 
-    def __init__(self, client: Client, cache: Path, cache_bytes: int) -> None:
+    def __init__(self, client: Client, files: Client, cache: Path, cache_bytes: int) -> None:
         self._client = client
+        self._files = files
         super().__init__(Staging(cache / "staging"))
         self._cache = FileCache(cache / "files", cache_bytes, self._staging)
 
     def create(self, key: str, data: bytes) -> bool:
         """See Store. Two writers of the same bytes under the same key may both get true."""
-        with _translate_errors("write", key):
-            try:
-                obstore.put(self._client, check_key(key), data, mode="create", use_multipart=False)
-            except AlreadyExistsError:
+        for _ in range(_CREATE_TRIES):
+            with _translate_errors("write", key):
+                try:
+                    obstore.put(self._client, check_key(key), data, mode="create", use_multipart=False)
+                    return True
+                except AlreadyExistsError:
+                    if not data:
+                        return False
+            with suppress(KeyMissing):  # what was there was deleted meanwhile, so the key is free
                 # the client retries a request whose answer was lost: then what exists is what this call has written
-                return bool(data) and self.read(key) == data
-        return True
+                return self.read(key) == data
+        raise StoreUnavailable(f"cannot write {key}: others create and delete it all the time")
 
     def replace(self, key: str, data: bytes) -> None:
         """See Store."""
@@ -97,7 +117,7 @@ class BucketStore(Staged):
         """See Store."""
         with _translate_errors("write", key):
             digest, size = sha256_of(path)
-            obstore.put(self._client, check_key(key), path)
+            obstore.put(self._client, check_key(key), path, max_concurrency=_UPLOADED_PARTS)
             file = File(key=key, sha256=digest, bytes=size)
             self._cache.adopt(file, path)
         return file
@@ -125,9 +145,29 @@ class BucketStore(Staged):
         return None
 
     def _fetch(self, file: File, path: Path) -> None:
-        with path.open("wb") as local:
-            for block in obstore.get(self._client, check_key(file.key)):
-                local.write(block)
+        """Append to a file what is missing of it. A connection that breaks, or is silent, is resumed at the byte that was reached."""
+        failures = 0
+        with path.open("ab") as local:
+            while True:
+                before = local.tell()
+                try:
+                    self._append(file, local)
+                    return
+                except NotFoundError:
+                    raise
+                except BaseError:
+                    failures = 1 if local.tell() > before else failures + 1
+                    if failures == _FETCH_TRIES:
+                        raise
+                    time.sleep(_FETCH_PAUSE_SECONDS)
+
+    def _append(self, file: File, local: BinaryIO) -> None:
+        if local.tell() >= file.bytes:
+            return
+        found = obstore.get(self._files, check_key(file.key), options={"range": {"offset": local.tell()}})
+        for piece in found.stream(min_chunk_size=_PIECE_BYTES):
+            local.write(piece)
+            report_fetched(file, local.tell())
 
     def _remove(self, keys: list[str]) -> None:
         try:

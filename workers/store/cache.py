@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from workers.contract import File
 from workers.errors import StoreDamaged
 from workers.store.digest import sha256_of
 from workers.store.staging import Staging
+
+_FETCHES = 2
+"""Times that a file is fetched until its bytes count as damaged in the store, and not on the way."""
+_LOCKS = 16
 
 
 class FileCache:
@@ -21,23 +26,31 @@ class FileCache:
         self._folder = folder
         self._limit = limit
         self._staging = staging
+        self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     def path(self, file: File, fetch: Callable[[File, Path], None]) -> Path:
-        """Path of the local copy, which is fetched if it is missing; raises StoreDamaged if what was fetched is not what was stored."""
+        """Path of the local copy. ``fetch`` appends what is missing to a file: what it had fetched when it failed is kept for the next time.
+
+        Raises StoreDamaged if what was fetched, twice, is not what was stored.
+        """
         copy = self._folder / file.sha256
-        try:
-            os.utime(copy)
-        except FileNotFoundError:
-            fetched = self._staging.fresh() / "file"
+        # one thread of this process fetches a file, and the others wait for it
+        with self._locks[int(file.sha256[:2], 16) % len(self._locks)]:
             try:
-                fetch(file, fetched)
-                if sha256_of(fetched) != (file.sha256, file.bytes):
-                    raise StoreDamaged(file.key)
-                self.adopt(file, fetched)
-            finally:
-                fetched.unlink(missing_ok=True)
-                fetched.parent.rmdir()
+                os.utime(copy)
+            except FileNotFoundError:
+                self._fetch(file, fetch)
         return copy
+
+    def _fetch(self, file: File, fetch: Callable[[File, Path], None]) -> None:
+        partial = self._staging.folder() / f"{file.sha256}.partial"
+        for _ in range(_FETCHES):
+            fetch(file, partial)
+            if sha256_of(partial) == (file.sha256, file.bytes):
+                self.adopt(file, partial)
+                return
+            partial.unlink()
+        raise StoreDamaged(file.key)
 
     def adopt(self, file: File, path: Path) -> None:
         """Move a local file, which is known to be ``file``, into the cache."""

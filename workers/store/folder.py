@@ -46,7 +46,8 @@ class FolderStore(Staged):
             except FileExistsError:
                 # the first writer may not have flushed the folder yet, and the caller will rely on what it reads
                 _flush_folder(path.parent)
-                return False
+                # a network file system repeats a call whose reply was lost: then it was this one that made the second link
+                return temporary.stat().st_nlink > 1
             _flush_folder(path.parent)
             return True
 

@@ -23,12 +23,13 @@ from obstore.store import ObjectStore as Client
 
 from core.errors import HalfmoonError
 from workers.contract import Version
+from workers.store.admission import FORMAT
 from workers.store.keys import check_key, is_key
 
 PARTS = ("models", "keys", "idempotency", "open", "jobs", "datasets")
 """Prefixes of a store that are copied. The others hold deletions under way."""
 _END = "backup.json"
-"""Name of the last member of a complete backup: the number of files and bytes before it."""
+"""Name of the last member of a complete backup: the number of files and bytes before it, and the format of the store."""
 _PIECE_BYTES = 8 << 20
 
 
@@ -56,7 +57,7 @@ def back_up(store: Client, path: Path) -> Copied:
                     copied = _total(_copy_file(tar, store, key, content) for key, content in _in_order(store))
                     if not copied.files:
                         raise BackupFailed("there is nothing in the store: no backup was made")
-                    _add(tar, _END, json.dumps(copied._asdict()).encode())
+                    _add(tar, _END, json.dumps({**copied._asdict(), "format": FORMAT}).encode())
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.rename(path)
@@ -170,12 +171,20 @@ def _restored(tar: tarfile.TarFile, store: Client) -> tuple[Copied, Copied | Non
     for member in tar:
         content = tar.extractfile(member) if member.isfile() else None
         if content is not None and member.name == _END:
-            return _total(iter(sizes)), Copied(**json.load(content))
+            return _total(iter(sizes)), _promised(json.load(content))
         if content is None or member.name.partition("/")[0] not in PARTS:
             raise BackupFailed(f"{member.name!r} is not of a store: nothing was restored")
         obstore.put(store, check_key(member.name), content)
         sizes.append(member.size)
     return _total(iter(sizes)), None
+
+
+def _promised(end: dict[str, int]) -> Copied:
+    """Number of files and bytes of a backup, by its last member. Raises BackupFailed for the backup of a newer format."""
+    format = end.pop("format", 1)
+    if format > FORMAT:
+        raise BackupFailed(f"the backup has format {format}, this version of halfmoon reads formats up to {FORMAT}: nothing was restored; upgrade")
+    return Copied(**end)
 
 
 def _total(sizes: Iterator[int | None]) -> Copied:

@@ -28,13 +28,14 @@ from core.options.text import TextOptions
 from core.problem.result import Status
 from core.registry import algorithm as find_algorithm
 from core.watch import Stopped, Watch
-from workers.contract import Attempt, JobRequest, JobState, Outcome, Problem
+from workers.contract import Attempt, File, JobRequest, JobState, Outcome, Problem
 from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.repositories.datasets import Datasets, Documents
 from workers.repositories.datasets.ids import Ids
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
+from workers.store.fetch_progress import reported_to
 from workers.worker.comparison import compare, held_out_of
 from workers.worker.context import WorkerContext
 from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
@@ -145,7 +146,8 @@ class Attempts:
         try:
             if self._store_retry.call(lambda: self._jobs.cancel_requested(request.id), stopped):
                 return _ended(attempt, JobState.CANCELLED)
-            documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
+            with reported_to(partial(_report_fetched, heartbeat)):
+                documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
             training = self._train(request, documents, heartbeat)
             if training.status is Status.CANCELLED:
                 return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
@@ -269,6 +271,13 @@ class Attempts:
             self._context.redis_state.leases.release(job_id, attempt.number, self._context.worker)
             self._context.queue.enqueue(job_id, at_front=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
+
+
+def _report_fetched(heartbeat: Heartbeat, file: File, n_bytes: int) -> None:
+    """Publish how much of a file of the dataset is there; raises Stopped when the attempt is asked to stop."""
+    name = file.key.rpartition("/")[2]
+    if heartbeat.wait_for(f"fetching the documents: {n_bytes / 1e6:,.0f} of {file.bytes / 1e6:,.0f} MB of {name}"):
+        raise Stopped
 
 
 def _names(ids: Ids, vocabulary: Vocabulary) -> MessageNames:

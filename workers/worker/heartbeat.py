@@ -78,6 +78,7 @@ class Heartbeat:
         self._worker_pid = worker_pid
         self._on_orphaned = on_orphaned
         self._latest: TracePoint | None = None
+        self._phase = ""
         self._points: list[TraceRow] = []
         self._trace: deque[TraceRow] = deque(maxlen=TRACE_POINTS)
         self._guard = threading.Lock()
@@ -103,6 +104,14 @@ class Heartbeat:
                 row = trace_row(point)
                 self._trace.append(row)
                 self._points = [*self._points[-_MAX_UNPUBLISHED_POINTS:], row]
+        return self._asked_to_stop()
+
+    def wait_for(self, phase: str) -> bool:
+        """Note what the attempt waits for before its solver begins, in words; true asks it to stop."""
+        self._phase = phase
+        return self._asked_to_stop()
+
+    def _asked_to_stop(self) -> bool:
         if self.reason is None and time.monotonic() > self._deadline:
             self.stop(StopReason.TIMED_OUT)
         return self.reason is not None
@@ -152,10 +161,11 @@ class Heartbeat:
     def _publish_progress(self, now: float) -> None:
         with self._guard:
             latest, points, self._points = self._latest, self._points, []
-        if latest is None or (not points and now < self._due["progress"]):
+        progress = Progress(phase=self._phase) if latest is None else progress_of(latest)
+        if not progress.phase or (not points and now < self._due["progress"]):
             return
         try:
-            self._redis_state.publish_progress(self._job_id, progress_of(latest), points)
+            self._redis_state.publish_progress(self._job_id, progress, points)
         except RedisStateUnavailable:
             with self._guard:
                 self._points = (points + self._points)[-_MAX_UNPUBLISHED_POINTS:]

@@ -11,14 +11,16 @@ import structlog
 
 from core.errors import HalfmoonError
 from workers.contract import Death
-from workers.errors import RedisStateUnavailable
+from workers.errors import RedisStateUnavailable, Unavailable
 from workers.logs import configure_logging
 from workers.queue.connect import connect, redis_error_text
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
 from workers.settings import Settings
-from workers.store import open_store
+from workers.store import Store, open_store
+from workers.store.admission import admit
+from workers.upkeep.binding import Binding
 from workers.worker.context import WorkerContext
 from workers.worker.memory_limit import memory_limit
 from workers.worker.rq_worker import RQWorker
@@ -33,13 +35,15 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
     """Work until SIGTERM or SIGINT, and return the exit code. Redis may be away at the start and later.
 
     ``warmed``: the kernels are loaded already. ``replaces``: process id of a worker of this machine that has died; its job is enqueued again.
-    Raises CannotStart when the kernels cannot be compiled.
+    Raises CannotStart when the kernels cannot be compiled, or the store must not be used.
     """
     configure_logging(settings.log_format, settings.log_level)
     name = worker_name(os.getpid(), secrets.token_hex(4))
     context = _context(settings, name)
     context.store.remove_abandoned()
     worker_context.set(context)
+    if not _await_admission(settings, context.store):
+        return 0
     if not warmed:
         with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds, starting=True):
             _warm_up()
@@ -86,6 +90,25 @@ def _stop_on_signals(stop: threading.Event) -> None:
     """Between two workers of RQ, a signal ends the waiting."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+
+
+def _await_admission(settings: Settings, store: Store) -> bool:
+    """Wait until store and Redis answer, and the store may be used with this queue; false when told to stop before.
+
+    Raises CannotStart if the store must not be used.
+    """
+    stop, backoff = threading.Event(), _FIRST_BACKOFF_SECONDS
+    _stop_on_signals(stop)
+    while not stop.is_set():
+        try:
+            with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
+                Binding(store, admit(store), redis, settings.queue).check()
+            return True
+        except Unavailable as error:
+            _log.warning("waiting for store and Redis", error=str(error), retry_in=backoff)
+        stop.wait(backoff)
+        backoff = min(2 * backoff, _LONGEST_BACKOFF_SECONDS)
+    return False
 
 
 def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:

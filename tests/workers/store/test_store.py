@@ -5,7 +5,9 @@ import hashlib
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
+import obstore
 import pytest
 
 from core.documents.kinds import NamedRows
@@ -39,6 +41,40 @@ def test_of_many_creators_one_wins(any_store: Store) -> None:
     for thread in threads:
         thread.join()
     assert [str(number).encode() for number in won] == [any_store.read("claim")]
+
+
+def test_a_repeated_create_is_ours_if_the_first_reply_was_lost(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both repeat a call whose reply was lost by themselves: the system a call of a network folder, the client a request to a bucket."""
+    link, put = os.link, obstore.put
+
+    def link_twice(source: Path, target: Path) -> None:
+        link(source, target)
+        link(source, target)
+
+    def put_twice(*arguments: Any, **options: Any) -> None:
+        put(*arguments, **options)
+        put(*arguments, **options)
+
+    monkeypatch.setattr(os, "link", link_twice)
+    monkeypatch.setattr(obstore, "put", put_twice)
+    assert any_store.create("jobs/a/outcome.json", b"mine")
+    assert not any_store.create("jobs/a/outcome.json", b"of another")
+    assert any_store.read("jobs/a/outcome.json") == b"mine"
+
+
+def test_what_is_deleted_while_it_is_created_is_created(tmp_path: Path, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = make_s3(s3_endpoint, tmp_path)
+    store.create("mark", b"of another")
+    read = BucketStore.read
+
+    def delete_before(self: BucketStore, key: str) -> bytes:
+        monkeypatch.setattr(BucketStore, "read", read)
+        self.delete(key)
+        return read(self, key)
+
+    monkeypatch.setattr(BucketStore, "read", delete_before)
+    assert store.create("mark", b"mine")
+    assert store.read("mark") == b"mine"
 
 
 def test_empty_marks_are_created_once(any_store: Store) -> None:

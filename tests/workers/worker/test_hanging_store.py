@@ -7,12 +7,14 @@ import pytest
 from tests.waiting import HANG, until
 from tests.workers.conftest import submit
 from tests.workers.worker.attempts import Faked, in_thread, trained, work_until
-from workers.contract import Attempt, JobState
+from workers.contract import Attempt, File, JobState
 from workers.errors import StoreUnavailable
 from workers.queue.leases import Leases
 from workers.queue.redis_state import RedisState
+from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.store import Store
+from workers.store.fetch_progress import report_fetched
 from workers.store.folder import FolderStore
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -110,6 +112,30 @@ def test_no_exception_ends_the_heartbeat(
     done.set()
     thread.join(HANG)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
+
+
+def test_documents_that_are_fetched_show_progress_and_can_be_cancelled(
+    store: Store, context: WorkerContext, fake: list[Faked], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = submit(store)
+    dataset = Jobs(store).get(id).request.dataset
+    phases: list[str] = []
+    file = File(key=f"datasets/{dataset}/values.npy", sha256="0" * 64, bytes=3_400_000_000)
+
+    def fetch(*_: object) -> None:
+        report_fetched(file, 1_200_000_000)
+        until(lambda: context.redis_state.progress(id))
+        found = context.redis_state.progress(id)
+        assert found is not None
+        phases.append(found.phase)
+        Jobs(store).cancel(id)
+        context.redis_state.request_cancel(id)
+        until(lambda: report_fetched(file, 1_300_000_000))
+
+    monkeypatch.setattr(Datasets, "open", fetch)
+    Attempts(context).run(id)
+    assert phases == ["fetching the documents: 1,200 of 3,400 MB of values.npy"]
+    assert Jobs(store).get(id).state is JobState.CANCELLED
 
 
 @pytest.fixture

@@ -1,0 +1,57 @@
+"""Admission: what must be true of a store before anything is done with it.
+
+store.json  id of the store, and the version of its format; created by the first process that uses the store
+
+Format 1 is that of stores without this record. Format 2 differs by the record alone, so an older store is read as it is.
+"""
+
+from pydantic import ConfigDict
+
+from workers.contract import Record
+from workers.errors import CannotStart
+from workers.names import new_id
+from workers.store import Store, records
+
+FORMAT = 2
+"""Version of the format that this release writes. It is raised when older releases would misread what a newer one has written."""
+_KEY = "store.json"
+
+
+class StoreRecord(Record):
+    """What a store says of itself: ``store.json``. A newer release may say more."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    format: int
+
+
+def admit(store: Store) -> str:
+    """The id of a store that may be used. Raises CannotStart where it must not be used, and StoreUnavailable."""
+    check_format(store)
+    check_first_writer(store)
+    records.create(store, _KEY, StoreRecord(id=new_id("store"), format=FORMAT))
+    return records.read(store, _KEY, StoreRecord).id
+
+
+def check_format(store: Store) -> None:
+    """Raises CannotStart for a store that a newer release has written; StoreUnavailable."""
+    found = records.find(store, _KEY, StoreRecord)
+    if found is not None and found.format > FORMAT:
+        raise CannotStart(
+            f"the store has format {found.format}, which a newer version of halfmoon has written; this one reads formats up to {FORMAT}: "
+            "install that version, or choose another store"
+        )
+
+
+def check_first_writer(store: Store) -> None:
+    """Raises CannotStart for a store that lets a key be created twice, on which jobs would be run and published twice; StoreUnavailable."""
+    key = f"admission/{new_id('probe')}"
+    first, second = store.create(key, b"1"), store.create(key, b"2")
+    kept = store.read(key)
+    store.delete(key)
+    if not first or second or kept != b"1":
+        raise CannotStart(
+            "the store lets a second writer replace what the first has created: it does not support conditional writes (If-None-Match: *), "
+            "so it cannot be used"
+        )
