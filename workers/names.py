@@ -24,6 +24,12 @@ def new_id(prefix: str) -> str:
     return f"{prefix}-{b32hexencode(milliseconds.to_bytes(6, 'big') + secrets.token_bytes(_RANDOM_BYTES)).decode().lower()}"
 
 
+def earliest_id(prefix: str, seconds_ago: float) -> str:
+    """The first id, in their order, that can have been made so many seconds ago or later."""
+    milliseconds = max(0, int((time.time() - seconds_ago) * 1000))
+    return f"{prefix}-{b32hexencode(milliseconds.to_bytes(6, 'big') + bytes(_RANDOM_BYTES)).decode().lower()}"
+
+
 def is_id(prefix: str, text: str) -> bool:
     """Whether ``new_id(prefix)`` can have made this text."""
     return re.fullmatch(rf"{prefix}-[0-9a-v]{{24}}", text) is not None

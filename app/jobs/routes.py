@@ -171,6 +171,7 @@ def cancel_job(services: ServicesDep, id: str) -> JobOut:
     # the worker also reads the request to cancel from the store, only later
     with suppress(RedisStateUnavailable):
         services.redis_state.request_cancel(id)
+        services.redis_state.note_change(id)
     return JobOut.of(job)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -14,7 +13,7 @@ from app.http.limits import Limit
 from app.services.admission import Admission
 from app.services.array_cache import ArrayCache
 from app.services.backlog import Backlog
-from app.services.job_follower import JobFollower, job_now
+from app.services.job_follower import JobFollower, JobReader
 from app.services.metrics import Metrics, MetricSources
 from app.services.model_cache import ModelCache
 from app.services.periodic import PeriodicTask
@@ -28,7 +27,7 @@ from workers.queue.redis_state import RedisState
 from workers.repositories.api_keys import ApiKeys
 from workers.repositories.datasets import Datasets
 from workers.repositories.datasets.quota import Quota
-from workers.repositories.job_list import JobList
+from workers.repositories.job_list import LIST_SECONDS, JobList
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store, open_store
@@ -109,7 +108,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             "datasets being scored", "concurrent-requests", settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
         )
         polling = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "poll jobs"))
-        job_follower = JobFollower(partial(job_now, jobs, redis_state, queue), settings.event_poll_seconds, polling)
+        job_follower = JobFollower(JobReader(jobs, redis_state, queue).now, settings.event_poll_seconds, polling)
         sources = MetricSources(store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower)
         services = Services(
             settings=settings,
@@ -117,7 +116,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             store_probe=StoreProbe(lambda: store.writable()),
             admission=admission,
             access=Access(ApiKeys(store), settings),
-            datasets=Datasets(store, settings.dataset_limits, quota, abandoned_seconds=settings.abandoned_after_seconds),
+            datasets=Datasets(store, settings.dataset_limits, quota, jobs, abandoned_seconds=settings.abandoned_after_seconds),
             jobs=jobs,
             job_list=JobList(jobs),
             models=models,
@@ -147,6 +146,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
 def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
     settings, store, datasets, jobs, models = services.settings, services.store, services.datasets, services.jobs, services.models
     bound = services.admission.when_bound
+    yield PeriodicTask("job list", [services.job_list.refresh], LIST_SECONDS / 2, first_delay=0.0)
     yield PeriodicTask("admission", [services.admission.renew], RENEW_SECONDS)
     yield PeriodicTask("damage", [store.damage.check_again], _DAMAGE_CHECK_SECONDS)
     yield PeriodicTask("keys", [services.access.refresh], settings.key_refresh_seconds, first_delay=0.0)
@@ -158,7 +158,7 @@ def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
         max_attempts=settings.max_attempts,
         abandoned_seconds=settings.abandoned_after_seconds,
     )
-    yield PeriodicTask("reconcile", [bound(datasets.recover_deletions), bound(reconciler.reconcile)], settings.reconcile_interval_seconds)
+    yield PeriodicTask("reconcile", [jobs.needs, bound(datasets.recover_deletions), bound(reconciler.reconcile)], settings.reconcile_interval_seconds)
     retention = Retention(datasets, jobs, models, settings.retention_policy)
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds)
     removals = [store.remove_abandoned, quota.recount, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned]

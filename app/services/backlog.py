@@ -1,11 +1,8 @@
 """Limits on unfinished jobs: of all callers together, and of one API key."""
 
-import threading
-from contextlib import suppress
 from typing import NamedTuple
 
 from app.errors import TooManyRequests, rate_limit
-from workers.errors import NotFound, StoreDamaged
 from workers.repositories.jobs import Jobs
 
 _UNIT = "concurrent-requests"
@@ -34,27 +31,17 @@ class Allowance(NamedTuple):
 
 
 class Backlog:
-    """Counts unfinished jobs, in all and by API key. Without keys all callers count as one.
-
-    The key of a job never changes, so it is read once a job.
-    """
+    """Counts unfinished jobs, in all and by API key. Without keys all callers count as one."""
 
     def __init__(self, jobs: Jobs, most: int, most_per_key: int) -> None:
         self._jobs = jobs
         self._most = most
         self._most_per_key = most_per_key
-        self._key_ids: dict[str, str | None] = {}
-        self._lock = threading.Lock()
 
     def allowance(self, key_id: str | None) -> Allowance:
         """The allowance of a key now. Raises StoreUnavailable."""
-        with self._lock:
-            ids = set(self._jobs.unfinished_ids())
-            self._key_ids = {id: known for id, known in self._key_ids.items() if id in ids}
-            for id in ids - self._key_ids.keys():
-                with suppress(NotFound, StoreDamaged):
-                    self._key_ids[id] = self._jobs.get(id).request.caller
-            own = sum(1 for each in self._key_ids.values() if each == key_id)
+        ids = self._jobs.unfinished_ids()
+        own = sum(1 for needs in self._jobs.needs_of(ids).values() if needs.caller == key_id)
         allowances = (
             Allowance("jobs", self._most_per_key, self._most_per_key - own),
             Allowance("jobs of everybody", self._most, self._most - len(ids)),

@@ -1,16 +1,22 @@
 """Following jobs from an event loop: however many clients listen to a job, it is read once."""
 
 import asyncio
+import time
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from workers.contract import Job, JobState, Progress
 from workers.errors import QueueUnavailable, RedisStateUnavailable
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
+
+_STORE_SECONDS = 2.0
+_MAX_READ = 10_000
 
 
 def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
@@ -24,9 +30,48 @@ def job_now(jobs: Jobs, redis_state: RedisState, queue: Queue, id: str) -> Job:
 def add_progress(job: Job, redis_state: RedisState, queue: Queue) -> None:
     """Fill in what a queued job waits for, or where a running one is. Raises RedisStateUnavailable, QueueUnavailable."""
     if job.state is JobState.QUEUED:
-        job.progress.phase = queue.turns(job.request.id).waiting_for(job.request.id)
+        job.progress = Progress(phase=queue.turns(job.request.id).waiting_for(job.request.id))
     elif not job.state.final:
         job.progress = redis_state.progress(job.request.id) or Progress(phase="starting")
+
+
+class _Read(NamedTuple):
+    """A job as it was read from the store."""
+
+    job: Job
+    changes: int | None
+    """number of changes that Redis knew then; None if it did not answer"""
+    at: float
+
+
+class JobReader:
+    """Reads jobs that are followed: from the store when Redis says that a record has come, else every two seconds; from Redis each time.
+
+    So a job that is followed costs the store, which may be a bucket, few calls.
+    """
+
+    def __init__(self, jobs: Jobs, redis_state: RedisState, queue: Queue, clock: Callable[[], float] = time.monotonic) -> None:
+        self._jobs = jobs
+        self._redis_state = redis_state
+        self._queue = queue
+        self._clock = clock
+        self._read: OrderedDict[str, _Read] = OrderedDict()
+
+    def now(self, id: str) -> Job:
+        """The job with its progress as far as Redis has it; raises NotFound."""
+        changes: int | None = None
+        with suppress(RedisStateUnavailable):
+            changes = self._redis_state.changes(id)
+        read = self._read.get(id)
+        if read is None or read.changes != changes or self._clock() - read.at >= _STORE_SECONDS:
+            read = _Read(self._jobs.get(id), changes, self._clock())
+            self._read[id] = read
+            while len(self._read) > _MAX_READ:
+                self._read.popitem(last=False)
+        job = read.job.model_copy()
+        with suppress(RedisStateUnavailable, QueueUnavailable):
+            add_progress(job, self._redis_state, self._queue)
+        return job
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """Metrics for Prometheus."""
 
-from collections import Counter as Tally
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -121,7 +120,11 @@ class _InstallationCollector(_Collector):
         yield ended
 
     def _of_store(self) -> Iterator[Metric]:
-        tally = Tally(job.state for job in self._sources.jobs.unfinished())
+        waiting: set[str] = set()
+        # without Redis all jobs are read
+        with suppress(Unavailable):
+            waiting = self._sources.queue.waiting()
+        tally = self._sources.jobs.states(waiting)
         states = GaugeMetricFamily("halfmoon_jobs", "Jobs that have not ended, by state.", labels=["state"])
         for state in JobState:
             if not state.final:

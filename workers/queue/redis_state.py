@@ -78,6 +78,18 @@ class RedisState:
         with redis_errors():
             return bool(self._redis.exists(self._key("cancel", job_id)))
 
+    def note_change(self, job_id: str) -> None:
+        """Note that a record of a job was created, so that who follows the job reads the store at once."""
+        with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.incr(self._key("changes", job_id))
+            pipe.expire(self._key("changes", job_id), _TTL_SECONDS)
+            pipe.execute()
+
+    def changes(self, job_id: str) -> int:
+        """Number of changes that were noted lately."""
+        with redis_errors():
+            return int(cast("bytes | None", self._redis.get(self._key("changes", job_id))) or 0)
+
     def count_outcome(self, algorithm: str, state: str, seconds: float) -> None:
         """Count a job that has ended, so many seconds after its last start."""
         key = self._key("ended")

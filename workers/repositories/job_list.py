@@ -1,14 +1,22 @@
 """Pages of jobs by state and model, without reading every job for each page."""
 
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from workers.contract import Job, JobState
 from workers.errors import NotFound, StoreDamaged
+from workers.names import earliest_id
 from workers.repositories.jobs import Jobs
+from workers.store.parallel import in_parallel
 
-_MOST_READ = 2_000
-_MOST_KNOWN = 50_000
+_MOST_READ = 500
+_MOST_KNOWN = 200_000
+LIST_SECONDS = 600.0
+"""Seconds for which a list of all jobs is added to, until all are listed again."""
+_OVERLAP_SECONDS = 600.0
+"""Seconds by which the clocks of gateways may differ, so that a new job is not missed in the list."""
 
 
 class _Known(NamedTuple):
@@ -26,13 +34,18 @@ class _Known(NamedTuple):
 class JobList:
     """Jobs of a store, page by page.
 
-    The store has a list of the unfinished jobs. Of the others, model and final state are remembered once they were read. A page for which too many
-    jobs would have to be read ends early: then it is short, and has a cursor.
+    The store has a list of the unfinished jobs. All others are listed now and then, and since then only those that are newer. Of these model and
+    final state are remembered once they were read. A page for which too many jobs would have to be read ends early: then it is short, and has a
+    cursor.
     """
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs, clock: Callable[[], float] = time.monotonic) -> None:
         self._jobs = jobs
+        self._clock = clock
         self._known: dict[str, _Known] = {}
+        self._listed: list[str] = []
+        self._listed_at = float("-inf")
+        self._since = ""
 
     def page(
         self, state: JobState | None = None, model: str | None = None, limit: int = 50, cursor: str | None = None
@@ -40,26 +53,50 @@ class JobList:
         """At most ``limit`` jobs, newest first, older than the one called ``cursor``, and the cursor of the next page if there may be one."""
         found: list[Job] = []
         n_read, last = 0, cursor
-        unfinished = state is not None and not state.final
-        for id in reversed(self._jobs.unfinished_ids() if unfinished else self._jobs.ids()):
-            if cursor is not None and id >= cursor:
-                continue
-            known = self._known.get(id)
-            if known is None or known.may_be(state, model):
-                if n_read == _MOST_READ:
-                    return found, last
-                n_read += 1
-                with suppress(NotFound, StoreDamaged):
-                    job = self._jobs.get(id)
-                    self._remember(job)
-                    if state in (None, job.state) and model in (None, job.request.model):
-                        if len(found) == limit:
-                            return found, found[-1].request.id
-                        found.append(job)
-            last = id
+        ids = self._candidates(state, model, cursor)
+        while chunk := list(islice(ids, min(limit + 1, _MOST_READ - n_read))):
+            for id, job in zip(chunk, in_parallel(self._read, chunk), strict=True):
+                if job is not None and state in (None, job.state) and model in (None, job.request.model):
+                    if len(found) == limit:
+                        return found, found[-1].request.id
+                    found.append(job)
+                last = id
+            n_read += len(chunk)
+            if n_read >= _MOST_READ:
+                return found, last if next(ids, None) is not None else None
         return found, None
 
-    def _remember(self, job: Job) -> None:
+    def refresh(self) -> None:
+        """List all jobs. Until the next time what is newer is added to these, and what was deleted meanwhile is passed over."""
+        since = earliest_id("job", _OVERLAP_SECONDS)
+        self._listed = list(self._jobs.ids())
+        self._since, self._listed_at = since, self._clock()
+
+    def _candidates(self, state: JobState | None, model: str | None, cursor: str | None) -> Iterator[str]:
+        """Ids of the jobs that may have this state and this model, newest first."""
+        unfinished = self._jobs.unfinished_ids()
+        if state is None:
+            ids = self._ids(unfinished)
+        elif state.final:
+            ids = sorted(set(self._ids(unfinished)).difference(unfinished))
+        else:
+            ids = unfinished
+        older = (id for id in reversed(ids) if cursor is None or id < cursor)
+        return (id for id in older if (known := self._known.get(id)) is None or known.may_be(state, model))
+
+    def _ids(self, unfinished: Sequence[str]) -> Sequence[str]:
+        """Ids of all jobs, oldest first."""
+        if self._clock() - self._listed_at > LIST_SECONDS:
+            self.refresh()
+            return self._listed
+        return sorted({*self._listed, *self._jobs.ids(self._since), *unfinished})
+
+    def _read(self, id: str) -> Job | None:
+        try:
+            job = self._jobs.get(id)
+        except (NotFound, StoreDamaged):
+            return None
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
-        self._known[job.request.id] = _Known(job.request.model, job.state if job.state.final else None)
+        self._known[id] = _Known(job.request.model, job.state if job.state.final else None)
+        return job

@@ -13,7 +13,8 @@ open/{id}                            the job is not known to have ended; created
 import json
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,10 +42,12 @@ from workers.problems import problem_of
 from workers.queue.redis_state import TraceRow
 from workers.repositories.deletions import Deletions
 from workers.repositories.idempotency import IdempotencyKeys, digest_of
+from workers.repositories.job_needs import JobNeeds, Needs
 from workers.repositories.models import MODEL_FILES, Models
 from workers.store import KeyMissing, Store, records
 from workers.store.delete_except import delete_except
 from workers.store.os_errors import translate_os_errors
+from workers.store.parallel import in_parallel
 
 _ATTEMPT, _RETURN = re.compile(r"([1-9]\d*)\.json"), re.compile(r"[1-9]\d*\.returned\.json")
 
@@ -61,6 +64,7 @@ class Jobs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._idempotency_keys = IdempotencyKeys(store)
+        self._needs = JobNeeds(store)
 
     def submit(
         self,
@@ -169,9 +173,9 @@ class Jobs:
             job.progress.fraction = 1.0
         return job
 
-    def ids(self) -> Sequence[str]:
-        """Ids of all jobs, oldest first."""
-        return self._ids_in("jobs")
+    def ids(self, after: str | None = None) -> Sequence[str]:
+        """Ids of all jobs, or of those after an id, oldest first."""
+        return self._ids_in("jobs", after)
 
     def every(self, before: str | None = None) -> Iterator[Job]:
         """The jobs that are older than the job ``before``, newest first, but those that are damaged."""
@@ -312,15 +316,8 @@ class Jobs:
 
         Damaged jobs are left out: nobody can run them, and the others go on.
         """
-        for id in self.unfinished_ids():
-            if id in but:
-                continue
-            try:
-                yield id, self.get(id)
-            except NotFound:
-                yield id, None
-            except StoreDamaged:
-                continue
+        ids = [id for id in self.unfinished_ids() if id not in but]
+        return ((id, job) for id, (job, damaged) in zip(ids, in_parallel(self._find, ids), strict=True) if not damaged)
 
     def attempts_of(self, worker: str) -> Iterator[tuple[str, int]]:
         """Ids of the jobs, and numbers of the attempts, that a worker whose name begins with ``worker`` has claimed and not handed back."""
@@ -334,17 +331,44 @@ class Jobs:
         """The jobs that have not ended, or are not published yet, oldest first."""
         return (job for _, job in self.open_jobs() if job is not None and not job.state.final)
 
+    def states(self, waiting: Set[str]) -> Counter[JobState]:
+        """Number of unfinished jobs by state. Those with the ids in ``waiting``, which wait in the queue, are not read."""
+        ids = self.unfinished_ids()
+        found = (job.state for job, _ in in_parallel(self._find, [id for id in ids if id not in waiting]) if job is not None)
+        return Counter(found) + Counter({JobState.QUEUED: sum(1 for id in ids if id in waiting)})
+
+    def needs(self) -> Mapping[str, Needs]:
+        """What the jobs need that are not known to have ended, by id."""
+        return self.needs_of(self.unfinished_ids())
+
+    def needs_of(self, unfinished: Collection[str]) -> Mapping[str, Needs]:
+        """What these jobs need, which are all that are not known to have ended."""
+        return self._needs.of(unfinished)
+
     def unfinished_job_of(self, dataset: Dataset) -> Job | None:
         """An unfinished job of this dataset, None if it has none."""
-        return next((job for job in self.unfinished() if job.request.dataset == dataset.id), None)
+        return self._unfinished_among(id for id, needs in self.needs().items() if needs.dataset == dataset.id)
 
     def starting_from(self, name: str, numbers: Collection[int]) -> Job | None:
         """An unfinished job that starts from one of these versions, None if no job does."""
         starts = {Publication(name=name, version=number) for number in numbers}
-        return next((job for job in self.unfinished() if job.request.start in starts), None)
+        return self._unfinished_among(id for id, needs in self.needs().items() if needs.start in starts)
 
-    def _ids_in(self, prefix: str) -> Sequence[str]:
-        return [id for id in self._store.children(prefix) if is_id("job", id)]
+    def _unfinished_among(self, ids: Iterable[str]) -> Job | None:
+        found = (self._find(id)[0] for id in ids)
+        return next((job for job in found if job is not None and not job.state.final), None)
+
+    def _find(self, id: str) -> tuple[Job | None, bool]:
+        """The job, None if there is none that can be read; and whether it is damaged."""
+        try:
+            return self.get(id), False
+        except NotFound:
+            return None, False
+        except StoreDamaged:
+            return None, True
+
+    def _ids_in(self, prefix: str, after: str | None = None) -> Sequence[str]:
+        return [id for id in self._store.children(prefix, after) if is_id("job", id)]
 
     def _attempt(self, id: str, number: int) -> Attempt | None:
         """An attempt, None if there is none that can be read. That there is one its name says, so a damaged one does not stop its job."""

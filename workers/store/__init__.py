@@ -41,8 +41,11 @@ class Store(Protocol):
         """Whether something is stored under exactly this key."""
         ...
 
-    def children(self, prefix: str) -> list[str]:
-        """Names one level below a prefix (without a slash at its end), sorted; empty if there are none. What cannot be a key is left out."""
+    def children(self, prefix: str, after: str | None = None) -> list[str]:
+        """Names one level below a prefix (without a slash at its end), sorted; empty if there are none. What cannot be a key is left out.
+
+        With ``after`` only names that come later: of many, the last ones cost a bucket little.
+        """
         ...
 
     def delete(self, prefix: str) -> None:

@@ -77,11 +77,12 @@ class FolderStore(Staged):
             except (FileNotFoundError, NotADirectoryError):
                 return False
 
-    def children(self, prefix: str) -> list[str]:
+    def children(self, prefix: str, after: str | None = None) -> list[str]:
         """See Store."""
         with translate_os_errors("list", prefix):
             try:
-                return keys_among(os.listdir(self._path(prefix)))
+                names = os.listdir(self._path(prefix))
+                return keys_among(names if after is None else (name for name in names if name > after))
             except (FileNotFoundError, NotADirectoryError):
                 return []
 

@@ -106,6 +106,7 @@ class Reconciler:
             pass
         elif job.outcome is not None:  # rule 3
             self._jobs.publish(id)
+            self._redis_state.note_change(id)
             repairs.published.append(id)
         else:
             since = before[1] if before is not None and before[0] == job.attempt else self._clock()
@@ -164,6 +165,8 @@ class Reconciler:
                 self._redis_state.count_outcome(job.request.algorithm, state.value, seconds)
         if self._jobs.publish(id) is None:
             self._jobs.close(id)
+        with suppress(RedisStateUnavailable):
+            self._redis_state.note_change(id)
 
 
 def death_detail(death: Death | None) -> str:

@@ -98,6 +98,7 @@ class Attempts:
         _log.info("attempt begins", job=job_id, attempt=attempt.number)
         with suppress(RedisStateUnavailable):
             self._context.redis_state.clear_progress(job_id)
+            self._context.redis_state.note_change(job_id)
         with StoreWatch(self._jobs, job_id, attempt.number, heartbeat):
             try:
                 request = self._store_retry.call(lambda: self._jobs.get(job_id).request, lambda: heartbeat.reason is not None)
@@ -250,6 +251,8 @@ class Attempts:
                 self._context.redis_state.count_outcome(
                     request.algorithm, outcome.state.value, (outcome.finished_at - attempt.started_at).total_seconds()
                 )
+        with suppress(RedisStateUnavailable):
+            self._context.redis_state.note_change(job_id)
         _log.info("attempt ends", job=job_id, attempt=attempt.number, state=outcome.state.value, won=won)
 
     def _completed(self, outcome: Outcome, request: JobRequest, heartbeat: Heartbeat) -> Outcome:

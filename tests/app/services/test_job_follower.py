@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from app.services.job_follower import JobFollower, job_now
+from app.services.job_follower import JobFollower, JobReader, job_now
 from tests.waiting import HANG
 from tests.workers.conftest import submit, success
 from workers.contract import Job, JobState, Progress
@@ -86,6 +86,29 @@ def test_every_listener_gets_the_error_of_an_unknown_job(store: Store) -> None:
         assert [type(answer) for answer in answers] == [NotFound] * 3
 
     asyncio.run(scene())
+
+
+def test_a_job_that_is_followed_costs_the_store_few_calls(store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    id, redis_state, now = submit(store), RedisState(redis, "q"), [0.0]
+    reads: list[str] = []
+    get = Jobs.get
+
+    def note(self: Jobs, id: str) -> Job:
+        reads.append(id)
+        return get(self, id)
+
+    monkeypatch.setattr(Jobs, "get", note)
+    reader = JobReader(Jobs(store), redis_state, Queue(redis, "q"), lambda: now[0])
+    assert [reader.now(id).state for _ in range(10)] == [JobState.QUEUED] * 10
+    assert len(reads) == 1
+    Jobs(store).claim_attempt(id, "w")
+    redis_state.note_change(id)
+    redis_state.publish_progress(id, Progress(fraction=0.5))
+    assert [(job.state, job.progress.fraction) for job in (reader.now(id), reader.now(id))] == [(JobState.RUNNING, 0.5)] * 2
+    assert len(reads) == 2
+    Jobs(store).cancel(id)
+    now[0] = 2.0
+    assert reader.now(id).state is JobState.CANCELLING, "a worker may have died before it could say so"
 
 
 def test_a_final_job_is_sent_once(store: Store) -> None:

@@ -55,6 +55,33 @@ def test_listing(store: Store) -> None:
     assert listed(state=JobState.SUCCEEDED) == [ids[2]]
 
 
+def test_all_jobs_are_listed_now_and_then_only(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, now = make_dataset(store).id, [0.0]
+    listed: list[str | None] = []
+    ids = Jobs.ids
+
+    def note(self: Jobs, after: str | None = None) -> Any:
+        listed.append(after)
+        return ids(self, after)
+
+    monkeypatch.setattr(Jobs, "ids", note)
+    jobs = Jobs(store)
+    pages = JobList(jobs, lambda: now[0])
+    made = [submit(store, dataset=dataset) for _ in range(3)]
+    assert [job.request.id for job in pages.page()[0]] == made[::-1]
+    made.append(submit(store, dataset=dataset))
+    jobs.cancel(made[0])
+    jobs.delete(made[0])
+    jobs.cancel(made[3])
+    assert [job.request.id for job in pages.page()[0]] == made[:0:-1], "what is new is there at once, what was deleted is not"
+    assert listed[0] is None
+    assert listed[1] is not None
+    assert listed[1] < made[0], "clocks differ"
+    now[0] = 1e4
+    pages.page()
+    assert listed[2] is None
+
+
 def test_only_what_is_not_over_is_read_for_what_is_not_over(store: Store, reads: list[str]) -> None:
     dataset = make_dataset(store).id
     jobs = Jobs(store)

@@ -106,6 +106,15 @@ def test_children_are_one_level_and_sorted(any_store: Store) -> None:
     assert any_store.children("nothing") == []
 
 
+def test_the_last_children_are_listed_alone(any_store: Store) -> None:
+    for key in ("m/a/1", "m/b/1", "m/b/x/y", "m/c", "m/d/1", "m/d/2", "n/z"):
+        any_store.create(key, b"x")
+    assert any_store.children("m", "b") == ["c", "d"]
+    assert any_store.children("m", "b0") == ["c", "d"]
+    assert any_store.children("m", "d") == []
+    assert any_store.children("nothing", "a") == []
+
+
 def test_delete_removes_a_key_and_all_below(any_store: Store) -> None:
     for key in ("m/a/1", "m/a/2", "m/ab", "n"):
         any_store.create(key, b"x")

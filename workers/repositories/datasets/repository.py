@@ -38,8 +38,17 @@ from workers.store.os_errors import translate_os_errors
 class Datasets:
     """Datasets of a store. A sealed dataset does not change."""
 
-    def __init__(self, store: Store, limits: DatasetLimits | None = None, quota: Quota | None = None, *, abandoned_seconds: float = 86_400.0) -> None:
+    def __init__(
+        self,
+        store: Store,
+        limits: DatasetLimits | None = None,
+        quota: Quota | None = None,
+        jobs: Jobs | None = None,
+        *,
+        abandoned_seconds: float = 86_400.0,
+    ) -> None:
         self._store = store
+        self._jobs = jobs or Jobs(store)
         self._quota = quota
         self._abandoned_seconds = abandoned_seconds
         self._limits = limits or DatasetLimits()
@@ -167,7 +176,7 @@ class Datasets:
         # a job that is stored after the mark is refused; one that was stored before is seen here
         mark = self._deletions.begin(id)
         try:
-            job = Jobs(self._store).unfinished_job_of(dataset)
+            job = self._jobs.unfinished_job_of(dataset)
             if job is not None:
                 raise Conflict(f"dataset {id!r} is needed by job {job.request.id!r}, which is {job.state.value}")
             if not self._deletions.decide(mark, delete=True):
