@@ -4,13 +4,17 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+SOON = 10.0
+"""seconds in which whatever should come has come: a test that waits for longer has found what is broken"""
+SLOW = 60.0
+"""seconds in which processes of their own have loaded or compiled kernels, trained, or stopped, however busy the machine is"""
 HANG = 100.0
-"""seconds in which whatever is waited for happens, however busy the machine is: only what never happens takes so long"""
+"""seconds that pass in no test, for leases and time-outs that must not run out"""
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T | None], seconds: float = HANG) -> T:
-    """The first answer of ``condition`` that is true; fails when there is none, which is told only after what no slow machine takes."""
+def until(condition: Callable[[], T | None], seconds: float = SOON) -> T:
+    """The first answer of ``condition`` that is true; fails when none comes soon."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"it did not come true within {seconds:g} s"

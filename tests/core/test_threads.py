@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from core.threads import Threads
-from tests.waiting import HANG
+from tests.waiting import SOON
 
 
 @pytest.fixture(params=[1, 2, 5], ids="{}-threads".format)
@@ -33,7 +33,7 @@ def test_as_many_run_at_once_as_there_are_threads() -> None:
     threads, together = Threads(3), threading.Barrier(3)
 
     def meet() -> None:
-        together.wait(HANG)  # a lesser number would never meet
+        together.wait(SOON)  # a lesser number would never meet
 
     try:
         threads.side_by_side([meet] * 3)
@@ -69,10 +69,10 @@ def test_the_calling_thread_is_asked_while_it_waits_for_others() -> None:
 
     def work() -> None:
         if threading.current_thread() is threading.main_thread():
-            begun.wait(HANG)  # so that the other work is the other thread's
+            begun.wait(SOON)  # so that the other work is the other thread's
         else:
             begun.set()
-            assert asked.wait(HANG), "nobody asked while this went on"
+            assert asked.wait(SOON), "nobody asked while this went on"
 
     def checkpoint() -> None:
         if begun.is_set() and not next(turns):
@@ -92,7 +92,7 @@ def test_what_is_raised_in_between_ends_the_works(count: int) -> None:
     def work() -> None:
         done[0] += 1
         if threading.current_thread() is not threading.main_thread():
-            raised.wait(HANG)  # or the others might do it all
+            raised.wait(SOON)  # or the others might do it all
 
     def checkpoint() -> None:
         raised.set()

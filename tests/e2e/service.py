@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 from scipy.sparse import csr_array
 
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SLOW, until
 
 READY = "Halfmoon is ready: "
 
@@ -41,7 +41,7 @@ class Service:
         self.await_line(READY)
         self.url = self.said().split(READY)[1].split()[0]
         self.client.base_url = httpx.URL(self.url)
-        until(lambda: self.get("/v1/health/ready")["workers"] > 0)
+        until(lambda: self.get("/v1/health/ready")["workers"] > 0, SLOW)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +58,7 @@ class Service:
 
     def await_line(self, part: str) -> None:
         """Wait until the process has printed this; fails when it ends before."""
-        until(lambda: part in self.said() or self.process is None or self.process.poll() is not None)
+        until(lambda: part in self.said() or self.process is None or self.process.poll() is not None, SLOW)
         assert part in self.said(), self.said()
 
     def said(self) -> str:
@@ -69,7 +69,7 @@ class Service:
         assert self.process is not None
         self.family()
         self.process.send_signal(number)
-        return self.process.wait(HANG)
+        return self.process.wait(SLOW)
 
     def family(self) -> set[psutil.Process]:
         """All running processes below the service; they are remembered, for a check when it has ended."""
@@ -129,7 +129,7 @@ class Service:
             except httpx.HTTPError:
                 return False
 
-        until(there)
+        until(there, SLOW)
         return self.get(f"/v1/jobs/{job}")
 
 

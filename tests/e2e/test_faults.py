@@ -7,14 +7,14 @@ import httpx
 import pytest
 
 from tests.e2e.service import Service
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SLOW, until
 
 
 def started(service: Service, body: bytes, model: str = "m") -> str:
     """Id of a job that runs and has progress."""
     dataset = service.upload(body, "large")
     job: str = service.post("/v1/jobs", {"dataset": dataset["id"], "model": model, "algorithm": "tsvm"})["id"]
-    until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0)
+    until(lambda: service.get(f"/v1/jobs/{job}")["progress"]["fraction"] > 0, SLOW)
     return job
 
 
@@ -29,7 +29,7 @@ def test_a_killed_worker_is_replaced_and_its_job_done_again(tmp_path: Path, larg
     with Service(tmp_path / "data", tmp_path / "log", lease_seconds=str(2 * HANG)) as service:
         job = started(service, large_body)
         service.kill("worker")
-        until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2)
+        until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2, SLOW)
         done = service.wait_for(job)
         assert (done["state"], done["attempt"]) == ("succeeded", 2)
         assert "was killed by SIGKILL; restart in" in service.said()
@@ -53,7 +53,7 @@ def test_a_killed_valkey_is_started_again_on_its_file(service: Service, large_bo
     service.kill("valkey-server")
     assert service.wait_for(job)["state"] == "succeeded"
     is_published_once(service, job, "valkey")
-    until(lambda: service.client.get("/v1/health/ready").status_code == 200)
+    until(lambda: service.client.get("/v1/health/ready").status_code == 200, SLOW)
     after = service.post("/v1/jobs", {"dataset": service.get(f"/v1/jobs/{job}")["dataset"], "model": "valkey", "algorithm": "svm"})
     assert service.wait_for(after["id"])["model"] == {"name": "valkey", "version": 2}
 
@@ -62,7 +62,7 @@ def test_a_killed_gateway_comes_back_at_the_same_address(service: Service, large
     job = started(service, large_body, "gateway")
     (gateway,) = service.named("api")
     gateway.kill()
-    until(lambda: [process.pid for process in service.named("api")] not in ([], [gateway.pid]))
+    until(lambda: [process.pid for process in service.named("api")] not in ([], [gateway.pid]), SLOW)
     assert service.get("/v1/health/live") == {"status": "live"}  # the connection waited in the listening socket
     assert service.wait_for(job)["state"] == "succeeded"
     is_published_once(service, job, "gateway")

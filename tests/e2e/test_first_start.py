@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.e2e.service import READY, Service
-from tests.waiting import until
+from tests.waiting import SLOW, until
 
 STARTING = "waiting for a worker that is starting"
 MISSES = """
@@ -47,7 +47,7 @@ def test_a_first_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         service.process.send_signal(signal.SIGCONT)
         service.await_line(f"{READY}{url}\n")
         assert service.wait_for(second["id"])["state"] == "succeeded"
-        until(lambda: service.get("/v1/health/ready")["workers_starting"] == 0)
+        until(lambda: service.get("/v1/health/ready")["workers_starting"] == 0, SLOW)
     finally:
         if service.process is not None:
             service.process.send_signal(signal.SIGCONT)

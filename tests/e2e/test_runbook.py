@@ -17,7 +17,7 @@ import yaml
 
 from tests.app.conftest import serving
 from tests.e2e.service import Service, large
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SLOW, until
 from tests.workers.conftest import Valkey, s3_endpoint, s3_options, shared_valkey, valkey
 from workers.contract import Attempt
 from workers.repositories.api_keys import ApiKeys, Scope
@@ -128,7 +128,7 @@ def process(name: str, folder: Path, environment: dict[str, str]) -> Iterator[su
             yield running
         finally:
             running.terminate()
-            running.wait(HANG)
+            running.wait(SLOW)
 
 
 def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_endpoint: str, valkey: Valkey) -> None:
@@ -147,12 +147,12 @@ def test_scaling_out_over_a_bucket(runbook: dict[str, str], tmp_path: Path, s3_e
         settings = [GatewaySettings(cache_dir=tmp_path / f"gateway{n}") for n in range(2)]
         urls = [f"http://127.0.0.1:{stack.enter_context(serving(each))}" for each in settings]
         client = stack.enter_context(httpx.Client(verify=False, timeout=HANG))
-        until(lambda: client.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2)
+        until(lambda: client.get(f"{urls[0]}/v1/health/ready").json()["workers"] == 2, SLOW)
         assert "FIX" not in run(script, tmp_path, HALFMOON_CACHE_DIR=str(tmp_path / "doctor"))
         dataset = client.post(f"{urls[0]}/v1/datasets", content=small(), headers={"Content-Type": "application/x-npz"}).json()["id"]
         bodies = [{"dataset": dataset, "model": f"m{n}", "algorithm": "svm"} for n in range(8)]
         jobs = [client.post(f"{urls[n % 2]}/v1/jobs", json=body).json()["id"] for n, body in enumerate(bodies)]
-        until(lambda: {client.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"})
+        until(lambda: {client.get(f"{urls[1]}/v1/jobs/{job}").json()["state"] for job in jobs} == {"succeeded"}, SLOW)
         for url in urls:
             answer = client.post(f"{url}/v1/models/m0/predict", json={"documents": [{"indices": [0, 1], "values": [9, 9]}]})
             assert answer.json()["labels"] == ["left"], answer.text

@@ -14,7 +14,7 @@ import pytest
 from app import serve
 from app.local import up as embedded
 from tests.e2e.service import Service
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SLOW, until
 from workers.worker.rq_worker import KILL_AFTER_SECONDS
 
 
@@ -51,7 +51,7 @@ def test_a_signal_ends_a_gateway_alone(tmp_path: Path, number: signal.Signals) -
         next(line for line in gateway.stderr if "Application startup complete" in line)
         gateway.send_signal(number)
         assert "Traceback" not in gateway.stderr.read()
-        assert gateway.wait(HANG) == 0
+        assert gateway.wait(SLOW) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
@@ -60,11 +60,11 @@ def test_nothing_outlives_a_killed_service(tmp_path: Path, large_body: bytes) ->
     with Service(tmp_path / "data", tmp_path / "log", workers=2) as service:
         dataset = service.upload(large_body, "large")["id"]
         service.wait_for(service.post("/v1/jobs", {"dataset": dataset, "model": "m", "algorithm": "tsvm"})["id"], "running")
-        until(lambda: len(service.named("worker")) == 3)
+        until(lambda: len(service.named("worker")) == 3, SLOW)
         (busy,) = [process for process in service.named("worker") if process.name() == "halfmoon-job"]
         busy.suspend()
         assert service.stop(signal.SIGKILL) == -signal.SIGKILL
-        until(lambda: service.left() == [])
+        until(lambda: service.left() == [], SLOW)
     with Service(tmp_path / "data", tmp_path / "log-2") as service:
         assert [dataset["name"] for dataset in service.get("/v1/datasets")["datasets"]] == ["large"]
 
@@ -104,12 +104,12 @@ def test_a_folder_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_outlives_a_demo(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-m", "app.cli", "demo"], env={**os.environ, "TMPDIR": str(tmp_path)}) as demo:
-        until(lambda: list(tmp_path.glob("halfmoon-demo-*/data/lock")))
+        until(lambda: list(tmp_path.glob("halfmoon-demo-*/data/lock")), SLOW)
         children = psutil.Process(demo.pid).children(recursive=True)
         assert children
         demo.send_signal(number)
-        assert demo.wait(HANG) != 0
-        until(lambda: not any(child.is_running() for child in children))
+        assert demo.wait(SLOW) != 0
+        until(lambda: not any(child.is_running() for child in children), SLOW)
         assert bool(list(tmp_path.iterdir())) == (number is signal.SIGKILL)
 
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -23,11 +24,12 @@ from workers.contract import Alias, Confidence, Job, JobRequest, Outcome, Record
 from workers.errors import Conflict, InvalidName, NotFound, StoreDamaged
 from workers.names import check_name, is_id, new_id, older_than
 from workers.store import KeyMissing, Store, records
+from workers.store.parallel import in_parallel
 
 if TYPE_CHECKING:
     from core.models.model import Model
 
-_CACHED_VERSIONS = 2_000
+_CACHED_VERSIONS = 10_000
 """Number of records, of some kilobytes each, that a process caches."""
 _NUMBERS = 10**9
 _NUMBERED = re.compile(r"([1-9]\d{0,8})\.json")
@@ -94,7 +96,7 @@ class Models:
         numbers = self._numbers(name)
         if not numbers:
             raise NotFound("model", name)
-        found = (self._find_readable(name, number) for number in numbers)
+        found = in_parallel(partial(self._find_readable, name), numbers)
         return [version for version in found if version is not None]
 
     def version(self, name: str, number: int) -> Version:

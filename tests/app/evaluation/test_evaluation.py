@@ -20,7 +20,7 @@ from tests.app.codecs.encodings import ENCODERS
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import named_model, text_model
 from tests.app.http.test_slow_readers import measured
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SOON, until
 from workers.contract import Version
 
 Documents = list[dict[str, Any]]
@@ -380,14 +380,14 @@ def test_no_prediction_waits_for_an_evaluation_of_posted_documents(start: Start,
     def held(model: LinearModel, rows: SparseRows) -> Any:
         if not entered.is_set():
             entered.set()
-            left.wait(HANG)
+            left.wait(SOON)
         return score(model, rows)
 
     monkeypatch.setattr(LinearModel, "scores_and_unseen", held)
     documents = [{"indices": [0], "label": "no"}]
     with ThreadPoolExecutor(1) as thread:
         evaluation = thread.submit(evaluate, gateway, {"documents": documents})
-        assert entered.wait(HANG)
+        assert entered.wait(SOON)
         try:
             assert gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()["labels"] == ["no"]
             assert not evaluation.done()

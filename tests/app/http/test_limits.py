@@ -16,7 +16,7 @@ from app.http.access import KEY_ID, caller_of
 from app.http.limits import Limit
 from app.services.backlog import Backlog
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SOON, until
 from workers.contract import Job
 from workers.errors import QuotaExceeded, StoreUnavailable
 from workers.repositories.api_keys import ApiKeys, Scope
@@ -154,7 +154,7 @@ def test_so_many_uploads_at_a_time(start: Start) -> None:
     def slowly() -> Iterator[bytes]:
         yield LINE
         started.set()
-        go_on.wait(HANG)
+        go_on.wait(SOON)
         yield LINE
 
     def upload() -> None:
@@ -163,7 +163,7 @@ def test_so_many_uploads_at_a_time(start: Start) -> None:
     answers: list[httpx.Response] = []
     thread = threading.Thread(target=upload)
     thread.start()
-    assert started.wait(HANG)
+    assert started.wait(SOON)
     with httpx.Client(base_url=gateway.client.base_url, verify=False, timeout=HANG) as other:
         until(lambda: other.post("/v1/datasets", json={"documents": TWO_CLASSES}).status_code == 429)
         refused = other.post("/v1/datasets", json={"documents": TWO_CLASSES})

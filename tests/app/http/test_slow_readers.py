@@ -11,7 +11,7 @@ import pytest
 from app.http import connection
 from app.http.middleware import CHUNK_BYTES
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SOON, until
 from tests.workers.conftest import Valkey
 from workers.contract import Progress
 from workers.queue.connect import connect
@@ -27,7 +27,7 @@ def deaf(gateway: Gateway, request: bytes) -> Iterator[socket.socket]:
     """A client that has asked and reads nothing unless the block does."""
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.settimeout(HANG)
+        client.settimeout(SOON)
         client.connect(("127.0.0.1", gateway.port))
         client.sendall(request)
         yield client
@@ -74,7 +74,7 @@ def test_who_does_not_read_an_answer_is_given_up(start: Start, monkeypatch: pyte
     gateway = start()
     publish(gateway.store)
     with deaf(gateway, prediction(head=head)) as client:
-        assert given_up.wait(HANG)
+        assert given_up.wait(SOON)
         until(lambda: measured(gateway, "halfmoon_body_bytes") == 0)
         # what the system had taken, and no more
         assert 0 < drained(client) < 600_000

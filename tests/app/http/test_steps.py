@@ -16,7 +16,7 @@ from app.codecs import npz
 from app.http.bodies import in_steps
 from tests.app.conftest import Gateway, publish
 from tests.app.http.test_hostile import dial, head
-from tests.waiting import HANG, until
+from tests.waiting import SOON, until
 from workers.repositories.datasets import Batch
 
 
@@ -81,7 +81,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, th
     def counted(arrays: Any, found: Any) -> Batch:
         rows.append(found.n_rows)
         begun.set()
-        assert go_on.wait(HANG)
+        assert go_on.wait(SOON)
         return batch_of(arrays, found)
 
     monkeypatch.setattr(npz, "_batch", counted)
@@ -98,7 +98,7 @@ def test_a_matrix_whose_client_has_left_is_not_read_on(
     begun, go_on, rows = steps
     with dial(gateway) as client:
         client.sendall(head(path, "application/x-npz", len(body)) + body)
-        assert begun.wait(HANG)
+        assert begun.wait(SOON)
         client.shutdown(socket.SHUT_RDWR)
     until(lambda: gateway.client.get("/v1/health/live").status_code == 200)
     go_on.set()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.app.conftest import Gateway, Start, problem_of, publish
-from tests.waiting import HANG
+from tests.waiting import SOON
 from workers.repositories.models import Models
 from workers.store.folder import FolderStore
 
@@ -25,7 +25,7 @@ def hang(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         original = getattr(FolderStore, name)
 
         def call(store: FolderStore, *arguments: Any, original: Any = original) -> Any:
-            answers.wait(HANG)
+            answers.wait(SOON)
             return original(store, *arguments)
 
         monkeypatch.setattr(FolderStore, name, call)
@@ -72,7 +72,7 @@ def test_large_bodies_are_predicted_while_others_wait_for_the_store(gateway: Gat
     assert (answer.status_code, len(answer.json()["labels"])) == (200, 5_000)
     hang.set()
     for thread in waiting:
-        thread.join(HANG)
+        thread.join(SOON)
 
 
 def test_no_call_of_the_store_stands_on_the_event_loop(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:

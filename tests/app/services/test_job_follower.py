@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from app.services.job_follower import JobFollower, JobReader, job_now
-from tests.waiting import HANG
+from tests.waiting import HANG, SOON
 from tests.workers.conftest import submit, success
 from workers.contract import Job, JobState, Progress
 from workers.errors import NotFound
@@ -45,7 +45,7 @@ def test_listeners_hear_every_state_and_share_the_looking(store: Store) -> None:
             lambda: jobs.publish(id),
         )
         for number, step in enumerate(steps, 1):
-            async with asyncio.timeout(HANG):
+            async with asyncio.timeout(SOON):
                 while min(map(len, heard)) < number:
                     await asyncio.sleep(0.01)
             step()

@@ -3,7 +3,7 @@
 import threading
 
 from app.services.store_probe import StoreProbe
-from tests.waiting import HANG
+from tests.waiting import SOON
 
 
 def test_the_answer_is_remembered_for_a_second() -> None:
@@ -30,7 +30,7 @@ def test_those_who_ask_at_once_share_an_answer() -> None:
     store_probe = StoreProbe(probe, lambda: 0.0)
 
     def ask() -> None:
-        together.wait(HANG)
+        together.wait(SOON)
         assert store_probe.writable()
 
     threads = [threading.Thread(target=ask) for _ in range(8)]

@@ -10,7 +10,7 @@ import pytest
 
 from app.services.version_cache import Resolved, VersionCache
 from tests.app.conftest import publish
-from tests.waiting import HANG
+from tests.waiting import SOON
 from workers.contract import Version
 from workers.errors import NotFound, StoreDamaged, StoreUnavailable
 from workers.repositories.models import Models
@@ -38,7 +38,7 @@ class Flaky(Models):
 
     def _wait(self) -> None:
         self.asked += 1
-        self.answers.wait(HANG)
+        self.answers.wait(SOON)
         if self.error is not None:
             raise self.error
 
@@ -56,7 +56,7 @@ class World:
 
     async def back(self, reference: str = "news") -> Resolved:
         """What the cache says once it has seen that the store answers again."""
-        async with asyncio.timeout(HANG):
+        async with asyncio.timeout(SOON):
             while (found := await self.cache.resolve(reference)).age is not None:
                 self.now += 1.0
                 await asyncio.sleep(0.01)

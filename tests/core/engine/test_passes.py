@@ -17,7 +17,7 @@ from core.engine import passes
 from core.engine.passes import Adjoint, Passes, Product, Scores, Vector, parts_of
 from core.numerics.width import WIDTH
 from tests.core.problems import dense_of, normal, random_rows, with_bias
-from tests.waiting import HANG
+from tests.waiting import SOON
 
 CASES = [pytest.param(0, 30, id="whole"), pytest.param(7, 23, id="view"), pytest.param(5, 5, id="no-rows")]
 
@@ -213,7 +213,7 @@ def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole:
         if threading.get_ident() != main:
             failed.set()
             raise ZeroDivisionError
-        assert failed.wait(HANG)
+        assert failed.wait(SOON)
 
     monkeypatch.setattr(loops, "adjoint_rows", broken)
     with closing(Passes(whole, 2, lambda: None)) as made, pytest.raises(ZeroDivisionError):

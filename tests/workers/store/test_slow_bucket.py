@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import HANG
+from tests.waiting import SOON
 from tests.workers.conftest import s3_options
 from workers.contract import File
 from workers.errors import StoreDamaged, StoreUnavailable
@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(rest[: self.server.most])
         self.wfile.flush()
         if len(rest) > self.server.most and not self.server.breaks:
-            self.server.over.wait(HANG)
+            self.server.over.wait(SOON)
         self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:

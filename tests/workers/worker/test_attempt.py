@@ -18,7 +18,7 @@ from core.models.linear import LinearModel
 from core.problem.result import Status
 from core.progress import Observer, TracePoint
 from core.train import Training, TrainingContext, TrainingTask
-from tests.waiting import HANG, until
+from tests.waiting import SOON, until
 from tests.workers.conftest import make_dataset, rows, sparse, submit, two_clouds
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.contract import JobState, Outcome, Publication
@@ -106,7 +106,7 @@ def test_a_cancel_is_heard(store: Store, context: WorkerContext, fake: list[Fake
         monkeypatch.setattr(Jobs, "cancel_requested", lambda *_: False)
         context.redis_state.request_cancel(id)
     Jobs(store).cancel(id)
-    thread.join(HANG)
+    thread.join(SOON)
     assert Jobs(store).get(id).state is JobState.CANCELLED
     assert Models(store).names() == ([], None)
 
@@ -135,7 +135,7 @@ def test_a_cancel_is_heard_without_redis(store: Store, context: WorkerContext, f
     before = len(consulted)
     until(lambda: len(consulted) > before + 3)
     Jobs(store).cancel(id)
-    thread.join(HANG)
+    thread.join(SOON)
     assert Jobs(store).get(id).state is JobState.CANCELLED
     assert np.median(np.diff(consulted[1:])) <= 4, "the store is asked at every second beat or third, not at every tenth as while Redis answers"
 
@@ -273,7 +273,7 @@ def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, conte
     thread = in_thread(lambda: Attempts(context).run(id))
     until(lambda: len(context.redis_state.trace(id)) > 3)
     Jobs(store).cancel(id)
-    thread.join(HANG)
+    thread.join(SOON)
     redis.flushall()
     job = Jobs(store).get(id)
     assert job.outcome is not None

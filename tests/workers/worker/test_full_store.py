@@ -13,7 +13,7 @@ import structlog.testing
 
 from core.progress import Observer
 from core.train import Training
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SOON, until
 from tests.workers.conftest import make_dataset, no_file_beyond, submit, two_clouds
 from tests.workers.worker.attempts import Faked, in_thread, trained
 from workers.contract import JobState
@@ -71,7 +71,7 @@ def test_a_job_whose_results_find_no_room_waits_for_it(store: Store, context: Wo
         disk.refuses()
         assert Jobs(store).get(id).state is JobState.RUNNING
         assert context.redis_state.leases.held(id, 1)
-    thread.join(HANG)
+    thread.join(SOON)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, job.version) == (JobState.SUCCEEDED, 1, 1)
     assert list(store.staging().parent.glob("*/*")) == []
@@ -112,7 +112,7 @@ def test_a_cancel_is_heard_while_a_job_waits_for_room(store: Store, context: Wor
         disk.refuses()
         Jobs(store).cancel(id)
         context.redis_state.request_cancel(id)
-        thread.join(HANG)
+        thread.join(SOON)
         assert Jobs(store).get(id).state is JobState.CANCELLED
 
 
@@ -123,7 +123,7 @@ def test_a_job_that_was_overtaken_while_it_waited_for_room_adds_nothing(store: S
         thread = in_thread(lambda: Attempts(context._replace(store_retry_seconds=HANG)).run(id))
         disk.refuses()
         Jobs(store).claim_attempt(id, "another")
-        thread.join(HANG)
+        thread.join(SOON)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt, Jobs(store).deaths(id)) == (JobState.RUNNING, 2, 1)
     assert Models(store).names() == ([], None)

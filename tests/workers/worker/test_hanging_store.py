@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SOON, until
 from tests.workers.conftest import submit
 from tests.workers.worker.attempts import Faked, in_thread, trained, work_until
 from workers.contract import Attempt, File, JobState
@@ -32,7 +32,7 @@ class Hanging:
     def _call(self, store: FolderStore, key: str, *arguments: object) -> object:
         if threading.current_thread().name.startswith(self._thread) and "attempts" in key:
             self.entered.set()
-            self._go.wait(HANG)
+            self._go.wait(SOON)
         return self._original(store, key, *arguments)
 
     def let_go(self) -> None:
@@ -72,10 +72,10 @@ def test_the_lease_is_kept_while_the_store_hangs(
     fake.append(work_until(done.is_set))
     hanging = Hanging(monkeypatch, "children", "store watch")
     thread = in_thread(lambda: Attempts(brief).run(id))
-    assert hanging.entered.wait(HANG)
+    assert hanging.entered.wait(SOON)
     assert goes_on(renewals)
     done.set()
-    thread.join(HANG)
+    thread.join(SOON)
     hanging.let_go()
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
@@ -87,10 +87,10 @@ def test_the_lease_is_kept_while_a_claim_hangs(
     id = submit(store)
     hanging = Hanging(monkeypatch, "create", "Thread-")
     thread = in_thread(lambda: Attempts(brief).run(id))
-    assert hanging.entered.wait(HANG)
+    assert hanging.entered.wait(SOON)
     assert goes_on(renewals)
     hanging.let_go()
-    thread.join(HANG)
+    thread.join(SOON)
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 1)
 
@@ -107,10 +107,10 @@ def test_no_exception_ends_the_heartbeat(
     monkeypatch.setattr(RedisState, "publish_progress", fail)
     fake.append(work_until(done.is_set))
     thread = in_thread(lambda: Attempts(brief).run(id))
-    assert failed.wait(HANG)
+    assert failed.wait(SOON)
     assert goes_on(renewals)
     done.set()
-    thread.join(HANG)
+    thread.join(SOON)
     assert Jobs(store).get(id).state is JobState.SUCCEEDED
 
 

@@ -15,7 +15,7 @@ from core.options.text import TextOptions
 from core.problem.result import Status
 from core.progress import TracePoint
 from core.watch import Stopped, Watch
-from tests.waiting import HANG, until
+from tests.waiting import SOON, until
 from tests.workers.conftest import make_dataset, rows, submit
 from tests.workers.worker.attempts import Faked, in_thread, trained
 from workers.contract import Dataset, Job, JobState, Publication
@@ -281,5 +281,5 @@ def test_a_cancel_during_the_reading_ends_the_job(store: Store, context: WorkerC
     until(lambda: (found := context.redis_state.progress(id)) is not None and found.phase == "finding the terms of the texts")
     Jobs(store).cancel(id)
     context.redis_state.request_cancel(id)
-    thread.join(HANG)
+    thread.join(SOON)
     assert Jobs(store).get(id).state is JobState.CANCELLED

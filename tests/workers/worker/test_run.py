@@ -18,7 +18,7 @@ import pytest
 from redis import Redis
 
 from core.documents.rows import SparseRows
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SLOW, until
 from tests.workers.conftest import Valkey, make_dataset, submit
 from tests.workers.worker.prefork import started
 from workers.contract import Job, JobState
@@ -61,7 +61,7 @@ class Service:
         values = {"store_url": self.url, "redis_url": self.valkey.url, "queue": "q", "lease_seconds": HANG, "drain_seconds": 0.2, **settings}
         worker = started(self._log_of(len(self.workers)), values)
         self.workers.append(worker)
-        until(lambda: self._count() > before)
+        until(lambda: self._count() > before, SLOW)
         return worker
 
     def log(self, number: int = 0) -> str:
@@ -96,7 +96,7 @@ class Service:
             job = self.jobs.get(id)
             return job if job.state in states else None
 
-        job: Job = until(reached)
+        job: Job = until(reached, SLOW)
         return job
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ def long_dataset(store: Store) -> str:
 def told_to_stop(worker: ForkServerProcess) -> int | None:
     """The exit code."""
     worker.terminate()
-    worker.join(HANG)
+    worker.join(SLOW)
     return worker.exitcode
 
 
@@ -325,5 +325,5 @@ def test_a_worker_without_redis_waits_and_stops_when_told(tmp_path: Path) -> Non
         if b"Redis does not answer" in line:
             break
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(HANG) == 0
+    assert worker.wait(SLOW) == 0
     worker.stderr.close()

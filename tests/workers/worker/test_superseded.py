@@ -10,7 +10,7 @@ from redis import Redis
 
 from core.progress import Observer
 from core.train import Training
-from tests.waiting import HANG, until
+from tests.waiting import SOON, until
 from tests.workers.conftest import submit
 from tests.workers.worker.attempts import Faked, in_thread, make_context, trained, work_until, work_until_stopped
 from workers.contract import JobState, Outcome
@@ -32,7 +32,7 @@ def test_an_attempt_is_handed_back(store: Store, context: WorkerContext, fake: l
     thread = in_thread(lambda: attempts.run(id))
     until(lambda: context.redis_state.progress(id))
     attempts.hand_back()
-    thread.join(HANG)
+    thread.join(SOON)
     assert Jobs(store).get(id).state is JobState.RUNNING
     assert Jobs(store).deaths(id) == 0
     assert context.queue.waiting() == {id}
@@ -61,7 +61,7 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
     together = threading.Barrier(2)
 
     def train(observer: Observer) -> Training:
-        together.wait(HANG)
+        together.wait(SOON)
         return trained()
 
     fake.append(train)
@@ -72,8 +72,8 @@ def test_two_attempts_that_end_at_once_publish_one_version(store: Store, redis: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Leases, "held", lambda *_: False)
         second = in_thread(lambda: Attempts(make_context(store, redis, "w2")).run(id))
-        first.join(HANG)
-        second.join(HANG)
+        first.join(SOON)
+        second.join(SOON)
     assert Leases.held is original
     job = Jobs(store).get(id)
     assert (job.state, job.attempt) == (JobState.SUCCEEDED, 2)
@@ -90,7 +90,7 @@ def test_an_overtaken_attempt_stops(store: Store, context: WorkerContext, fake: 
     thread = in_thread(lambda: Attempts(context).run(id))
     until(lambda: context.redis_state.progress(id))
     Jobs(store).record_outcome(id, Outcome(state=JobState.FAILED, attempt=9, finished_at=datetime.now(UTC)))
-    thread.join(HANG)
+    thread.join(SOON)
     assert not thread.is_alive()
     assert Jobs(store).get(id).state is JobState.FAILED
 
@@ -102,7 +102,7 @@ def test_an_attempt_that_another_has_overtaken_ends_without_counting_as_a_death(
     until(lambda: context.redis_state.progress(id))
     # its machine stood still for longer than the lease: another worker has begun
     assert jobs.claim_attempt(id, "other", 2)
-    thread.join(HANG)
+    thread.join(SOON)
     assert not thread.is_alive()
     assert jobs.get(id).state is JobState.RUNNING
     assert jobs.deaths(id) == 1, "that of the other, should it end without a result"
@@ -138,7 +138,7 @@ def test_the_heartbeat_has_stopped_when_a_job_is_handed_back(
     thread = in_thread(lambda: attempts.run(id))
     until(lambda: context.redis_state.progress(id))
     attempts.hand_back()
-    thread.join(HANG)
+    thread.join(SOON)
     assert beating == [False], "else it might renew the lease that was just given back"
 
 
