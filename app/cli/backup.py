@@ -32,7 +32,7 @@ def _backup(options: argparse.Namespace) -> int:
     settings = Settings()
     address = store_address(options, settings, existing=True)
     check_format(open_store(address, settings.cache_dir))
-    copied = back_up(open_raw(address), options.file)
+    copied = back_up(open_raw(address), options.file, lambda key: print(f"halfmoon: {key} is damaged; it is copied as it is", file=sys.stderr))
     print(f"{options.file} has {copied.files:,} files of {address}, {copied.bytes:,} bytes", file=sys.stderr)
     return 0
 

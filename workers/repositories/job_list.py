@@ -44,6 +44,7 @@ class JobList:
         self._clock = clock
         self._known: dict[str, _Known] = {}
         self._listed: list[str] = []
+        self._listed_set: frozenset[str] = frozenset()
         self._listed_at = float("-inf")
         self._since = ""
 
@@ -70,18 +71,15 @@ class JobList:
         """List all jobs. Until the next time what is newer is added to these, and what was deleted meanwhile is passed over."""
         since = earliest_id("job", _OVERLAP_SECONDS)
         self._listed = list(self._jobs.ids())
+        self._listed_set = frozenset(self._listed)
         self._since, self._listed_at = since, self._clock()
 
     def _candidates(self, state: JobState | None, model: str | None, cursor: str | None) -> Iterator[str]:
         """Ids of the jobs that may have this state and this model, newest first."""
         unfinished = self._jobs.unfinished_ids()
-        if state is None:
-            ids = self._ids(unfinished)
-        elif state.final:
-            ids = sorted(set(self._ids(unfinished)).difference(unfinished))
-        else:
-            ids = unfinished
-        older = (id for id in reversed(ids) if cursor is None or id < cursor)
+        ids = unfinished if state is not None and not state.final else self._ids(unfinished)
+        out = frozenset(unfinished if state is not None and state.final else ())
+        older = (id for id in reversed(ids) if (cursor is None or id < cursor) and id not in out)
         return (id for id in older if (known := self._known.get(id)) is None or known.may_be(state, model))
 
     def _ids(self, unfinished: Sequence[str]) -> Sequence[str]:
@@ -89,7 +87,9 @@ class JobList:
         if self._clock() - self._listed_at > LIST_SECONDS:
             self.refresh()
             return self._listed
-        return sorted({*self._listed, *self._jobs.ids(self._since), *unfinished})
+        # two sorted runs, which take no time to be sorted
+        new = sorted({*self._jobs.ids(self._since), *unfinished} - self._listed_set)
+        return sorted([*self._listed, *new])
 
     def _read(self, id: str) -> Job | None:
         try:

@@ -321,8 +321,8 @@ class Jobs:
 
     def attempts_of(self, worker: str) -> Iterator[tuple[str, int]]:
         """Ids of the jobs, and numbers of the attempts, that a worker whose name begins with ``worker`` has claimed and not handed back."""
-        for id in self.unfinished_ids():
-            number = self.last_attempt(id)
+        ids = self.unfinished_ids()
+        for id, number in zip(ids, in_parallel(self.last_attempt, ids), strict=True):
             attempt = self._attempt(id, number)
             if attempt and attempt.worker.startswith(worker) and not self._store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
                 yield id, number

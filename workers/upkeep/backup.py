@@ -44,8 +44,11 @@ class Copied(NamedTuple):
     bytes: int
 
 
-def back_up(store: Client, path: Path) -> Copied:
-    """Copy a store into a new file, which gets its name when it is complete. Raises BackupFailed."""
+def back_up(store: Client, path: Path, damaged: Callable[[str], object] = lambda key: None) -> Copied:
+    """Copy a store into a new file, which gets its name when it is complete. Raises BackupFailed.
+
+    ``damaged`` is called with the key of each version that cannot be read: it is copied as it is, and keeps nothing else from being copied.
+    """
     unfinished = path.with_name(f"{path.name}.unfinished")
     if path.exists():
         raise BackupFailed(f"{path} exists; choose another file, or remove it")
@@ -54,7 +57,7 @@ def back_up(store: Client, path: Path) -> Copied:
             descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # it holds the digests of keys
             with os.fdopen(descriptor, "wb") as file:
                 with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                    copied = _total(_copy_file(tar, store, key, content) for key, content in _in_order(store))
+                    copied = _total(_copy_file(tar, store, key, content) for key, content in _in_order(store, damaged))
                     if not copied.files:
                         raise BackupFailed("there is nothing in the store: no backup was made")
                     _add(tar, _END, json.dumps({**copied._asdict(), "format": FORMAT}).encode())
@@ -85,7 +88,7 @@ def restore(store: Client, path: Path) -> Copied:
     return copied
 
 
-def _in_order(store: Client) -> Iterator[tuple[str, bytes | None]]:
+def _in_order(store: Client, damaged: Callable[[str], object]) -> Iterator[tuple[str, bytes | None]]:
     """Keys to copy, in an order that makes the copy consistent; some with their content."""
     over = _ended_jobs(store)
     yield from _without_content(_keys(store, "models", lambda key: key[2:3] == ["aliases"]))
@@ -93,7 +96,11 @@ def _in_order(store: Client) -> Iterator[tuple[str, bytes | None]]:
     for key in _keys(store, "models", lambda key: key[2:3] == ["versions"]):
         record = bytes(obstore.get(store, key).bytes())
         versions.add(key)
-        whole.add(_job_of(key, record))
+        job = _job_of(record)
+        if job is None:
+            damaged(key)
+        else:
+            whole.add(job)
         yield key, record
     yield from _without_content(_keys(store, "keys"))
     yield from _without_content(_keys(store, "idempotency"))
@@ -121,11 +128,12 @@ def _ended_jobs(store: Client) -> set[str]:
     return known - {key.split("/")[1] for key in _keys(store, "open")}
 
 
-def _job_of(key: str, version: bytes) -> str:
+def _job_of(version: bytes) -> str | None:
+    """The job of a version; None if the record is damaged."""
     try:
         return Version.model_validate_json(version).job
     except ValueError:
-        raise BackupFailed(f"{key} is damaged: no backup was made") from None
+        return None
 
 
 def _request(key: list[str]) -> bool:

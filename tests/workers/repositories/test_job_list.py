@@ -67,16 +67,16 @@ def test_all_jobs_are_listed_now_and_then_only(store: Store, monkeypatch: pytest
     monkeypatch.setattr(Jobs, "ids", note)
     jobs = Jobs(store)
     pages = JobList(jobs, lambda: now[0])
-    made = [submit(store, dataset=dataset) for _ in range(3)]
-    assert [job.request.id for job in pages.page()[0]] == made[::-1]
-    made.append(submit(store, dataset=dataset))
-    jobs.cancel(made[0])
-    jobs.delete(made[0])
-    jobs.cancel(made[3])
-    assert [job.request.id for job in pages.page()[0]] == made[:0:-1], "what is new is there at once, what was deleted is not"
+    deleted, *others = (submit(store, dataset=dataset) for _ in range(3))
+    assert [job.request.id for job in pages.page()[0]] == sorted([deleted, *others], reverse=True)
+    others.append(submit(store, dataset=dataset))
+    jobs.cancel(deleted)
+    jobs.delete(deleted)
+    jobs.cancel(others[-1])
+    assert [job.request.id for job in pages.page()[0]] == sorted(others, reverse=True), "what is new is there at once, what was deleted is not"
     assert listed[0] is None
     assert listed[1] is not None
-    assert listed[1] < made[0], "clocks differ"
+    assert listed[1] < deleted, "clocks differ"
     now[0] = 1e4
     pages.page()
     assert listed[2] is None

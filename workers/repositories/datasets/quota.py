@@ -5,6 +5,7 @@ import threading
 from workers.contract import Dataset
 from workers.errors import QuotaExceeded
 from workers.store import Store, records
+from workers.store.parallel import in_parallel
 
 
 class Quota:
@@ -43,9 +44,11 @@ class Quota:
             ids = set(self._store.children("datasets"))
             for id in self._known.keys() - ids:
                 del self._known[id]
-            for id in ids - self._known.keys():
-                dataset = records.find_readable(self._store, f"datasets/{id}/manifest.json", Dataset)
+            for dataset in in_parallel(self._read, ids - self._known.keys()):
                 if dataset is not None:
-                    self._known[id] = {file.key: file.bytes for file in dataset.files.values()}
+                    self._known[dataset.id] = {file.key: file.bytes for file in dataset.files.values()}
             files = {key: size for sizes in self._known.values() for key, size in sizes.items()}
             return len(self._known), sum(files.values())
+
+    def _read(self, id: str) -> Dataset | None:
+        return records.find_readable(self._store, f"datasets/{id}/manifest.json", Dataset)
