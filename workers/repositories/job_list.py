@@ -31,6 +31,18 @@ class _Known(NamedTuple):
         return model in (None, self.model) and (self.state is None or state in (None, self.state))
 
 
+class _Listing(NamedTuple):
+    """All jobs at one time."""
+
+    ids: Sequence[str]
+    """ids, oldest first"""
+    known: frozenset[str]
+    """the same ids"""
+    since: str
+    """id after which newer jobs are looked for"""
+    at: float
+
+
 class JobList:
     """Jobs of a store, page by page.
 
@@ -43,10 +55,7 @@ class JobList:
         self._jobs = jobs
         self._clock = clock
         self._known: dict[str, _Known] = {}
-        self._listed: list[str] = []
-        self._listed_set: frozenset[str] = frozenset()
-        self._listed_at = float("-inf")
-        self._since = ""
+        self._listing = _Listing([], frozenset(), "", float("-inf"))
 
     def page(
         self, state: JobState | None = None, model: str | None = None, limit: int = 50, cursor: str | None = None
@@ -70,9 +79,8 @@ class JobList:
     def refresh(self) -> None:
         """List all jobs. Until the next time what is newer is added to these, and what was deleted meanwhile is passed over."""
         since = earliest_id("job", _OVERLAP_SECONDS)
-        self._listed = list(self._jobs.ids())
-        self._listed_set = frozenset(self._listed)
-        self._since, self._listed_at = since, self._clock()
+        ids = self._jobs.ids()
+        self._listing = _Listing(ids, frozenset(ids), since, self._clock())
 
     def _candidates(self, state: JobState | None, model: str | None, cursor: str | None) -> Iterator[str]:
         """Ids of the jobs that may have this state and this model, newest first."""
@@ -84,12 +92,13 @@ class JobList:
 
     def _ids(self, unfinished: Sequence[str]) -> Sequence[str]:
         """Ids of all jobs, oldest first."""
-        if self._clock() - self._listed_at > LIST_SECONDS:
+        if self._clock() - self._listing.at > LIST_SECONDS:
             self.refresh()
-            return self._listed
+            return self._listing.ids
+        listing = self._listing
         # two sorted runs, which take no time to be sorted
-        new = sorted({*self._jobs.ids(self._since), *unfinished} - self._listed_set)
-        return sorted([*self._listed, *new])
+        new = sorted({*self._jobs.ids(listing.since), *unfinished} - listing.known)
+        return sorted([*listing.ids, *new])
 
     def _read(self, id: str) -> Job | None:
         try:
