@@ -19,6 +19,8 @@ _PART = 12
 """bytes a nonzero: the rows of one part alone, scaled"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """bytes of the vectors of one two-class problem"""
+_BEGUN_DOCUMENT, _BEGUN_FEATURE = 16, 28
+"""bytes of the vectors of a further two-class problem that another thread has begun, and that waits for its passes"""
 
 
 class _Language(NamedTuple):
@@ -73,5 +75,6 @@ def training_bytes(options: Options, size: TrainingSize) -> int:
         rows += _PART * n_nonzeros if size.n_parts > 1 else 0
         rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)
     problems = (WIDTH if compared else size.n_parallel) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
+    problems += max(0, min(n_problems(n_classes), size.n_threads) - WIDTH) * (_BEGUN_DOCUMENT * n_documents + _BEGUN_FEATURE * seen)
     results = 16 * n_problems(n_classes) * (n_documents + seen)
     return _BASE + rows + problems + results + options.working_bytes(size._replace(n_features=seen))

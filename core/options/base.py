@@ -30,6 +30,8 @@ class TrainingSize(NamedTuple):
     n_classes: int
     n_parts: int = 1
     """number of parts of the documents"""
+    n_threads: int = 1
+    """number of threads that train"""
 
     @property
     def n_parallel(self) -> int:

@@ -191,7 +191,7 @@ class Attempts:
         context, class_indices, began = self._context, documents.class_indices, time.monotonic()
         with ExitStack() as stack:
             watch = Watch(heartbeat.observe, began=began)
-            most, threads = context.max_job_bytes, context.threads or None
+            most, threads = context.max_job_bytes, context.threads
             open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, threads)
             check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
             check(size_of(documents.rows, request.text))
@@ -224,7 +224,7 @@ class Attempts:
         options, most = find_algorithm(request.algorithm).options.parse(request.options), self._context.max_job_bytes
         if size.making_bytes > most:
             raise JobTooLarge(size.making_bytes, most, text_remedy(TextOptions.parse(request.text or {}).ngrams))
-        training = TrainingSize(size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes, size.n_parts)
+        training = TrainingSize(size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes, size.n_parts, self._context.threads)
         needed = training_bytes(options, training)
         if needed > most:
             raise JobTooLarge(needed, most, options.memory_remedy(training))

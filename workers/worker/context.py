@@ -18,7 +18,7 @@ class WorkerContext(NamedTuple):
     worker: str
     """name of the worker, unique among all that are alive; the holder of its leases"""
     threads: int
-    """number of threads that a training computes with; 0: one for each processor"""
+    """number of threads that a training computes with"""
     lease_seconds: float
     job_timeout_seconds: float
     store_retry_seconds: float

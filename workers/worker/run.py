@@ -23,6 +23,7 @@ from workers.store.admission import admit
 from workers.upkeep.binding import Binding
 from workers.worker.context import WorkerContext
 from workers.worker.memory_limit import memory_limit
+from workers.worker.processors import usable_processors
 from workers.worker.rq_worker import RQWorker
 from workers.worker.tasks import worker_context
 
@@ -142,7 +143,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         redis_state=RedisState(redis, settings.queue),
         queue=Queue(redis, settings.queue, settings.job_timeout_seconds),
         worker=name,
-        threads=settings.training_threads,
+        threads=settings.training_threads or usable_processors(),
         lease_seconds=settings.lease_seconds,
         job_timeout_seconds=settings.job_timeout_seconds,
         store_retry_seconds=settings.store_retry_seconds,

@@ -90,6 +90,17 @@ def test_the_estimate_is_above_what_was_measured_but_not_by_much(
     assert measured <= estimate <= 1.5 * measured + 128
 
 
+@pytest.mark.parametrize(
+    ("n_documents", "n_features", "n_classes", "n_threads", "measured"),
+    [(100_000, 500_000, 16, 1, 291), (100_000, 500_000, 16, 16, 604), (100_000, 500_000, 16, 48, 672), (50_000, 300_000, 64, 48, 810)],
+)
+def test_threads_that_begin_more_problems_count(n_documents: int, n_features: int, n_classes: int, n_threads: int, measured: int) -> None:
+    """Problems that other threads have begun keep their vectors, though no more than a block is worked on at a time."""
+    size = TrainingSize(n_documents, 3000, 20 * n_documents, n_features, n_classes, n_threads=n_threads)
+    estimate = training_bytes(TsvmOptions(positive_fraction="labeled"), size) / MIB
+    assert measured <= estimate <= 2 * measured + 256
+
+
 def test_what_a_container_is_bounded_to(tmp_path: Path) -> None:
     machine = memory_limit(tmp_path)
     assert machine > 100 * MIB

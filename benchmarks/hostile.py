@@ -1,0 +1,166 @@
+"""What others wait while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]``.
+
+Each body is sent alone, compressed where that makes it short. Meanwhile two other clients ask a hundred times a second whether the gateway lives, and
+for a small prediction. The longest wait of each is compared with that of a quiet gateway, and the memory with what the gateway has counted.
+"""
+
+import gzip
+import re
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import psutil
+
+from benchmarks.base import number, table
+from benchmarks.documents import as_npz, documents, labels_of
+from benchmarks.hostile_bodies import Hostile, hostile_bodies
+from benchmarks.running import Service, forget_peak, peak_memory, service
+
+_PAUSE = 0.01
+_QUIET_SECONDS = 3.0
+_SHOWN = 15
+_MOST_WAIT = 0.25
+_SPARE_BYTES = 64 << 20
+"""Memory beside what is counted: blocks that are parsed, heaps that are kept for the next body."""
+_SMALL = {"documents": [{"indices": [0]}]}
+
+
+class Cost(NamedTuple):
+    """Of one body."""
+
+    hostile: Hostile
+    status: int
+    seconds: float
+    live: float
+    """longest wait for liveness, in seconds"""
+    predicted: float
+    """longest wait for a small prediction, in seconds"""
+    counted: float
+    """most bytes that the gateway has counted"""
+    gained: float
+    """most bytes of memory that it had more than before"""
+
+
+class Bystander:
+    """Another client, which asks again and again while its block is entered."""
+
+    def __init__(self, url: str, method: str, path: str, body: object = None) -> None:
+        self.longest = 0.0
+        self.text = ""
+        self._call = (method, path, body)
+        self._client = httpx.Client(base_url=url, timeout=120, trust_env=False)
+        self._stop = threading.Event()
+
+    def ask(self) -> None:
+        method, path, body = self._call
+        while not self._stop.wait(_PAUSE):
+            begun = time.monotonic()
+            answer = self._client.request(method, path, json=body)
+            self.longest = max(self.longest, time.monotonic() - begun)
+            self.text = answer.text
+            if answer.status_code != 200:
+                raise RuntimeError(f"{path}: {answer.status_code} {answer.text}")
+
+    def stop(self) -> None:
+        self._stop.set()
+
+
+class Counter(Bystander):
+    """Reads how many bytes the gateway counts."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, "GET", "/metrics")
+        self.most = 0.0
+
+    def ask(self) -> None:
+        while not self._stop.wait(5 * _PAUSE):
+            found = re.search(r"^halfmoon_body_bytes (\S+)", self._client.get("/metrics").text, re.MULTILINE)
+            assert found is not None
+            self.most = max(self.most, float(found[1]))
+
+
+@contextmanager
+def bystanders(url: str) -> Iterator[tuple[Bystander, Bystander, Counter]]:
+    """Liveness, a small prediction, what is counted."""
+    found = Bystander(url, "GET", "/v1/health/live"), Bystander(url, "POST", "/v1/models/news/predict", _SMALL), Counter(url)
+    with ThreadPoolExecutor(len(found)) as threads:
+        asking = [threads.submit(each.ask) for each in found]
+        try:
+            yield found
+        finally:
+            for each in found:
+                each.stop()
+    for asked in asking:
+        asked.result()
+
+
+def cost(url: str, gateway: psutil.Process, hostile: Hostile) -> Cost:
+    headers = {"Content-Type": hostile.media_type, "Content-Encoding": hostile.encoding}
+    before = gateway.memory_info().rss
+    forget_peak(gateway)
+    with bystanders(url) as (live, predicted, counter):
+        begun = time.monotonic()
+        answer = httpx.request(hostile.method, url + hostile.path, content=hostile.body, headers=headers, timeout=120, trust_env=False)
+        seconds = time.monotonic() - begun
+    return Cost(hostile, answer.status_code, seconds, live.longest, predicted.longest, counter.most, peak_memory(gateway) - before)
+
+
+def packed(hostile: Hostile) -> Hostile:
+    """The same, short as sent."""
+    if hostile.encoding == "gzip" or hostile.media_type in ("application/x-npz", "application/x-npy"):
+        return hostile
+    return hostile._replace(body=gzip.compress(hostile.body, 6, mtime=0), encoding="gzip")
+
+
+def prepared(running: Service) -> str:
+    """A model called news, and the id of its dataset."""
+    given = documents(2000)
+    dataset = running.upload(as_npz(given, labels_of(given)))
+    job = str(running.post("/v1/jobs", {"dataset": dataset, "model": "news", "algorithm": "svm"})["id"])
+    running.until(job, "succeeded")
+    return dataset
+
+
+def report(costs: Sequence[Cost], quiet: Sequence[float]) -> str:
+    worst = sorted(costs, key=lambda each: -max(each.live, each.predicted))[:_SHOWN]
+    heads = ["body", "bytes sent", "status", "seconds", "longest wait for liveness, ms", "for a prediction, ms", "MB counted", "MB gained"]
+    rows = [
+        [
+            *(each.hostile.name, len(each.hostile.body), each.status, number(each.seconds), number(1e3 * each.live), number(1e3 * each.predicted)),
+            *(number(each.counted / 1e6), number(each.gained / 1e6)),
+        ]
+        for each in worst
+    ]
+    slow = [each for each in costs if max(each.live, each.predicted) > _MOST_WAIT]
+    large = [each for each in costs if each.gained > 2 * each.counted + _SPARE_BYTES]
+    unnamed = [each for each in costs if each.status >= 500 and each.status != 507]
+    return (
+        f"{len(costs)} bodies, the {len(rows)} worst:\n\n{table(heads, rows)}\n"
+        f"Longest waits of a quiet gateway: {', '.join(number(1e3 * each) for each in quiet)} ms.\n"
+        f"Others waited more than {1e3 * _MOST_WAIT:.0f} ms at {len(slow)} bodies: {', '.join(each.hostile.name for each in slow) or 'none'}.\n"
+        f"More memory than twice what is counted, and {_SPARE_BYTES >> 20} MiB: {', '.join(each.hostile.name for each in large) or 'none'}.\n"
+        f"Answers that name nothing: {', '.join(each.hostile.name for each in unnamed) or 'none'}.\n"
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    size = int(arguments[0]) << 20 if arguments else 16 << 20
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as running:
+        dataset = prepared(running)
+        with bystanders(running.url) as found:
+            time.sleep(_QUIET_SECONDS)
+        costs = [cost(running.url, running.gateway, packed(each)) for each in hostile_bodies(size, dataset)]
+        print(report(costs, [each.longest for each in found[:2]]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
