@@ -10,7 +10,7 @@ from app.errors import InvalidRequest
 from core.documents.kinds import FIELDS, NamedRows, Rows, TextRows, parts_of, spans
 
 _SPAN_ROWS, _SPAN_BYTES = 1 << 13, 1 << 20
-_MOST_BYTES = 24 << 20
+_MOST_BYTES = 16 << 20
 """Bytes of documents that one search reads: a fraction of 100 ms."""
 
 
