@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,7 +20,9 @@ from app.http.schemas import Schema
 from app.predictions.prediction import Loaded, decode_documents, load_model
 from app.predictions.scoring import UnseenCounter, score_posted
 from app.services import Services
+from core.documents.kinds import TextRows
 from core.documents.part_columns import PartColumns
+from core.documents.term_spans import term_spans
 from core.models.explanation import Explanation, explain_score, top_weights
 from core.models.kernel import KernelModel
 from core.models.model import Model, Weights
@@ -78,6 +80,9 @@ class FeatureTerm(Feature):
     """Value of the feature in the document."""
     contribution: float
     """Product of value and weight."""
+    spans: list[tuple[int, int]] | None = None
+    """Where the term stands in the text: its first character and that after its last, in characters from 0; left out where the document is not text
+    alone."""
 
 
 class KeptTerm(Kept):
@@ -129,6 +134,18 @@ class ExplanationOut(Schema):
     warnings: list[str]
 
 
+class _Explained(NamedTuple):
+    """A document with its explanation."""
+
+    id: str
+    label: Label
+    column: int
+    """Column of the score that is explained."""
+    explanation: Explanation
+    text: str | None
+    """Text of the document, None if it is not text alone."""
+
+
 async def explain(request: Request, services: Services, reference: str) -> Response:
     """The largest weights of a version, and the contributions to the scores of the documents in the body.
 
@@ -150,7 +167,7 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody) -> Response:
     weights = [top_weights(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = UnseenCounter()
     documents = list(_documents(services, version, model, body, unseen))
-    used = [part.items for pair in weights for part in pair] + [found.contributions.items for _, _, _, found in documents]
+    used = [part.items for pair in weights for part in pair] + [each.explanation.contributions.items for each in documents]
     describe = _describer(services, version, model, np.unique(np.concatenate(used)))
     content = {
         "model": version.name,
@@ -162,26 +179,25 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody) -> Response:
             for label, (raising, lowering) in zip(columns, weights, strict=True)
         ],
         "documents": [
-            {"id": id, "label": label, "class": columns[column], **_explained_document(found, describe)} for id, label, column, found in documents
+            {"id": each.id, "label": each.label, "class": columns[each.column], **_explained_document(each, describe)} for each in documents
         ],
         "warnings": [*loaded.warnings, *unseen.warnings()],
     }
     return loaded.marked(Response(_ENCODER.encode(content), media_type="application/json"))
 
 
-def _documents(
-    services: Services, version: Version, model: Model, body: ExplainBody, unseen: UnseenCounter
-) -> Iterator[tuple[str, Label, int, Explanation]]:
-    """Of each document: its id, its label, the column of the score that is explained, and the explanation."""
+def _documents(services: Services, version: Version, model: Model, body: ExplainBody, unseen: UnseenCounter) -> Iterator[_Explained]:
     batches = list(_batches(services, body))
     for batch, scored in zip(batches, score_posted(model, batches), strict=True):
         unseen.count(scored)
+        texts = list(batch.rows) if isinstance(batch.rows, TextRows) else [None] * batch.rows.n_rows
         for index, class_index in enumerate(model.labels_of(scored.scores).tolist()):
             wanted = class_index if body.class_ is None else version.classes.index(body.class_)
             column = column_of(wanted, model.n_columns)
             id = batch.ids[index] if batch.ids else None
             row = scored.rows.between(index, index + 1)
-            yield id or str(scored.positions[index]), version.classes[class_index], column, explain_score(model, row, column, body.n)
+            explanation = explain_score(model, row, column, body.n)
+            yield _Explained(id or str(scored.positions[index]), version.classes[class_index], column, explanation, texts[index])
 
 
 def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:
@@ -197,13 +213,17 @@ def _weights(found: Weights, describe: Describe) -> list[Item]:
     return [{**describe(item), "weight": weight} for item, weight in zip(found.items.tolist(), found.weights.tolist(), strict=True)]
 
 
-def _explained_document(found: Explanation, describe: Describe) -> Item:
+def _explained_document(document: _Explained, describe: Describe) -> Item:
+    found = document.explanation
     contributions = found.contributions
     columns = (contributions.items, contributions.weights, contributions.values, contributions.amounts)
     listed = [
         {**describe(item), "weight": weight, "value": value, "contribution": contribution}
         for item, weight, value, contribution in zip(*(column.tolist() for column in columns), strict=True)
     ]
+    if document.text is not None and all("name" in item for item in listed):
+        for item, spans in zip(listed, term_spans(document.text, [item["name"] for item in listed]), strict=True):
+            item["spans"] = spans
     parts = {} if found.parts is None else {"parts": found.parts}
     return {"score": found.score, "bias": contributions.intercept, "contributions": listed, "rest": found.rest, **parts}
 

@@ -1,8 +1,4 @@
-"""Doubts: labels that a model, when it is not told them, finds less likely than others; and documents that are nearly the same with other labels.
-
-Source: Northcutt, Jiang & Chuang, Confident learning: estimating uncertainty in dataset labels, 2021 (labels by predictions out of sample; ranked
-here by the margin between the label and the likeliest other one).
-"""
+"""Doubts: labels that a model, when it is not told them, finds less likely than others; and documents that are nearly the same with other labels."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -21,6 +17,7 @@ from app.predictions.scoring import rows_at, run_scoring
 from app.review.schemas import DoubtsBody
 from app.services import Services
 from core.evaluation.active_learning import comparable, similarities
+from core.evaluation.doubts import doubtful
 from core.models.model import Model
 from workers.contract import Label, Version
 from workers.errors import Conflict
@@ -92,12 +89,9 @@ def _ranked(documents: Documents, version: Version, left_out: LeftOut, answered:
     n_labeled = int(np.count_nonzero(known))
     known &= ~np.isin(left_out.positions, answered)
     positions, labels, probabilities = left_out.positions[known], labels[known], left_out.probabilities[known]
-    own = probabilities[np.arange(len(labels)), labels]
-    likelier = np.argmax(probabilities, axis=1)
-    margins = own - probabilities[np.arange(len(labels)), likelier]
-    doubtful = np.flatnonzero(likelier != labels)
-    order = doubtful[np.argsort(margins[doubtful], kind="stable")]
-    return _Ranked(positions[order], likelier[order], own[order]), n_labeled
+    rows = doubtful(probabilities, labels)
+    own, likelier = probabilities[rows, labels[rows]], np.argmax(probabilities[rows], axis=1)
+    return _Ranked(positions[rows], likelier, own), n_labeled
 
 
 def _held_out(documents: Documents, version: Version, ranked: _Ranked, n: int) -> Iterator[Item]:

@@ -115,6 +115,11 @@ def test_the_walk(tmp_path: Path, truth: dict[str, str]) -> None:
         label(at, truth, 1)
         check_accessible(at)
         page.get_by_role("link", name="Version").wait_for(timeout=HANG * 1000)
+        at.reach(page.locator("[name=mode]"))
+        page.keyboard.press("ArrowDown")
+        at.leave_field()
+        page.get_by_text("the model:").wait_for()
+        check_accessible(at)
 
         at.view("Doubts")
         page.get_by_role("heading", name="Doubts").wait_for()

@@ -3,6 +3,7 @@
 import { Key, html, useKeys, useRef, useState } from "./ui.js";
 
 const KEYED = 9;
+const SHOWN = 12;
 
 /** Buttons of classes, or above nine a field in which typing finds one.
  * @param {{classes: (string | number)[], guess?: any, onLabel: (label: string | number) => void, onNew?: (name: string) => void}} props */
@@ -41,8 +42,8 @@ function Finder({ classes, guess, onLabel }) {
   };
   return html`<label class="finder">Class <input ref=${field} name="class" value=${text} autocomplete="off" spellcheck=${false} placeholder="type to find, Enter confirms"
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${enter} /></label>
-    <div class="found">${found.slice(0, 24).map((label, k) => html`<button key=${label} class=${k === 0 && wanted ? "answer guessed" : "answer"} onClick=${() => (onLabel(label), setText(""))}><span class="clip" dir="auto">${label}</span></button>`)}
-    ${found.length > 24 && html`<span class="quiet">${found.length - 24} more: type to find them</span>`}</div>`;
+    <div class="found">${found.slice(0, SHOWN).map((label, k) => html`<button key=${label} class=${k === 0 && wanted ? "answer guessed" : "answer"} onClick=${() => (onLabel(label), setText(""))}><span class="clip" dir="auto">${label}</span></button>`)}
+    ${found.length > SHOWN && html`<span class="quiet">${found.length - SHOWN} more: type to find them</span>`}</div>`;
 }
 
 /** @param {{classes: (string | number)[], onNew: (name: string) => void}} props */

@@ -4,24 +4,31 @@ import { html } from "./ui.js";
 
 const MOST = 20_000;
 
-/** @param {{document: any, terms?: string[]}} props */
-export function Document({ document, terms = [] }) {
-  if (document.text !== undefined && document.text !== null) return html`<${Text} text=${document.text} terms=${terms} />`;
+/** @param {{document: any, spans?: [number, number][]}} props */
+export function Document({ document, spans = [] }) {
+  if (document.text !== undefined && document.text !== null) return html`<${Text} text=${document.text} spans=${spans} />`;
   return html`<${Values} pairs=${pairs(document)} />`;
 }
 
-/** @param {{text: string, terms: string[]}} props */
-function Text({ text, terms }) {
+/** @param {{text: string, spans: [number, number][]}} props */
+function Text({ text, spans }) {
   const shown = text.slice(0, MOST);
   if (!text.trim()) return html`<p class="document quiet">This document has no text.</p>`;
-  return html`<div class="document" dir="auto">${marked(shown, terms)}${text.length > MOST && html`<p class="quiet">… ${(text.length - MOST).toLocaleString("en")} more characters</p>`}</div>`;
+  return html`<div class="document" dir="auto">${marked(shown, spans)}${text.length > MOST && html`<p class="quiet">… ${(text.length - MOST).toLocaleString("en")} more characters</p>`}</div>`;
 }
 
-/** A text with its terms marked. @param {string} text @param {string[]} terms */
-function marked(text, terms) {
-  const words = new Set(terms.map((term) => term.toLowerCase()));
-  if (!words.size) return text;
-  return text.split(/([\p{L}\p{N}_]+)/u).map((piece, k) => (k % 2 && words.has(piece.toLowerCase()) ? html`<mark>${piece}</mark>` : piece));
+/** A text with parts of it marked: the service says where, in characters. @param {string} text @param {[number, number][]} spans */
+function marked(text, spans) {
+  if (!spans.length) return text;
+  const characters = [...text];
+  const pieces = [];
+  let done = 0;
+  for (const [start, end] of [...spans].sort((one, other) => one[0] - other[0] || other[1] - one[1])) {
+    if (start < done || end > characters.length) continue;
+    pieces.push(characters.slice(done, start).join(""), html`<mark>${characters.slice(start, end).join("")}</mark>`);
+    done = end;
+  }
+  return [...pieces, characters.slice(done).join("")];
 }
 
 /** @param {{pairs: [string, number][]}} props */

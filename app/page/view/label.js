@@ -109,7 +109,7 @@ function Card({ document, guess }) {
   return html`<article class="card paper">
     <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span>
       ${guess && html`<span class="row-end">the model: <b>${guess.label}</b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
-    <${Document} document=${document} terms=${guess?.terms ?? []} />
+    <${Document} document=${document} spans=${guess?.spans ?? []} />
   </article>`;
 }
 
@@ -187,8 +187,8 @@ function useGuess(document, trainer, wanted) {
     const found = await post(`v1/models/${part(trainer.model)}/explain`, body);
     const explained = found.documents[0];
     const sign = explained.class === explained.label ? 1 : -1;
-    const terms = explained.contributions.filter((/** @type {any} */ each) => each.name && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.name.split(" "));
-    return { label: explained.label, probability: document.guess?.probability ?? null, terms };
+    const spans = explained.contributions.filter((/** @type {any} */ each) => each.spans && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.spans);
+    return { label: explained.label, probability: document.guess?.probability ?? null, spans };
   }, [document?.id, version, wanted]);
 }
 
