@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from app.cli.backup import add_backup, add_restore
+from app.cli.files import add_commands as add_files
 from app.cli.keys import add_command as add_keys
 from core.errors import HalfmoonError
 
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("doctor", help="check settings, Redis, store, disk and kernels, and say what to fix")
     command.set_defaults(run=_doctor)
 
+    add_files(commands.add_parser)
     add_keys(commands.add_parser("keys", help="create, list and revoke API keys"))
     add_backup(commands.add_parser("backup", help="copy the store into a file"))
     add_restore(commands.add_parser("restore", help="copy a backup into an empty store"))

@@ -32,6 +32,9 @@ _TEXT, _VECTORS = ("text",), ("indices",)
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
 _NOTHING = msgspec.Raw(b"{}")
 _EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
+_BEGINNING = 200
+_WORDS = re.compile(rb"(?!true|false|null|NaN|Infinity)[^\W\d]|[+<#]|\d+ \d+:")
+_SECOND = re.compile(rb'"[^"\\]*"\s*:[^{}]*\}\s*\{\s*"')
 _DRAWS = f"; it is one of {', '.join(draw.word for draw in Draw)}"
 _PART_NAMES = "; the name of a vector has 1 to 64 letters, digits, _ or -"
 _TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"
@@ -194,7 +197,25 @@ def json_fault(error: InvalidJson, text: bytes | bytearray, position: int | None
     """The fault of one document in JSON. It names the document by its id where that can be read, else by its position, if known."""
     name = id_in(text) or ("" if position is None else str(position))
     field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
-    return Fault(name, field, error.detail + _advice(field, error.detail))
+    return Fault(name, field, (error.detail if field else shape_detail(text) or error.detail) + _advice(field, error.detail))
+
+
+def shape_detail(text: bytes | bytearray) -> str:
+    """What is wrong with a line that is no object, by how it begins and ends; empty if it may be one."""
+    line = bytes(text[:_BEGINNING]).strip()
+    if line.startswith(b"["):
+        return 'an array is not a document; send {"documents": [...]} as application/json, or each document in a line of its own'
+    if line.startswith(b'"'):
+        return 'a text alone is not a document; write {"text": "..."}'
+    if line in (b"{", b"}") or (line.startswith(b'"') and line.endswith((b",", b'"'))):
+        return 'a document is a line here; write each in one line, or send {"documents": [...]} as application/json'
+    if line.startswith(b"{'"):
+        return "names and texts stand in double quotes in JSON, as json.dumps of Python writes them"
+    if _SECOND.search(bytes(text)):
+        return "a line has one document, and here a second one follows; curl keeps line ends with --data-binary, and not with -d"
+    if _WORDS.match(line):
+        return "this is not JSON; a table is sent as text/csv, lines of label index:value as text/x-svmlight"
+    return ""
 
 
 def _advice(field: str, detail: str) -> str:
@@ -202,6 +223,8 @@ def _advice(field: str, detail: str) -> str:
         return _UNLABELED
     if field == "label" and detail.endswith("got `array`"):
         return "; a document has one label here"
+    if field in ("label", "id") and detail.startswith("Expected `"):
+        return f"; {'a label' if field == 'label' else 'an id'} is a text or an integer"
     if field == "vectors" and "regex" in detail:
         return _PART_NAMES
     return _DRAWS if field == "drawn" else known_fields(detail, Document.__struct_fields__)

@@ -77,7 +77,7 @@ class JsonDecoder:
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
         if self._state == self._head:
-            raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
+            raise _wrong_shape(self._rest)
         if self._state != self._end:
             raise self._malformed("the text ends too early")
         return iter(())
@@ -92,7 +92,7 @@ class JsonDecoder:
             self._state = self._first
             return found.end()
         if len(text) > _HEAD_BYTES:
-            raise InvalidDocuments(_SHAPE, [Fault("", "documents", _SHAPE)])
+            raise _wrong_shape(text)
         return None
 
     def _first(self, text: JsonText, at: int) -> int | None:
@@ -191,6 +191,17 @@ class JsonDecoder:
 
     def _too_long(self, text: JsonText) -> LimitExceeded:
         return document_too_long(text, f"at position {self._builder.position + len(self._spans)}", self._longest)
+
+
+def _wrong_shape(text: JsonText) -> InvalidDocuments:
+    """The error of a body that does not begin as it must; it says what to do with what is there."""
+    given = bytes(text[:_HEAD_BYTES]).strip()
+    advice = ""
+    if given.startswith(b"["):
+        advice = '; this is an array: put it in, as in {"documents": [...]}'
+    elif given.startswith((b'{"text"', b'{"id"', b'{"label"', b'{"features"', b'{"indices"')):
+        advice = '; this is a document: put it in, as in {"documents": [{...}]}'
+    return InvalidDocuments(_SHAPE + advice, [Fault("", "documents", _SHAPE + advice)])
 
 
 class DocumentScanner:

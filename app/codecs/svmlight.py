@@ -6,6 +6,7 @@
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -29,6 +30,7 @@ _SPACED = bytes.maketrans(b"\t\r", b"  ")
 _COMMAS = bytes.maketrans(b": \n", b",,,")
 _OTHERS = bytes(set(range(256)) - set(b": \n"))
 _LARGEST_LABEL = 2**53
+_LARGEST_VALUE = float(np.finfo(np.float32).max)
 _FEW_LABELS = 2
 
 
@@ -95,9 +97,22 @@ def _checked(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch |
     labels, pairs = _split(numbers, indptr)
     indices = pairs[:, 0]
     bad = (indices < 1) | (indices > MAX_FEATURES) | (indices != np.floor(indices))
-    if bad.any() or (labels != np.floor(labels)).any() or (np.abs(labels) > _LARGEST_LABEL).any():
+    if bad.any() or not _plain_rows(pairs, indptr) or (labels != np.floor(labels)).any() or (np.abs(labels) > _LARGEST_LABEL).any():
         return None
     return _assembled(numbers, indptr)
+
+
+def _plain_rows(pairs: NDArray[np.float64], indptr: NDArray[np.int64]) -> bool:
+    """Whether values fit float32 and no index is repeated: what is wrong is found line by line."""
+    if len(pairs) and not np.abs(pairs[:, 1]).max() <= _LARGEST_VALUE:
+        return False
+    ascends = np.diff(pairs[:, 0]) > 0
+    starts = indptr[1:-1]
+    ascends[starts[(starts > 0) & (starts < len(pairs))] - 1] = True
+    if ascends.all():
+        return True
+    keys = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * float(MAX_FEATURES + 1) + pairs[:, 0]
+    return len(np.unique(keys)) == len(keys)
 
 
 def _assembled(numbers: NDArray[np.float64], indptr: NDArray[np.int64]) -> Batch:
@@ -111,25 +126,28 @@ def _parsed(line: bytes) -> list[float] | None:
     words = _GROUP.sub(b"", _COMMENT.sub(b"", line)).split()
     if not words:
         return None
-    label = _number(words[0], "label")
+    label = _number(words[0], "label") if _NUMBER.fullmatch(words[0]) else 0.5
     if not label.is_integer() or abs(label) > _LARGEST_LABEL:
-        raise _wrong("label", f"the label {_quoted(words[0])} is not an integer (0: unlabeled)")
+        raise _wrong("label", f"the label {_quoted(words[0])} is not an integer (0: unlabeled); labels that are words need JSON lines or a table")
     numbers = [label]
     for word in words[1:]:
         index, colon, value = word.partition(b":")
         if not colon:
             raise _wrong("indices", f"{_quoted(word)} is not index:value")
-        at = _number(index, "indices")
+        at = _number(index, "indices") if _NUMBER.fullmatch(index) else 0.5
         if not at.is_integer() or not 1 <= at <= MAX_FEATURES:
             raise _wrong("indices", f"the index {_quoted(index)} is not an integer from 1 to {MAX_FEATURES}")
         numbers += (at, _number(value, "values"))
+    repeated = next((int(index) for index, times in Counter(numbers[1::2]).items() if times > 1), None)
+    if repeated is not None:
+        raise _wrong("indices", f"the index {repeated} is repeated")
     return numbers
 
 
 def _number(text: bytes, field: str) -> float:
     number = float(text) if _NUMBER.fullmatch(text) else float("nan")
-    if not np.isfinite(number):
-        raise _wrong(field, f"{_quoted(text)} is not a finite number")
+    if not abs(number) <= _LARGEST_VALUE:
+        raise _wrong(field, f"{_quoted(text)} is not a finite number, or beyond 3.4e38, the largest of float32")
     return number
 
 

@@ -9,6 +9,7 @@ from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, ENCODING, error
 from app.http.route_classes import RawRoute
 from app.http.version_numbers import NUMBER, version_reference
 from app.predictions.explanation import ExplainBody, ExplanationOut, explain
+from app.predictions.label import LabelBody, LabelOut, label
 from app.predictions.prediction import predict
 from app.predictions.schemas import Prediction
 from app.services import services_of
@@ -21,6 +22,13 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {200: {"model": Prediction}, **error
 
 
 _EXPLAINED: dict[int | str, dict[str, Any]] = {200: {"model": ExplanationOut}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
+
+
+_LABELED: dict[int | str, dict[str, Any]] = {200: {"model": LabelOut}, **error_responses(404, 408, 413, 415, 422, 429, 503)}
+
+
+def _label_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
+    return {**json_body(LabelBody, {"text": "The goalkeeper saved the penalty."}), "parameters": [*parameters, ENCODING]}
 
 
 def _explain_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +52,12 @@ async def predict_newest(request: Request) -> Response:
 async def predict_version(request: Request) -> Response:
     """Predict labels and scores by one version of a model."""
     return await predict(request, services_of(request), version_reference(request))
+
+
+@router.post("/{name}/label", responses=_LABELED, openapi_extra=_label_extra(_MODEL))
+async def label_newest(request: Request) -> Response:
+    """Label one text by the version that a model serves, or by that of an alias, with an answer that is flat."""
+    return await label(request, services_of(request), request.path_params["name"])
 
 
 @router.post("/{name}/explain", responses=_EXPLAINED, openapi_extra=_explain_extra(_MODEL))

@@ -220,7 +220,10 @@ def _odd_values(named: NamedRows, limit: int) -> list[Fault]:
     odd = np.flatnonzero(~np.isfinite(named.rows.values[first:last]))[:limit] + first
     owners = np.searchsorted(named.indptr, odd, side="right") - 1
     names = [named.names[column] for column in named.rows.indices[odd].tolist()]
-    return [Fault(str(row), "features", f"the value of {name!r} is not a finite number") for row, name in zip(owners.tolist(), names, strict=True)]
+    return [
+        Fault(str(row), "features", f"the value of {name!r} is not a finite number, or beyond 3.4e38, the largest of float32")
+        for row, name in zip(owners.tolist(), names, strict=True)
+    ]
 
 
 def spans(indptr: NDArray[np.int64], most_rows: int, most: int) -> Iterator[tuple[int, int]]:

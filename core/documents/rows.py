@@ -125,7 +125,12 @@ def find_faults(rows: SparseRows, limit: int = MAX_FAULTS) -> list[Fault]:
         found += _faults(rows, beyond, "indices", [f"index {int(indices[p])} is not below the {rows.n_features} features" for p in beyond])
     if not np.isfinite(values).all():
         odd = np.flatnonzero(~np.isfinite(values))[:limit]
-        found += _faults(rows, odd, "values", [f"the value of index {int(indices[p])} is not a finite number" for p in odd])
+        found += _faults(
+            rows,
+            odd,
+            "values",
+            [f"the value of index {int(indices[p])} is not a finite number, or beyond 3.4e38, the largest of float32" for p in odd],
+        )
     return [Fault(str(row), field, detail) for row, field, detail in sorted(found)[:limit]]
 
 

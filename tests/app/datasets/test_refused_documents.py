@@ -101,9 +101,9 @@ def svmlight_cases() -> dict[str, Case]:
         "1 3:": {"field": "values", "detail": "not a finite number"},
         "1 3": {"field": "indices", "detail": "is not index:value"},
         "1 3:1 4:1 3:1": {"field": "indices", "detail": "2"},
-        "sport 3:1": {"field": "label", "detail": "not a finite number"},
+        "sport 3:1": {"field": "label", "detail": "is not an integer (0: unlabeled); labels that are words need"},
         "1.5 3:1": {"field": "label", "detail": "not an integer"},
-        "3:1 4:1": {"field": "label", "detail": "not a finite number"},
+        "3:1 4:1": {"field": "label", "detail": "is not an integer"},
     }
     return {f"svmlight: {line}": Case("text/x-svmlight", f"1 1:1\n{line}\n".encode(), {"document": "1"} | fault) for line, fault in faults.items()}
 

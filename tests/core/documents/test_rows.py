@@ -67,9 +67,9 @@ def test_rows_in_order_are_not_copied() -> None:
 def test_each_fault_names_row_field_and_index() -> None:
     matrix = rows({3: 1, 5: float("nan")}, {}, {7: 1, 12: float("inf")}, n_features=10)
     assert find_faults(matrix) == [
-        Fault("0", "values", "the value of index 5 is not a finite number"),
+        Fault("0", "values", "the value of index 5 is not a finite number, or beyond 3.4e38, the largest of float32"),
         Fault("2", "indices", "index 12 is not below the 10 features"),
-        Fault("2", "values", "the value of index 12 is not a finite number"),
+        Fault("2", "values", "the value of index 12 is not a finite number, or beyond 3.4e38, the largest of float32"),
     ]
     assert find_faults(rows({3: 1, 2: 1})) == [Fault("0", "indices", "index 2 comes after 3: indices must ascend")]
     twice = SparseRows(np.array([0, 2]), np.array([4, 4], np.uint32), np.ones(2, np.float32), 5)

@@ -26,17 +26,22 @@ def document_warnings(n_empty: int, n_unseen: int | None) -> list[str]:
     return warnings
 
 
-def text_warnings(n_empty: int) -> list[str]:
-    """Warnings about texts."""
-    return [f"{_count(n_empty, 'document')} without any text"] if n_empty else []
+def text_warnings(n_empty: int, n_unspaced: int = 0) -> list[str]:
+    """Warnings about texts; ``n_unspaced`` is the number of those with clauses in place of words."""
+    warnings = [f"{_count(n_empty, 'document')} without any text"] if n_empty else []
+    if n_unspaced:
+        advice = "put spaces between words (as by jieba or MeCab), or terms will be whole clauses"
+        warnings.append(f"{_count(n_unspaced, 'text')} in Chinese or Japanese without spaces between words: {advice}")
+    return warnings
 
 
 def class_warnings(classes: Sequence[tuple[Label, int]]) -> list[str]:
     """Warnings about the labels."""
     if not classes:
         return ["no document is labeled"]
+    single = [f"all labels are {classes[0][0]!r}; a training needs documents of two classes"] if len(classes) == 1 else []
     alone = [f"class {label!r} has one labeled document" for label, count in classes if count == 1]
-    return [*alone[:20], *([f"and {len(alone) - 20} more classes with one labeled document"] if len(alone) > 20 else [])]
+    return [*single, *alone[:20], *([f"and {len(alone) - 20} more classes with one labeled document"] if len(alone) > 20 else [])]
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,5 +1,6 @@
 """Writers of the rows of one part of a dataset, one for each kind. Memory does not grow with the number of rows."""
 
+import re
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,10 @@ _NAME_BYTES = 160
 """Bytes of memory of a short name."""
 _SPACE_FIRSTS = np.unique([chr(point).encode()[0] for point in range(0x3001) if chr(point).isspace()])
 """Bytes with which white space may begin in UTF-8; no character beyond U+3000 is white space."""
+_CJK_FIRST, _CJK_LAST = 0xE3, 0xE9
+"""First bytes in UTF-8 of kana and of Chinese characters."""
+_CLAUSE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]{8}")
+"""Characters in a row that hardly a single word has."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -224,7 +229,7 @@ class _TextWriter(_Files):
         self._indptr = self._array(folder, "indptr", "<i8")
         self._data = self._array(folder, "text", "|u1")
         self._indptr.append(np.zeros(1, np.int64))
-        self._n_empty = 0
+        self._n_empty = self._n_unspaced = 0
 
     @property
     def n_bytes(self) -> int:
@@ -243,6 +248,7 @@ class _TextWriter(_Files):
         self._indptr.append(rows.indptr[1:] - start + len(self._data))
         self._data.append(rows.data[start:stop])
         self._n_empty += _n_blank(rows)
+        self._n_unspaced += _n_unspaced(rows)
 
     def empty_rows(self, count: int) -> RowsOfKind:
         """See RowWriter."""
@@ -254,7 +260,15 @@ class _TextWriter(_Files):
 
     def facts(self) -> Facts:
         """See RowWriter."""
-        return Facts(None, None, text_warnings(self._n_empty))
+        return Facts(None, None, text_warnings(self._n_empty, self._n_unspaced))
+
+
+def _n_unspaced(rows: TextRows) -> int:
+    """Number of texts with a clause of Chinese or Japanese that has no space. A block without bytes of these is not decoded."""
+    data = rows.data[int(rows.indptr[0]) : int(rows.indptr[-1])]
+    if not ((data >= _CJK_FIRST) & (data <= _CJK_LAST)).any():
+        return 0
+    return sum(_CLAUSE.search(text) is not None for text in rows)
 
 
 def _n_blank(rows: TextRows) -> int:

@@ -112,6 +112,12 @@ class AsyncModel(ModelMixin):
         answer = await self._transport.send("POST", path, content=joined(body), headers=headers, params=body.query, repeatable=True)
         return _PREDICTION.decode(answer.content)
 
+    @operation("label_newest")
+    async def label(self, text: str) -> tuple[str | int, float | None]:
+        """Label and probability of one text; not for a version by its number."""
+        answer = await self._transport.call("POST", f"/v1/models/{self.reference}/label", dict[str, Any], json={"text": text}, repeatable=True)
+        return answer["label"], answer["probability"]
+
     @operation("explain_newest", "explain_version")
     async def explain(self, documents: Sequence[Any] | None = None, *, n: int = 10, label: str | int | None = None) -> Explanation:
         """What the model goes by and, for up to a hundred documents (texts or dicts), what speaks for and against their labels."""

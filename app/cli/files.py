@@ -1,0 +1,181 @@
+"""Files in, files out, by the Python client: train, label, predict, evaluate, watch."""
+
+import argparse
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workers.errors import CannotStart
+
+if TYPE_CHECKING:
+    from halfmoon import Halfmoon
+
+_EXAMPLES = {
+    "train": "halfmoon train tickets.csv --text body --label topic --model tickets --watch",
+    "label": "halfmoon label tickets.csv --text body --label topic --out labels.csv",
+    "predict": "halfmoon predict tickets new.csv --text body --out predicted.csv",
+    "evaluate": "halfmoon evaluate tickets known.csv --text body --label topic --page evaluation.html",
+    "watch": "halfmoon watch job-06h0…",
+}
+_Run = Callable[["Halfmoon", argparse.Namespace], None]
+
+
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands; ``add`` makes a parser as ``add_parser`` of argparse does."""
+    train = _command(add, "train", "train a model on a file of documents, some of them labeled", _train)
+    _add_file(train)
+    _add_job(train)
+    train.add_argument("--watch", action="store_true", help="wait for the end, with progress")
+
+    label = _command(add, "label", "train on a file, and write the labels of its unlabeled documents", _label)
+    _add_file(label)
+    _add_job(label)
+    _add_out(label)
+
+    predict = _command(add, "predict", "write the labels that a model gives to the documents of a file", _predict)
+    predict.add_argument("model", help="name of the model, name@alias, or name:number for a version")
+    _add_file(predict)
+    _add_out(predict)
+
+    evaluate = _command(add, "evaluate", "report how good a model is on a file of labeled documents", _evaluate)
+    evaluate.add_argument("model", help="name of the model, name@alias, or name:number for a version")
+    _add_file(evaluate)
+    evaluate.add_argument("--page", type=Path, help="file for the page of figures and plots (HTML)")
+
+    watch = _command(add, "watch", "follow a job to its end", _watch)
+    watch.add_argument("job", help="id of the job")
+
+
+def _command(add: Callable[..., argparse.ArgumentParser], name: str, help: str, run: _Run) -> argparse.ArgumentParser:
+    parser = add(name, help=help, description=help[0].upper() + help[1:] + ".", epilog=f"example: {_EXAMPLES[name]}")
+    parser.add_argument("--url", help="address of the service (default: HALFMOON_URL, or http://127.0.0.1:8000)")
+    parser.add_argument("--key-file", type=Path, help="file with an API key, for a service that requires one (default: HALFMOON_API_KEY)")
+    parser.set_defaults(run=lambda options: _run(run, options))
+    return parser
+
+
+def _add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow")
+    for name in ("text", "label", "id"):
+        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table with the {name} (default: {name})")
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", help="name of the model (default: the name of the file)")
+    parser.add_argument("--algorithm", default="auto", help="algorithm (default: %(default)s)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="option of the algorithm, as JSON; may be repeated")
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, help="file to write, .csv or .ndjson (default: CSV on the standard output)")
+
+
+def _run(run: _Run, options: argparse.Namespace) -> int:
+    try:
+        from halfmoon import Halfmoon, HalfmoonError
+    except ImportError:
+        raise CannotStart("this command needs the Python client: pip install ./client in a checkout, or the wheel halfmoon-client") from None
+    key = options.key_file.read_text().strip() if options.key_file else None
+    try:
+        with Halfmoon(options.url, key=key) as service:
+            run(service, options)
+    except HalfmoonError as error:
+        print(f"halfmoon: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _train(service: "Halfmoon", options: argparse.Namespace) -> None:
+    job = _submitted(service, options)
+    print(f"job {job.id}")
+    if options.watch:
+        _report(job.wait(progress=True))
+
+
+def _label(service: "Halfmoon", options: argparse.Namespace) -> None:
+    job = _submitted(service, options).wait(progress=True)
+    _report(job, sys.stderr)
+    _write(options.out, ("id", "label", "score", "probability"), ((each.id, each.label, each.score, each.probability) for each in job.iter_labels()))
+
+
+def _predict(service: "Halfmoon", options: argparse.Namespace) -> None:
+    found = service.models[_reference(options.model)].predict(options.file, text=options.text)
+    probabilities: Sequence[float | None] = found.confidences or [None] * len(found)
+    rows = zip(range(len(found)), found.labels, probabilities, strict=True)
+    _write(options.out, ("position", "label", "probability"), rows)
+    _print_warnings(found.warnings)
+
+
+def _evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
+    evaluation = service.models[_reference(options.model)].evaluate(options.file, text=options.text, label=options.label)
+    print(evaluation)
+    if options.page:
+        options.page.write_text(evaluation.page, encoding="utf-8")
+
+
+def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:
+    _report(service.jobs.get(options.job).wait(progress=True))
+
+
+def _submitted(service: "Halfmoon", options: argparse.Namespace) -> Any:
+    of_algorithm = _options(options.option)
+    data = service.datasets.create(options.file, text=options.text, label=options.label, id=options.id)
+    _print_warnings(data.warnings)
+    return service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
+
+
+def _options(given: Iterable[str]) -> Mapping[str, Any]:
+    """Options by name; a value that is not JSON is a text."""
+    found: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise CannotStart(f"--option {each}: write NAME=VALUE, as in --option C=10")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _reference(text: str) -> Any:
+    name, colon, number = text.rpartition(":")
+    return (name, int(number)) if colon and number.isdecimal() else text
+
+
+def _report(job: Any, file: Any = None) -> None:
+    made = job.record.model
+    print(f"{made.name} version {made.version}: {' '.join(job.report.get('summary') or [])}".rstrip(": "), file=file)
+    _print_warnings(job.record.warnings)
+
+
+def _print_warnings(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with _opened(path) as file:
+        if path is not None and path.suffix in (".ndjson", ".jsonl"):
+            file.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
+        else:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(columns)
+            table.writerows(rows)
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[Any]:
+    """The file, which takes its name when it is whole; without a path the standard output."""
+    if path is None:
+        yield sys.stdout
+        return
+    part = path.with_name(f".{path.name}.part")
+    with part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+    os.replace(part, path)

@@ -1,0 +1,69 @@
+"""Commands from files to files, against a gateway; those that need a worker are part of ``tests/e2e``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli.commands import main
+from tests.app.conftest import Gateway, publish
+
+VECTORS = '{"indices": [1], "label": "yes"}\n{"indices": [0], "label": "no"}\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "vectors.ndjson"
+    path.write_text(VECTORS)
+    return str(path)
+
+
+def at(gateway: Gateway) -> list[str]:
+    return ["--url", f"http://127.0.0.1:{gateway.port}"]
+
+
+def test_predictions_go_into_a_file(gateway: Gateway, tmp_path: Path, file: str) -> None:
+    publish(gateway.store, calibrated=True)
+    assert main(["predict", "news", file, "--out", str(tmp_path / "out.csv"), *at(gateway)]) == 0
+    assert [line.split(",")[:2] for line in (tmp_path / "out.csv").read_text().splitlines()] == [["position", "label"], ["0", "yes"], ["1", "no"]]
+    assert main(["predict", "news:1", file, "--out", str(tmp_path / "out.ndjson"), *at(gateway)]) == 0
+    assert [json.loads(line)["label"] for line in (tmp_path / "out.ndjson").read_text().splitlines()] == ["yes", "no"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == ["out.csv", "out.ndjson"]
+
+
+def test_an_evaluation(gateway: Gateway, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(gateway.store)
+    assert main(["evaluate", "news", file, "--page", str(tmp_path / "page.html"), *at(gateway)]) == 0
+    assert "error 0.000" in capsys.readouterr().out
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "tickets.csv"
+    table.write_text("body,topic,age\nlate,sport,1\nvote,politics,2\ncup,,3\n")
+    arguments = ["train", str(table), "--text", "body", "--label", "topic", "--option", "labels_drawn=random", *at(gateway)]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    job = gateway.client.get(f"/v1/jobs/{printed.out.split()[-1]}").json()
+    assert (job["model_name"], job["options"]["labels_drawn"]) == ("tickets", "random")
+    assert "warning: columns that are not used: 'age'" in printed.err
+
+
+def test_what_goes_wrong_is_a_line(gateway: Gateway, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, words in (
+        (["predict", "news", file, *at(gateway)], "there is no model 'news'"),
+        (["predict", "news", file, "--url", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1"),
+        (["train", str(tmp_path / "none.csv"), *at(gateway)], "there is no file"),
+        (["train", file, "--option", "C", *at(gateway)], "write NAME=VALUE"),
+    ):
+        assert main(arguments) == 1
+        printed = capsys.readouterr()
+        assert printed.err.startswith("halfmoon: ")
+        assert words in printed.err
+
+
+@pytest.mark.parametrize("command", ["train", "label", "predict", "evaluate", "watch"])
+def test_the_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"example: halfmoon {command} " in capsys.readouterr().out.replace("\n  ", " ")
