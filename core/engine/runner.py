@@ -26,7 +26,7 @@ from core.problem.result import Result
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.watch import Stopped, Watch
 
-__all__ = ["Adjoint", "Cut", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector", "as_part"]
+__all__ = ["Adjoint", "Cut", "Meeting", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector", "as_part"]
 
 
 class Report(NamedTuple):
@@ -48,7 +48,18 @@ class Pause(NamedTuple):
     """Nothing but a moment for other solvers to go on and for the observer to be asked."""
 
 
-Request = Product | Scores | Adjoint | Cut | KernelRequest | Report | Pause
+class Meeting(NamedTuple):
+    """A barrier of several solvers: all wait until ``n_solvers`` of them have come, and are then sent what ``decide`` returns.
+
+    They request the same object, and must be neighbours among the solvers of a sweeper and fit into one block.
+    """
+
+    n_solvers: int
+    decide: Callable[[], Any]
+    """called once a meeting, by the thread of the sweeper"""
+
+
+Request = Product | Scores | Adjoint | Cut | KernelRequest | Report | Pause | Meeting
 Steps = Generator[Request, Any, Result]
 
 
@@ -183,7 +194,15 @@ class Sweeper:
         return [self._finished(run) for run in runs]
 
     def _round(self, runs: list[_Run]) -> None:
-        """Answer all requests but products; when all want a product, the products go through the data together."""
+        """Answer all requests but products; when all want a product, the products go through the data together.
+
+        A solver that waits at a meeting holds nobody up.
+        """
+        met = self._met(runs)
+        if met:
+            self._resume(*met)
+            return
+        runs = [run for run in runs if not isinstance(run.request, Meeting)]
         products = [run.request for run in runs if isinstance(run.request, Product)]
         if len(products) == len(runs):
             for run, product in zip(runs, products, strict=True):
@@ -192,6 +211,15 @@ class Sweeper:
         else:
             others = [run for run in runs if not isinstance(run.request, Product)]
             self._resume(others, [self._answer(run) for run in others])
+
+    @staticmethod
+    def _met(runs: list[_Run]) -> tuple[list[_Run], list[Any]] | None:
+        """The solvers of a meeting to which all have come, and what each is sent; None if there is no such meeting."""
+        for meeting in (run.request for run in runs if isinstance(run.request, Meeting)):
+            come = [run for run in runs if run.request is meeting]
+            if len(come) == meeting.n_solvers:
+                return come, [meeting.decide()] * len(come)
+        return None
 
     def _resume(self, runs: list[_Run], answers: list[Any]) -> None:
         """Let solvers go on, as many at once as there are threads: several until each wants what takes all threads."""

@@ -14,7 +14,7 @@ from core.documents.rows import SparseRows
 from core.engine.runner import Steps, Sweeper
 from core.options.auto import AutoOptions
 from core.options.linear import SvmOptions, TsvmOptions
-from core.problem.result import Linear, Result
+from core.problem.result import Linear, Result, ensure_complete
 from core.progress import Checkpoint, Part
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.comparison import Judgement, best_of, judge
@@ -25,8 +25,10 @@ from core.selection.frequent_features import with_frequent_features
 from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
-from core.validation.calibration import Calibration
+from core.selection.stack import POOLED, Member, stack, stack_weights, sum_of, weights_of
+from core.validation.calibration import SLOPE, Calibration, calibration_at
 from core.validation.solution_calibration import calibration_of
+from core.watch import Stopped
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
@@ -98,7 +100,9 @@ def auto(
        evidence of them.
     2. The supervised SVM gets its λ by cross-validation. The transductive SVM is selected if it predicts labels left out no worse.
     3. Label spreading is tried where neighbours are meaningful, naive Bayes where documents can be bags of terms. One of them is selected if it
-       predicts labels left out better than all others. The class fractions are then its own.
+       predicts labels left out better than all others.
+    4. The class fractions are the mean of what the candidates estimate. Where the transductive SVM or naive Bayes is selected, the model has the
+       scores of both (core.selection.stack).
 
     Of many documents all of this is done with frequent features alone (core.selection.frequent_features); the selected method has all.
     Raises Stopped before a method is selected, and ModelTooLarge.
@@ -106,23 +110,23 @@ def auto(
     frequent = with_frequent_features(data, checkpoint)
     with sweeper_of(frequent.scaled.rows) as sweeper:
         candidates, found = _candidates(sweeper, data, frequent, given, checkpoint, linear)
-    best, why, held_out = select(data, candidates)
-    found = best.found or found
+    best, why, figures = select(data, candidates)
+    found = _pooled_fractions(data, candidates, best, found)
+    weights = _stacked(data, candidates, best)
     with sweeper_of(data.scaled.rows) as sweeper:
-        solvers = _solvers(sweeper, data, best, found, options)
         rest = Part(_COMPARED if frequent is data else _REFITTED, 1.0)
-        results = sweeper.run(dict(zip(data.prefixes, solvers, strict=True)), rest)
+        results, held_out = _solutions(sweeper, data, weights, found, options, rest, checkpoint)
     report = {
-        "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why},
+        "chosen": {"algorithm": best.algorithm, "lambda": best.ridge, "why": why + _stacked_words(weights), "weights": _named_weights(weights)},
         "tried": [_tried_report(data, classes, candidate) for candidate in candidates],
-        "held_out": held_out,
+        "held_out": figures,
         "features": "each divided by its root mean square" if data.scaled.equalised else "all by one scale",
         **({} if found is None else found.report(classes)),
     }
     fractions = None if found is None else found.fractions
-    calibrate = partial(calibration_of, results, best.held_out, data.class_indices, data.n_classes, fractions, checkpoint)
+    calibrate = partial(_calibration_of, data, weights, results, held_out, fractions, checkpoint)
     original = [_on_original_features(result, data) for result in results]
-    return Selection(original, calibrate, report, best.held_out, judgement_of(data, best).likelier, fractions)
+    return Selection(original, calibrate, report, held_out, judgement_of(data, best).likelier, fractions)
 
 
 def _candidates(
@@ -200,6 +204,72 @@ def _judgements_at_fractions(data: SelectionData, candidates: Sequence[Candidate
     return [judge(candidate.margins[known], data.class_indices[known], fractions) for candidate in candidates]
 
 
+def _pooled_fractions(
+    data: SelectionData, candidates: Sequence[Candidate], best: Candidate, found: FractionEstimate | None
+) -> FractionEstimate | None:
+    """The class fractions: the mean of what the candidates estimate, each weighing by how likely labels left out are by it.
+
+    Everything else is the estimate of the ``best`` one or, of the supervised SVM, which has none, ``found`` by the transductive one.
+    """
+    estimating = [candidate for candidate in candidates if candidate.found is not None]
+    if found is None or len(estimating) < 2:
+        return found
+    weights = weights_of([judgement_of(data, candidate).log_likelihood for candidate in estimating], POOLED)
+    pooled = sum_of([weight * each.found.fractions for weight, each in zip(weights, estimating, strict=True) if each.found is not None])
+    return replace(best.found or found, fractions=pooled)
+
+
+def _stacked(data: SelectionData, candidates: Sequence[Candidate], best: Candidate) -> list[tuple[Candidate, float]]:
+    """The best candidate with its weight, and those that are stacked with it: the transductive SVM and naive Bayes, which are both linear."""
+    linear = [each for each in candidates if each.found is not None and each.label_spreading is None]
+    if best not in linear or not len(data.class_indices[data.left_out]):
+        return [(best, 1.0)]
+    weights = stack_weights([judgement_of(data, candidate).log_likelihood for candidate in linear])
+    stacked = [(candidate, weight) for candidate, weight in zip(linear, weights, strict=True) if weight or candidate is best]
+    return sorted(stacked, key=lambda each: each[0] is not best)
+
+
+def _stacked_words(weights: Sequence[tuple[Candidate, float]]) -> str:
+    others = [f"{_NAMES[candidate.algorithm]} has a share of {weight:.0%} in the scores" for candidate, weight in weights[1:]]
+    return "".join(f"; {each}" for each in others)
+
+
+def _named_weights(weights: Sequence[tuple[Candidate, float]]) -> dict[str, float]:
+    return {candidate.algorithm: weight for candidate, weight in weights}
+
+
+def _solutions(
+    sweeper: Sweeper,
+    data: SelectionData,
+    weights: Sequence[tuple[Candidate, float]],
+    found: FractionEstimate | None,
+    options: AutoOptions,
+    part: Part,
+    checkpoint: Checkpoint,
+) -> tuple[list[Result], NDArray[np.float64]]:
+    """The solutions of the candidates as one, and their held-out scores. After a stop those of the first candidate, as far as it came."""
+    solvers = {
+        f"{data.prefixes[column]}{'' if place == 0 else 'stacked/'}": solver
+        for place, (candidate, _) in enumerate(weights)
+        for column, solver in enumerate(_solvers(sweeper, data, candidate, found, options))
+    }
+    results, n_problems = sweeper.run(solvers, part), len(data.problems)
+    best = results[:n_problems], weights[0][0].held_out
+    if len(weights) == 1:
+        return best
+    try:
+        ensure_complete(results)
+        members = []
+        for place, (candidate, weight) in enumerate(weights):
+            own = results[place * n_problems : (place + 1) * n_problems]
+            fractions = None if found is None else found.fractions
+            calibration = calibration_of(own, candidate.held_out, data.class_indices, data.n_classes, fractions, checkpoint)
+            members.append(Member(weight, own, candidate.held_out, calibration))
+        return stack(members)
+    except Stopped:
+        return best
+
+
 def _label_spreading(data: SelectionData, found: FractionEstimate, given: NDArray[np.float64] | None, checkpoint: Checkpoint) -> list[Candidate]:
     """Label spreading, if it applies to such rows, with the same fractions tried and its own estimated; raises Stopped."""
     rows, scale = data.scaled.rows, float(data.scaled.scales.max(initial=0.0))
@@ -207,7 +277,7 @@ def _label_spreading(data: SelectionData, found: FractionEstimate, given: NDArra
     if not offered or not 1 / _MOST_SCALE < scale < _MOST_SCALE:
         return []
     spreading = LabelSpreading(data, checkpoint)
-    spread = combine_evidence(data, spreading.paths([refine_grid(np.array(grid)) for grid in found.grids]), spreading.predicted, given)
+    spread = combine_evidence(data, spreading.paths([refine_grid(grid) for grid in found.grids]), spreading.predicted, given)
     return [Candidate("graph", None, spread.held_out, spread, spreading)]
 
 
@@ -216,6 +286,22 @@ def _naive_bayes_applies(data: SelectionData) -> bool:
     rows = data.scaled.rows
     offered = naive_bayes_applies(rows.n_rows, rows.n_features, rows.n_nonzeros, data.n_classes) and not data.scaled.equalised
     return offered and float(rows.values.min(initial=0.0)) >= 0
+
+
+def _calibration_of(
+    data: SelectionData,
+    weights: Sequence[tuple[Candidate, float]],
+    results: Sequence[Result],
+    held_out: NDArray[np.float64],
+    fractions: NDArray[np.float64] | None,
+    checkpoint: Checkpoint,
+) -> Calibration:
+    """The calibration of the solutions; raises Stopped. Scores of a stack are made of probabilities and are not fitted to the same labels again."""
+    if len(weights) == 1 or fractions is None:
+        return calibration_of(results, held_out, data.class_indices, data.n_classes, fractions, checkpoint)
+    slopes = np.full(len(results), SLOPE)
+    scores = np.column_stack([result.unlabeled_scores for result in results])
+    return calibration_at(slopes, np.zeros(len(results)), scores, fractions, checkpoint)
 
 
 def _solvers(
@@ -251,5 +337,5 @@ def _tried_report(data: SelectionData, classes: Sequence[str | int], candidate: 
         return {"algorithm": candidate.algorithm, "lambda": list(LAMBDAS), "best_lambda": candidate.ridge}
     own: dict[str, Any] = {"lambda": candidate.ridge, "lambda_u": 1.0} if candidate.ridge is not None else {}
     own |= {"neighbours": NEIGHBOURS} if candidate.label_spreading else {}
-    grids = zip([str(classes[positive]) for positive in data.positives], candidate.found.grids, strict=True)
+    grids = zip([str(classes[positive]) for positive in data.positives], candidate.found.tried, strict=True)
     return {"algorithm": candidate.algorithm, **own, "fractions": dict(grids)}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
-from core.engine.runner import Steps, Sweeper, Vector
+from core.engine.runner import Meeting, Steps, Sweeper, Vector
 from core.numerics.elementary import logit, logit_of
 from core.one_vs_rest import positives_of
 from core.options.linear import SvmOptions, TsvmOptions
@@ -18,14 +18,25 @@ from core.problem.result import ensure_complete
 from core.progress import Part
 from core.selection import log_evidence
 from core.selection.data import SelectionData
-from core.selection.fraction_path import FractionPath, SupervisedFit, held_out_scores
-from core.selection.posterior import Posterior, grid_around, grid_centre, log_mean, posterior_of, project_onto_simplex
+from core.selection.fraction_path import TOLERANCE, FractionPath, SupervisedFit, held_out_scores
+from core.selection.posterior import (
+    Posterior,
+    fine_grid,
+    grid_around,
+    grid_centre,
+    interpolate,
+    log_mean,
+    posterior_of,
+    project_onto_simplex,
+)
 from core.selection.prediction import Prediction, centred_prediction
 
 LAMBDA = 1e-3
 """λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
 _SUPERVISED = 0.05
 """share of the work that the supervised SVMs take"""
+_LIKELY = 2.0
+"""log-evidence below the largest by which a fraction at the end of those tried is likely enough to try further ones"""
 
 
 @dataclass(frozen=True)
@@ -36,8 +47,10 @@ class FractionEstimate:
     """shape (n_classes,), summing to 1"""
     held_out: NDArray[np.float64]
     """shape (n_labeled, n_problems): scores by transductive solutions at these fractions without the label; NaN where no fold leaves it out"""
-    grids: list[list[float]]
-    """fractions tried for each two-class problem"""
+    grids: list[Vector]
+    """for each two-class problem the grid of fractions"""
+    tried: list[list[float]]
+    """those of them that were tried"""
     grounds: list[dict[str, float]]
     """for each two-class problem the fraction among the labels, the predicted one, and the posterior's mean and standard deviation; empty if the
     fractions were given"""
@@ -58,7 +71,7 @@ def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given:
     """Estimate the class fractions; if they are ``given``, shape (n_classes,), only the held-out scores are new. Raises Stopped.
 
     For each two-class problem transductive SVMs are solved along a grid of fractions: once with all labels, and once without those of each fold.
-    core.selection.log_evidence says what evidence they give.
+    core.selection.log_evidence says what evidence they give. The grid's ends are solved only where the evidence does not rule them out.
     """
     predicted = _supervised_prediction(sweeper, data, part.part(0.0, _SUPERVISED))
     if given is None:
@@ -68,13 +81,13 @@ def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given:
         ]
     else:
         grids = [given[[positive]] for positive in data.positives]
-    paths = _solve_paths(sweeper, data, part.part(_SUPERVISED, 1.0), grids)
+    paths = _solve_paths(sweeper, data, part.part(_SUPERVISED, 1.0), grids, predicted)
     return combine_evidence(data, paths, predicted, given)
 
 
 def _supervised_prediction(sweeper: Sweeper, data: SelectionData, part: Part) -> list[Prediction]:
     """What the supervised SVM predicts, its scores centred by labels left out; raises Stopped."""
-    options, n_problems = SvmOptions(lambda_=LAMBDA), len(data.problems)
+    options, n_problems = SvmOptions(lambda_=LAMBDA, tolerance=TOLERANCE), len(data.problems)
     fits = {(column, fold): SupervisedFit() for column in range(n_problems) for fold in range(data.n_folds)}
     steps: dict[str, Callable[[], Steps]] = {
         f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(data.prefixes, data.problems, strict=True)
@@ -100,16 +113,16 @@ def combine_evidence(
 
     ``predicted`` are the fractions by a model that has none set.
     """
-    tried = [several[-1].fractions.tolist() for several in paths]
+    grids, tried = [several[-1].fractions for several in paths], [several[-1].fractions[several[-1].solved].tolist() for several in paths]
     if given is not None:
-        return FractionEstimate(given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), tried, [], False)
+        return FractionEstimate(given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), grids, tried, [], False)
     n_sampled = _n_sampled(data, paths, predicted)
     posteriors = _posteriors(data, paths, predicted, sampled=2 * n_sampled > len(data.class_indices))
     fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean]) if data.n_classes == 2 else project_onto_simplex(posteriors)
     chosen = fractions[data.positives]
     held_out = np.column_stack([path_scores_at(several, data.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
     grounds = [_grounds_of(*known) for known in zip(data.problems, predicted, posteriors, strict=True)]
-    return FractionEstimate(fractions, held_out, tried, grounds, n_sampled > 0)
+    return FractionEstimate(fractions, held_out, grids, tried, grounds, n_sampled > 0)
 
 
 def _n_sampled(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction]) -> int:
@@ -123,9 +136,9 @@ def _agreement(data: SelectionData, paths: Sequence[Sequence[FractionPath]], pre
     """For each two-class problem the log-odds that its labels of unknown origin are a random sample, by all other evidence."""
     found = []
     for problem, several, each in zip(data.problems, paths, predicted, strict=True):
-        grid = several[-1].fractions
+        grid = fine_grid(several[-1].fractions)
         log_odds = log_evidence.sample_log_odds(grid, data.counts(problem))
-        found.append(log_mean(grid, _log_evidence(problem, several, data, each, sampled), log_odds))
+        found.append(log_mean(_log_evidence(grid, problem, several, data, each, sampled), log_odds))
     return found
 
 
@@ -137,25 +150,43 @@ def _posteriors(data: SelectionData, paths: Sequence[Sequence[FractionPath]], pr
     """
     agreement, found = _agreement(data, paths, predicted, sampled), []
     for problem, several, each, own in zip(data.problems, paths, predicted, agreement, strict=True):
-        grid, counts = several[-1].fractions, data.counts(problem)
-        evidence = _log_evidence(problem, several, data, each, sampled)
+        grid, counts = fine_grid(several[-1].fractions), data.counts(problem)
+        evidence = _log_evidence(grid, problem, several, data, each, sampled)
         if counts.unknown_total:
             evidence = evidence + log_evidence.from_counts(log_evidence.sample_log_odds(grid, counts), sum(agreement) - own)
         found.append(posterior_of(grid, evidence))
     return found
 
 
-def _solve_paths(sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector]) -> list[list[FractionPath]]:
-    """For each two-class problem the paths without each fold, and last the one with all labels; raises Stopped."""
+def _solve_paths(
+    sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector], predicted: Sequence[Prediction]
+) -> list[list[FractionPath]]:
+    """For each two-class problem the paths without each fold, and last the one with all labels; raises Stopped.
+
+    The paths of a problem meet to decide how far they go.
+    """
     options = TsvmOptions(lambda_=LAMBDA)
     paths = [[FractionPath(grid) for _ in range(data.n_folds + 1)] for grid in grids]
+    meetings = [
+        Meeting(len(several), partial(_likely_ends, problem, several, data, each))
+        for problem, several, each in zip(data.problems, paths, predicted, strict=True)
+    ]
     steps: dict[str, Callable[[], Steps]] = {
-        f"{prefix}fractions/fold={fold}/": partial(path.steps, problem, data.folds == fold, options)
-        for prefix, problem, several in zip(data.prefixes, data.problems, paths, strict=True)
+        f"{prefix}fractions/fold={fold}/": partial(path.steps, problem, data.folds == fold, options, meeting)
+        for prefix, problem, several, meeting in zip(data.prefixes, data.problems, paths, meetings, strict=True)
         for fold, path in enumerate(several)
     }
     sweeper.run(steps, part)
     return paths
+
+
+def _likely_ends(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction) -> list[int]:
+    """The positions of the grid beside those ends of what is solved that are nearly as likely as the likeliest fraction."""
+    grid, solved = paths[-1].fractions, paths[-1].solved
+    evidence = _log_evidence(grid[solved], problem, paths, data, predicted, sampled=False)
+    likely = evidence > evidence.max() - _LIKELY
+    beside = [solved.start - 1] * bool(likely[0]) + [solved.stop] * bool(likely[-1])
+    return [position for position in beside if 0 <= position < len(grid)]
 
 
 def _grounds_of(problem: Problem, predicted: Prediction, posterior: Posterior) -> dict[str, float]:
@@ -167,34 +198,37 @@ def _grounds_of(problem: Problem, predicted: Prediction, posterior: Posterior) -
     }
 
 
-def _log_evidence(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction, sampled: bool) -> Vector:
-    """The sum of all sources but numbers of unknown origin, shape (n,). A source that is not finite, of values that overflow, is left out.
+def _log_evidence(at: Vector, problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction, sampled: bool) -> Vector:
+    """The sum of all sources but numbers of unknown origin at some fractions, both of shape (n,). A source that is not finite is left out.
 
     ``sampled``: most labels are a random sample, of which a class has its fraction. Otherwise it has as many of them as the others.
     """
-    full, known, y = paths[-1], data.left_out, problem.y
+    full, solved, known, y = paths[-1], paths[-1].solved, data.left_out, problem.y
+    fractions = full.fractions[solved]
     sources = [
-        log_evidence.from_sample(full.fractions, data.counts(problem), data.n_classes),
-        log_evidence.from_prediction(full.fractions, *predicted),
-        log_evidence.from_separation(full.fractions, full.objectives, data.n_classes),
+        log_evidence.from_sample(at, data.counts(problem), data.n_classes),
+        log_evidence.from_prediction(at, *predicted),
+        interpolate(fractions, log_evidence.from_separation(fractions, full.objectives[solved], data.n_classes), at),
     ]
     if len(np.unique(y[known])) == 2:
         expected = 0.5 if sampled else 1 / data.n_classes
-        sources.append(log_evidence.from_held_out(path_scores(paths, data.folds)[:, known], y[known], expected, averaged=data.n_classes == 2))
+        scores = path_scores(paths, data.folds)[:, known]
+        sources.append(interpolate(fractions, log_evidence.from_held_out(scores, y[known], expected, averaged=data.n_classes == 2), at))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 
 def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Held-out scores of each labeled row by the path without its fold, shape (n_fractions, n_labeled); NaN where no fold leaves it out."""
-    scores = np.full_like(paths[-1].labeled, np.nan)
+    """Held-out scores of each labeled row by the path without its fold, shape (n_solved, n_labeled); NaN where no fold leaves it out."""
+    solved = paths[-1].solved
+    scores = np.full_like(paths[-1].labeled[solved], np.nan)
     for fold in range(len(paths) - 1):
-        scores[:, folds == fold] = paths[fold].labeled[:, folds == fold]
+        scores[:, folds == fold] = paths[fold].labeled[solved][:, folds == fold]
     return scores
 
 
 def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], fraction: float) -> Vector:
-    """Held-out scores at a fraction, interpolated over the grid's logits, shape (n_labeled,)."""
-    scores, grid = path_scores(paths, folds), logit(paths[-1].fractions)
+    """Held-out scores at a fraction, interpolated over the logits of those that were tried, shape (n_labeled,)."""
+    scores, grid = path_scores(paths, folds), logit(paths[-1].fractions[paths[-1].solved])
     place = float(np.interp(logit_of(min(max(fraction, 1e-9), 1 - 1e-9)), grid, np.arange(len(grid))))
     low = min(int(place), len(grid) - 2)
     return np.asarray((low + 1 - place) * scores[low] + (place - low) * scores[low + 1])

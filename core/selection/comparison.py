@@ -16,6 +16,8 @@ Matrix = NDArray[np.float64]
 _SPREAD, _RANGE, _STEPS = 0.7, 2.5, 51
 """of the logarithm of the slope: standard deviation of its normal prior around that of core.selection.log_evidence.SLOPE, distance from there to
 both ends, and number of values tried"""
+_AT_ONCE = 1 << 18
+"""logits that are computed at once"""
 
 
 class Judgement(NamedTuple):
@@ -59,12 +61,22 @@ def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: ND
     )
     logits = np.column_stack([np.zeros(len(centred)), centred]) if n_classes == 2 else centred
     own = logits[np.arange(len(logits)), class_indices]
-    likeliest = -np.inf
-    for step in np.linspace(-_RANGE, _RANGE, _STEPS):
-        slope = SLOPE * float(exp(np.array([step]))[0])
-        fitted = float((weights * (slope * own - log_sum_exp(slope * logits, axis=1))).sum()) - 0.5 * (step / _SPREAD) * (step / _SPREAD)
-        likeliest = max(likeliest, float(fitted))
+    likeliest = max(_fitted(logits, own, weights, steps) for steps in _steps_in_turn(len(logits) * n_classes))
     return Judgement(likeliest, chance, int(np.count_nonzero(labels_of(centred) == class_indices)))
+
+
+def _steps_in_turn(n_logits: int) -> list[NDArray[np.float64]]:
+    """The logarithms of the slopes, less that of SLOPE, as many at a time as make some hundred thousand logits."""
+    steps, height = np.linspace(-_RANGE, _RANGE, _STEPS), max(1, _AT_ONCE // n_logits)
+    return [steps[start : start + height] for start in range(0, _STEPS, height)]
+
+
+def _fitted(logits: Matrix, own: NDArray[np.float64], weights: NDArray[np.float64], steps: NDArray[np.float64]) -> float:
+    """The largest log-posterior of these slopes, ``own`` being the logits of the labels."""
+    slopes = SLOPE * exp(steps)
+    sums = log_sum_exp(slopes[:, None, None] * logits, axis=2)
+    fitted = (weights * (slopes[:, None] * own - sums)).sum(axis=1) - 0.5 * (steps / _SPREAD) * (steps / _SPREAD)
+    return float(fitted.max())
 
 
 def best_of(judgements: Sequence[Judgement]) -> int:

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
-from core.engine.runner import Request, Scores, Steps, Vector, as_part
+from core.engine.runner import Meeting, Request, Scores, Steps, Vector, as_part
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Linear, Result, ensure_complete
 from core.progress import Part
 from core.validation.folds import without
 
-TOLERANCE = 1e-2
+TOLERANCE = 3e-2
 """tolerance of the solutions, which are compared and not kept"""
 
 
@@ -25,26 +25,35 @@ class FractionPath:
     """Transductive solutions along a grid of fractions, each warm-started from its neighbour; filled when the steps have been run."""
 
     fractions: Vector
-    """shape (n,), ascending"""
+    """shape (n,), ascending: the grid"""
     objectives: Vector = field(init=False)
-    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, NaN where a method has none"""
+    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, NaN where a method has none or nothing is solved"""
     labeled: NDArray[np.float64] = field(init=False)
-    """shape (n, n_labeled): their scores of all labeled rows, hidden ones among them"""
+    """shape (n, n_labeled): their scores of all labeled rows, hidden ones among them; NaN where nothing is solved"""
 
-    def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: TsvmOptions) -> Steps:
-        """Solve at the middle of the grid, and from there outwards on both sides, each solution starting from its neighbour.
+    @property
+    def solved(self) -> slice:
+        """Positions in the grid that have a solution."""
+        known = np.flatnonzero(np.isfinite(self.labeled).any(axis=1))
+        return slice(int(known[0]), int(known[-1]) + 1) if len(known) else slice(0, len(self.fractions))
 
+    def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: TsvmOptions, meeting: Meeting) -> Steps:
+        """Solve at the middle of the grid and beside it, then outwards, each solution starting from its neighbour.
+
+        How far is decided at a ``meeting`` of all paths of the problem: it answers with the next positions, or none if the paths are done.
         Labeled rows that are ``hidden``, shape (n_labeled,), cost nothing. The solutions themselves are not kept.
         """
         problem = without(problem, hidden)
         count, middle = len(self.fractions), len(self.fractions) // 2
         self.objectives, self.labeled = np.full(count, np.nan), np.full((count, problem.n_labeled), np.nan)
-        parts = iter([Part(number / count, (number + 1) / count) for number in range(count)])
-        first = yield from as_part(self._solve(middle, problem, options, None), next(parts))
-        for side in (range(middle + 1, count), range(middle - 1, -1, -1)):
-            last = first
-            for position in side:
-                last = yield from as_part(self._solve(position, problem, options, last), next(parts))
+        first = yield from as_part(self._solve(middle, problem, options, None), _part_of(0))
+        ends, positions, number = {-1: first, 1: first}, [middle + side for side in (1, -1) if 0 <= middle + side < count], 1
+        while positions:
+            for position in positions:
+                side = 1 if position > middle else -1
+                ends[side] = yield from as_part(self._solve(position, problem, options, ends[side]), _part_of(number))
+                number += 1
+            positions = yield meeting
         return _without_solution(first)
 
     def _solve(self, position: int, problem: Problem, options: TsvmOptions, last: Result | None) -> Steps:
@@ -66,7 +75,7 @@ class SupervisedFit:
     def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: SvmOptions) -> Steps:
         """Solve and score; labeled rows that are ``hidden``, shape (n_labeled,), cost nothing."""
         problem = without(problem, hidden)
-        result = yield from svm(problem, options)
+        result = yield from svm(problem, options.model_copy(update={"tolerance": TOLERANCE}))
         ensure_complete([result])
         self.labeled = yield from labeled_scores(result, problem)
         return _without_solution(result)
@@ -82,6 +91,12 @@ def held_out_scores(fits: Mapping[tuple[int, int], SupervisedFit], folds: NDArra
         left_out = folds == fold
         scores[left_out, column] = fit.labeled[left_out]
     return scores
+
+
+def _part_of(number: int) -> Part:
+    """The part of the work of a path that a solution is: the first, from nothing, is half of it. How many there will be is not known."""
+    before, after = (0.5 * 0.6 ** (number - 1) if number else 1.0), 0.5 * 0.6**number
+    return Part(1 - before, 1 - after)
 
 
 def _without_solution(result: Result) -> Result:

@@ -16,6 +16,8 @@ Matrix = NDArray[np.float64]
 
 SLOPE_SPREAD, SLOPE_RANGE, _SLOPES = 0.7, 2.1, 15
 """of the logarithm of the slope: standard deviation of its normal prior, distance to both ends, and number of values that are averaged over"""
+HELD_OUT_WORTH = 2.0
+"""what a label left out is worth: it is predicted by solutions that have two thirds of the labels, and are less sure than the one that has all"""
 WORTH = 5.0
 """independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything separates somewhat"""
 LEAST = 0.01
@@ -89,9 +91,9 @@ def from_prediction(fractions: Vector, predicted: float, error: float) -> Vector
 def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bool = True) -> Vector:
     """Logistic log-likelihood of labels left out, shape (n,), by ``scores`` of shape (n, n_labeled) and ``y``, -1 or +1, of shape (n_labeled,).
 
-    Both classes weigh the same in total, and no label more than one. A solution that must call too many documents positive calls negative labels
-    left out positive, and the reverse. A score of 0 has even odds where the class has its ``expected`` fraction. A sample of two halves has other
-    odds there, by the logit of that fraction; without it one class of many would be estimated at half of all.
+    Both classes weigh the same in total, and no label more than HELD_OUT_WORTH. A solution that must call too many documents positive calls negative
+    labels left out positive, and the reverse. A score of 0 has even odds where the class has its ``expected`` fraction. A sample of two halves has
+    other odds there, by the logit of that fraction; without it one class of many would be estimated at half of all.
     How much a score says is as unknown as the fraction: it is ``averaged`` over slopes under a log-normal prior. Scores that hardly separate the
     classes would rule out nearly all fractions by being sure, and wrong, of many labels. Of one class among many the few labels left out are too
     few for an average to rule anything out: there one slope was measured to do better.
@@ -99,7 +101,9 @@ def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bo
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
     steps = np.linspace(-SLOPE_RANGE, SLOPE_RANGE, _SLOPES) if averaged else np.zeros(1)
-    likelihoods = [-(weights * log_add_exp(np.zeros(1), -y * (slope * scores - logit_of(expected)))).sum(axis=1) for slope in slopes_at(steps)]
+    likelihoods = [
+        -HELD_OUT_WORTH * (weights * log_add_exp(np.zeros(1), -y * (slope * scores - logit_of(expected)))).sum(axis=1) for slope in slopes_at(steps)
+    ]
     prior = -0.5 * (steps / SLOPE_SPREAD) ** 2
     return np.asarray(log_sum_exp(np.array(likelihoods) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
 

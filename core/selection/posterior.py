@@ -43,27 +43,43 @@ def refine_grid(grid: Vector) -> Vector:
     return np.asarray(expit(np.interp(np.arange(4 * len(grid) - 3) / 4, np.arange(len(grid)), logit(grid)))) if len(grid) > 1 else grid
 
 
+def fine_grid(grid: Vector) -> Vector:
+    """Fractions at evenly spaced logits over the range of a grid: a sum over them is an integral over the logit."""
+    return np.asarray(expit(np.linspace(logit_of(grid[0]), logit_of(grid[-1]), _FINE)))
+
+
+def interpolate(fractions: Vector, values: Vector, at: Vector) -> Vector:
+    """Values at other fractions, linear in the logit. Beyond both ends they go on as they fall there, and never rise.
+
+    ``fractions`` and ``values`` have the shape (n,).
+    """
+    places, wanted = logit(fractions), logit(at)
+    found = np.interp(wanted, places, values)
+    if len(fractions) < 2:
+        return found
+    rises = np.diff(values) / np.diff(places)
+    below, above = wanted < places[0], wanted > places[-1]
+    found[below] += (wanted[below] - places[0]) * max(0.0, rises[0])
+    found[above] += (wanted[above] - places[-1]) * min(0.0, rises[-1])
+    return found
+
+
 def posterior_of(fractions: Vector, evidence: Vector) -> Posterior:
-    """Posterior of a fraction whose logit has the log-density ``evidence`` at ``fractions``, both of shape (n,), linear in between."""
-    values, density = _density(fractions, evidence)
-    mean = float((density * values).sum())
-    return Posterior(mean, float((density * (values - mean) ** 2).sum()))
+    """Posterior of a fraction with the log-density ``evidence`` at fractions of evenly spaced logits, both of shape (n,)."""
+    density = _density(evidence)
+    mean = float((density * fractions).sum())
+    return Posterior(mean, float((density * (fractions - mean) ** 2).sum()))
 
 
-def log_mean(fractions: Vector, evidence: Vector, logs: Vector) -> float:
-    """The logarithm of the posterior mean of a quantity whose logarithms at ``fractions`` are ``logs``, linear in between; all of shape (n,)."""
-    values, density = _density(fractions, evidence)
-    between = np.interp(logit(values), logit(fractions), logs)
-    highest = float(between.max())
-    return highest + log_of(max(float((density * exp(between - highest)).sum()), _LEAST))
+def log_mean(evidence: Vector, logs: Vector) -> float:
+    """The logarithm of the posterior mean of a quantity with logarithms ``logs`` where the log-density is ``evidence``, both of shape (n,)."""
+    highest = float(logs.max())
+    return highest + log_of(max(float((_density(evidence) * exp(logs - highest)).sum()), _LEAST))
 
 
-def _density(fractions: Vector, evidence: Vector) -> tuple[Vector, Vector]:
-    """Fractions at evenly spaced logits, and their probabilities."""
-    logits = np.linspace(logit_of(fractions[0]), logit_of(fractions[-1]), _FINE)
-    density = np.interp(logits, logit(fractions), evidence)
-    density = exp(density - density.max())
-    return expit(logits), np.asarray(density / density.sum())
+def _density(evidence: Vector) -> Vector:
+    density = exp(evidence - evidence.max())
+    return np.asarray(density / density.sum())
 
 
 def project_onto_simplex(posteriors: list[Posterior]) -> Vector:

@@ -76,7 +76,14 @@ def fit_calibration(
     if n_classes > 2 and known.any():
         factor = inverse_temperature(slopes * held_out[known] + offsets, class_indices[known])
         slopes, offsets = factor * slopes, factor * offsets
-    finite = np.isfinite(scores).all(axis=1)
+    return calibration_at(slopes, offsets, scores, fractions, checkpoint)
+
+
+def calibration_at(
+    slopes: Vector, offsets: Vector, scores: NDArray[np.float64], fractions: Vector, checkpoint: Checkpoint = lambda: None
+) -> Calibration:
+    """The calibration by known sigmoids, with the odds by which rows with these ``scores`` have the mean probabilities ``fractions``."""
+    n_classes, finite = n_classes_of(len(slopes)), np.isfinite(scores).all(axis=1)
     scores = scores if finite.all() else scores[finite]
     odds = iterative_proportional_fitting(_likelihoods(slopes, offsets, scores), fractions, checkpoint) if len(scores) else np.ones(n_classes)
     return Calibration(slopes, offsets, odds)

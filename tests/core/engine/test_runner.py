@@ -9,7 +9,7 @@ import pytest
 from core import watch
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes, Vector
-from core.engine.runner import Product, Report, Steps, Stopped, Sweeper
+from core.engine.runner import Meeting, Product, Report, Steps, Stopped, Sweeper
 from core.engine.solver import solve
 from core.numerics.width import WIDTH
 from core.options.linear import SvmOptions
@@ -53,6 +53,33 @@ def test_solvers_take_turns_and_each_gets_its_own_answers() -> None:
         scores = np.array([2.0 + number, 3.0 + number])
         assert np.array_equal(result.unlabeled_scores, scores)
         assert np.array_equal(weights_of(result), [2 * scores[0], 3 * scores[1], scores.sum()])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_solvers_of_a_meeting_wait_for_each_other_and_hear_the_same(threads: int) -> None:
+    """Three of them work for different numbers of rounds before it, twice; another works meanwhile and waits for nobody."""
+    log: list[str] = []
+
+    def decide() -> int:
+        log.append("met")
+        return len(log)
+
+    meeting = Meeting(3, decide)
+    heard: list[list[int]] = [[], [], []]
+
+    def member(number: int) -> Steps:
+        scores = np.zeros(2)
+        for turn in range(2):
+            for _ in range(number + turn + 1):
+                yield Product(np.ones(3), np.ones(2), scores)
+            log.append(f"come {turn}")
+            heard[number].append((yield meeting))
+        return Result(Linear(np.zeros(2), 0.0), scores, 0.0, Status.CONVERGED)
+
+    with Sweeper(ROWS, threads=threads) as sweeper:
+        sweeper.run({**{str(number): partial(member, number) for number in range(3)}, "other": Crowd().member(5)})
+    assert log == ["come 0"] * 3 + ["met"] + ["come 1"] * 3 + ["met"]
+    assert heard[0] == heard[1] == heard[2] == [4, 8]
 
 
 def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

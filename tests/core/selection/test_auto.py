@@ -79,7 +79,7 @@ def test_counts_of_chosen_labels_are_not_gone_by(algorithm: str) -> None:
             assert training.report is not None
             assert training.report["estimate"]["label_counts_used"] == (drawn == "random")
             variations.append(variation(training, data))
-    assert np.mean(found["chosen"]) < 0.5 * np.mean(found["random"])
+    assert np.mean(found["chosen"]) < 0.7 * np.mean(found["random"])
     assert found["unknown"] == pytest.approx(found["chosen"], abs=0.01)
 
 
@@ -187,7 +187,8 @@ def test_the_report_tells_what_was_tried_and_why() -> None:
     assert set(report) == {"chosen", "tried", "held_out", "features", "class_fractions", "estimate", "confidence", "summary"}
     assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm", "graph"]
     grounds = report["estimate"]["classes"]["c1"]
-    assert grounds["mean"] == report["class_fractions"]["c1"]
+    assert grounds["mean"] == pytest.approx(report["class_fractions"]["c1"], abs=0.05)  # which is that of all candidates
+    assert report["chosen"]["weights"] == {report["chosen"]["algorithm"]: 1.0}
     assert 0 < grounds["deviation"] < 0.3
     assert report["held_out"]["labels"] == 12
     assert training.probabilities is not None

@@ -8,7 +8,16 @@ from scipy.stats import beta
 
 from core.selection import log_evidence
 from core.selection.log_evidence import LabelCounts
-from core.selection.posterior import Posterior, grid_around, grid_centre, log_mean, posterior_of, project_onto_simplex
+from core.selection.posterior import (
+    Posterior,
+    fine_grid,
+    grid_around,
+    grid_centre,
+    interpolate,
+    log_mean,
+    posterior_of,
+    project_onto_simplex,
+)
 from core.validation.calibration import SLOPE
 
 GRID = expit(np.linspace(-4, 4, 161))
@@ -54,7 +63,7 @@ def test_counts_of_unknown_draw_do_not_outweigh_what_the_documents_say() -> None
 
 def test_the_mean_of_what_is_known_by_its_logarithm() -> None:
     evidence = log_evidence.from_sample(GRID, LabelCounts(3, 20, 0, 0), 2)
-    assert log_mean(GRID, evidence, np.log(GRID)) == pytest.approx(np.log(posterior_of(GRID, evidence).mean), abs=1e-3)
+    assert log_mean(evidence, np.log(GRID)) == pytest.approx(np.log(posterior_of(GRID, evidence).mean), abs=1e-3)
 
 
 @pytest.mark.parametrize("error", [0.3, 2.0])
@@ -102,7 +111,7 @@ def test_scores_that_tell_nothing_rule_little_out() -> None:
 def test_one_slope_is_the_logistic_law() -> None:
     rng = np.random.default_rng(1)
     y, scores = np.repeat([1.0, -1.0], 10), rng.standard_normal((3, 20))
-    oracle = np.log(expit(y * (SLOPE * scores - logit(0.2)))).sum(axis=1)
+    oracle = log_evidence.HELD_OUT_WORTH * np.log(expit(y * (SLOPE * scores - logit(0.2)))).sum(axis=1)
     np.testing.assert_allclose(log_evidence.from_held_out(scores, y, 0.2, averaged=False), oracle, atol=1e-9)
 
 
@@ -110,7 +119,7 @@ def test_no_held_out_label_counts_for_more_than_one() -> None:
     """Two positive labels among forty weigh two, and all negative ones together as much."""
     y = np.repeat([1.0, -1.0], [2, 38])
     nothing = log_evidence.from_held_out(np.zeros((1, 40)), y)
-    assert nothing[0] == pytest.approx(-4 * np.log(2))
+    assert nothing[0] == pytest.approx(-log_evidence.HELD_OUT_WORTH * 4 * np.log(2))
 
 
 def test_separation_is_on_equal_footing() -> None:
@@ -127,6 +136,26 @@ def test_the_grid_surrounds_its_centre() -> None:
     assert grid[len(grid) // 2] == pytest.approx(0.2)
     assert grid[0] < 0.02
     assert grid[-1] > 0.7
+
+
+def test_the_fine_grid_spans_a_grid_evenly() -> None:
+    grid = grid_around(0.2)
+    fine = fine_grid(grid)
+    assert fine[[0, -1]] == pytest.approx(grid[[0, -1]])
+    steps = np.diff(logit(fine))
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-9)
+
+
+def test_evidence_is_linear_in_the_logit_and_falls_on_beyond_what_was_tried() -> None:
+    tried, values = expit(np.array([-1.0, 0.0, 1.0])), np.array([-3.0, 0.0, -1.0])
+    at = expit(np.array([-3.0, -1.0, -0.5, 0.25, 1.0, 2.0]))
+    np.testing.assert_allclose(interpolate(tried, values, at), [-9.0, -3.0, -1.5, -0.25, -1.0, -2.0], atol=1e-12)
+
+
+def test_evidence_never_rises_beyond_what_was_tried() -> None:
+    tried, values = expit(np.array([-1.0, 0.0, 1.0])), np.array([0.0, -4.0, 2.0])
+    np.testing.assert_allclose(interpolate(tried, values, expit(np.array([-5.0, 5.0]))), [0.0, 2.0])
+    assert interpolate(np.array([0.5]), np.array([7.0]), np.array([0.1, 0.9])).tolist() == [7.0, 7.0]
 
 
 def test_the_centre_lies_between_labels_and_prediction() -> None:
