@@ -1,6 +1,7 @@
 """Active learning: which documents of a dataset to label next, by a model and a strategy."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from starlette.responses import Response
 
-from app.codecs.documents import DrawWord
+from app.codecs.documents import DrawWord, ShortText
 from app.datasets.stored_documents import stored_documents
 from app.http.bodies import read_json
 from app.http.schemas import Schema
@@ -35,6 +36,7 @@ from core.evaluation.active_learning import (
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from workers.contract import Label, Version
+from workers.errors import RedisStateUnavailable
 from workers.repositories.datasets import Documents
 
 _ENCODER = msgspec.json.Encoder()
@@ -56,6 +58,10 @@ class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
     """Share of documents that are drawn at random, whatever the strategy; at least one of four or more documents, unless it is 0."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0
     """Seed of the random documents; equal seeds give equal documents."""
+    by: ShortText | None = None
+    """Name of the person who will label. Documents that others have claimed are not suggested to this person."""
+    claim: Annotated[int, Meta(ge=0, le=86_400)] = 0
+    """Seconds for which the documents are claimed for the person; 0: not at all. Claims end by themselves."""
     include: list[Literal["document"]] = []
     """What to include in each suggestion: document, the document as it was sent."""
 
@@ -101,7 +107,7 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
 def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
     answers = services.datasets.log(body.dataset).answers()
     documents = services.datasets.open_annotated(body.dataset, answers)
-    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), list(answers))
+    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), [*answers, *_claimed(services, body)])
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = version.confidence == "none"
     drawn = _drawn(model, documents, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
@@ -109,6 +115,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     if "document" in body.include:
         _include_documents(documents, drawn, suggestions)
     services.datasets.record_suggested(body.dataset, drawn)
+    _claim(services, body, drawn)
     content = {
         "model": version.name,
         "version": version.number,
@@ -120,6 +127,19 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         "warnings": [*([ignorance(version.held_out)] if ignorant else []), *unseen.warnings(), *warnings],
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
+
+
+def _claimed(services: Services, body: SuggestBody) -> set[int]:
+    """Positions of the documents that others have claimed; none while Redis does not answer, which at worst has two people label a document."""
+    with suppress(RedisStateUnavailable):
+        return set() if body.by is None else services.redis_state.claims.of_others(body.dataset, body.by)
+    return set()
+
+
+def _claim(services: Services, body: SuggestBody, drawn: Mapping[int, Draw]) -> None:
+    if body.by is not None and body.claim:
+        with suppress(RedisStateUnavailable):
+            services.redis_state.claims.claim(body.dataset, drawn.keys(), body.by, body.claim)
 
 
 def _drawn(model: Model, documents: Documents, unlabeled: Positions, body: SuggestBody, share: float, warnings: list[str]) -> dict[int, Draw]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 from redis import Redis
 
 from workers.contract import Progress
+from workers.queue.claims import Claims
 from workers.queue.connect import redis_errors
 from workers.queue.leases import Leases
 
@@ -40,6 +41,7 @@ class RedisState:
         self._redis = redis
         self._namespace = namespace
         self.leases = Leases(redis, namespace)
+        self.claims = Claims(redis, namespace)
 
     def publish_progress(self, job_id: str, progress: Progress, points: Sequence[TraceRow] = ()) -> None:
         """Replace the progress of a job, and append the points that its trace has gained."""

@@ -1,13 +1,18 @@
 /** @file Which document comes next: the next ones are fetched before they are needed. */
 
 import { get, part, post } from "./api.js";
+import { project } from "./project.js";
 import { signal } from "./ui.js";
 
 const LEAST = 10;
 const MORE = 20;
+const CLAIM_SECONDS = 600;
 
 /** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], drawn: string | null,
  *   why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
+
+/** What keeps others from getting the same documents; those without a name share theirs. */
+const claim = () => (project.value.by ? { by: project.value.by, claim: CLAIM_SECONDS } : {});
 
 /** The documents that a person is about to see. */
 export class Queue {
@@ -76,7 +81,7 @@ export class Queue {
   /** Suggestions of the model mixed with random documents; without a model random ones. */
   async #mixed() {
     this.turn += 1;
-    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, include: ["document"] };
+    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, include: ["document"], ...claim() };
     if (this.trained()) {
       const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
       const fresh = suggestions.map((/** @type {any} */ each) => ({

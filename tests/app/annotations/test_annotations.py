@@ -156,6 +156,16 @@ def test_what_people_did_is_not_suggested_again(gateway: Gateway, dataset: str) 
     assert found["n_unlabeled"] == 6
 
 
+def test_what_others_have_claimed_is_not_suggested(gateway: Gateway, dataset: str) -> None:
+    publish(gateway.store)
+    first = ids(suggest(gateway, dataset=dataset, n=5, by="ann", claim=600))
+    second = ids(suggest(gateway, dataset=dataset, n=5, by="bob", claim=600))
+    assert len(second) == 3
+    assert not {*first} & {*second}
+    assert sorted(ids(suggest(gateway, dataset=dataset, n=5, by="ann", claim=600))) == sorted(first)
+    assert len(ids(suggest(gateway, dataset=dataset, n=10))) == 8
+
+
 def test_suggestions_include_the_documents(gateway: Gateway, dataset: str) -> None:
     publish(gateway.store)
     found = suggest(gateway, dataset=dataset, n=3, include=["document"])
