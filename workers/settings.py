@@ -102,6 +102,9 @@ class Settings(BaseSettings):
     """Bytes of memory that a job may need by its estimate; a larger job fails before it starts. Unset: all that the worker may use."""
     max_model_bytes: Count = 512 * 2**20
     """Bytes of the documents and weights that a kernel model keeps; a training that would need more fails."""
+    encoders: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], Path] = {}
+    """Folders of pre-trained encoders by name, as a JSON object. Each has tokenizer.json, and model.onnx or the table of a static encoder as
+    model.safetensors; gateways and workers need the same ones."""
     log_format: str = Field(default="console", pattern="^(console|json)$")
     """Format of log lines: console or json."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

@@ -7,7 +7,7 @@ from msgspec import Meta
 from pydantic import AwareDatetime
 
 from app.http.schemas import ComparisonOut, ProblemOut, Schema
-from workers.contract import Job, JobState, Progress, Publish
+from workers.contract import EncoderRef, Job, JobState, Progress, Publish
 
 
 class Made(Schema):
@@ -30,6 +30,8 @@ class JobOut(Schema):
     dataset: str
     annotations: int | None = None
     """Number of entries of the log of the dataset that the job learns from; null: the labels of the dataset alone."""
+    encoder: EncoderRef | None
+    """Encoder that makes a vector of each text; null if none does."""
     start_from: Made | None
     """Version that training starts from."""
     publish: Publish
@@ -68,6 +70,7 @@ class JobOut(Schema):
             text=request.text,
             dataset=request.dataset,
             annotations=request.annotations,
+            encoder=request.encoder,
             start_from=Made(name=request.start.name, version=request.start.version) if request.start else None,
             publish=request.publish,
             model=Made(name=request.model, version=job.version) if job.version is not None else None,
@@ -129,4 +132,6 @@ class JobBody(msgspec.Struct, forbid_unknown_fields=True):
     annotations: Literal["latest"] | Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     """What people did with the documents, in the log of the dataset: the first so many entries, or those that are there now (latest). Their labels
     count in place of those of the dataset."""
+    encoder: str | None = None
+    """Pre-trained encoder of this installation, by name. It makes a vector of each text, a part beside the text, and the model reads texts by it."""
     seed: Annotated[int, Meta(ge=0, le=2**32 - 1)] = 0

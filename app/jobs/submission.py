@@ -22,7 +22,8 @@ from core.errors import InvalidOption
 from core.options.text import TextOptions
 from core.registry import OFFERED
 from core.registry import algorithm as find_algorithm
-from workers.contract import Dataset, Job, Publication
+from workers.contract import Dataset, EncoderRef, Job, Publication
+from workers.encoders.encoder import EncoderUnavailable
 from workers.errors import LimitExceeded, QueueUnavailable
 from workers.names import check_name
 
@@ -98,6 +99,7 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         start=_start(services, body, dataset),
         publish=body.publish,
         annotations=annotations,
+        encoder=_encoder(services, body, dataset),
         idempotency_key=submission.idempotency_key,
         fingerprint=submission.fingerprint,
         caller=submission.key_id,
@@ -134,6 +136,21 @@ def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:
     return None
 
 
+def _encoder(services: Services, body: JobBody, dataset: Dataset) -> EncoderRef | None:
+    """The encoder of the job, with its digest of now: a worker with another one refuses the job."""
+    if body.encoder is None:
+        return None
+    if _text(body, dataset) is None:
+        raise InvalidRequest("encoder", f"reads text, but the documents are {KINDS[dataset.kind]}")
+    try:
+        id = services.encoders.id(body.encoder)
+    except EncoderUnavailable as error:
+        raise InvalidRequest("encoder", f"{body.encoder!r} {error}") from None
+    if any(part.name == id.part for part in dataset.parts):
+        raise InvalidRequest("encoder", f"makes the part {id.part}, which the documents have already")
+    return EncoderRef(name=id.name, digest=id.digest)
+
+
 def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication | None:
     """The version to start from. It is resolved now, so that later versions and moved aliases do not change the job."""
     if body.start_from is None:
@@ -165,6 +182,7 @@ def _fingerprint(body: JobBody, longest: int) -> str:
     meaning: dict[str, Any] = {"dataset": body.dataset, "documents": None, "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     meaning |= {} if body.text is None else {"text": body.text}
+    meaning |= {} if body.encoder is None else {"encoder": body.encoder}
     meaning |= {} if body.annotations is None else {"annotations": body.annotations}
     meaning |= {} if body.publish == "if_better" else {"publish": body.publish}
     before, null, after = msgspec.json.encode(meaning, order="sorted").partition(b'"documents":null')

@@ -65,7 +65,7 @@ async def in_answer_steps(request: Request, services: Services, steps: Iterator[
 
 def fits_event_loop(model: Model, n_rows: int) -> bool:
     """Whether scoring so many documents takes only some milliseconds, so that it may be done on the event loop."""
-    return n_rows * (_ROW_WORK + _COLUMN_WORK * len(model.classes) + model.row_work) <= _EVENT_LOOP_WORK
+    return not model.vocabulary.encodes and n_rows * (_ROW_WORK + _COLUMN_WORK * len(model.classes) + model.row_work) <= _EVENT_LOOP_WORK
 
 
 class Loaded(NamedTuple):

@@ -20,6 +20,7 @@ from app.services.periodic import PeriodicTask
 from app.services.store_probe import StoreProbe
 from app.services.version_cache import VersionCache
 from app.settings import GatewaySettings
+from workers.encoders.catalogue import Encoders
 from workers.errors import Unavailable
 from workers.queue.connect import connect
 from workers.queue.queue import Queue
@@ -56,6 +57,7 @@ class Services:
     job_list: JobList
     models: Models
     model_cache: ModelCache
+    encoders: Encoders
     version_cache: VersionCache
     array_cache: ArrayCache
     """Cache of what models predict of whole datasets."""
@@ -98,7 +100,8 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
         stack.callback(_suppressing(admission.release))
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
         queue = Queue(redis, settings.queue, settings.job_timeout_seconds)
-        model_cache = ModelCache(models, settings.model_cache_bytes)
+        encoders = Encoders(settings.encoders)
+        model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
         resolving = stack.enter_context(ThreadPoolExecutor(_RESOLVE_THREADS, "resolve"))
         fresh_seconds = 0.0 if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
@@ -121,6 +124,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             job_list=JobList(jobs),
             models=models,
             model_cache=model_cache,
+            encoders=encoders,
             version_cache=VersionCache(models, resolving, fresh_seconds, settings.max_version_age_seconds),
             array_cache=ArrayCache(settings.score_cache_bytes),
             redis_state=redis_state,

@@ -5,14 +5,17 @@ from collections import OrderedDict
 
 from core.models.model import Model
 from workers.contract import Version
+from workers.encoders.catalogue import Encoders
+from workers.encoders.rows import with_encoder
 from workers.repositories.models import Models
 
 
 class ModelCache:
     """Loaded models, the least recently used dropped beyond ``most`` bytes."""
 
-    def __init__(self, models: Models, most: int) -> None:
+    def __init__(self, models: Models, most: int, encoders: Encoders) -> None:
         self._models = models
+        self._encoders = encoders
         self._most = most
         self._loaded: OrderedDict[tuple[str, int, str], Model] = OrderedDict()
         self._bytes = 0
@@ -43,7 +46,7 @@ class ModelCache:
         with self._load_lock:
             model = self.find(version)
             if model is None:
-                model = self._models.load(version)
+                model = with_encoder(self._models.load(version), self._encoders)
                 self._add(version, model)
             return model
 

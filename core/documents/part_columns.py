@@ -3,8 +3,8 @@
 So no part outweighs another by its units or by how many numbers it has. What a part is worth is left to those that learn from the rows.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -12,10 +12,28 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import Rows, RowsOfKind, TextRows, field_of, in_words, is_dense, parts_of
+from core.documents.kinds import DENSE, FIELDS, Rows, RowsOfKind, TextRows, field_of, in_words, is_dense, parts_of
 from core.documents.rows import SparseRows
 from core.documents.vocabulary import UNKNOWN, Read, Vocabulary, number_unknown
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
+
+
+class EncoderId(NamedTuple):
+    """A pre-trained encoder."""
+
+    name: str
+    """its name among the operator's encoders"""
+    digest: str
+    """SHA-256 of its files: another one of the name makes other vectors"""
+
+    @property
+    def part(self) -> str:
+        """Name of the part that its vectors are."""
+        return f"{DENSE}.{self.name}"
+
+
+Encode = Callable[[TextRows], SparseRows]
+"""Makes the vectors of texts."""
 
 
 class Block(NamedTuple):
@@ -35,6 +53,10 @@ class PartColumns(Vocabulary):
     kind = "parts"
     blocks: Sequence[Block]
     """in the order of the columns"""
+    encoder: EncoderId | None = None
+    """encoder that makes a part of the text, if there is one"""
+    encode: Encode | None = field(default=None, compare=False)
+    """what makes it, where the encoder is at hand"""
 
     @classmethod
     def of(cls, named: Mapping[str, tuple[Vocabulary, int]]) -> Self:
@@ -66,7 +88,7 @@ class PartColumns(Vocabulary):
 
         Raises InvalidDocuments for parts that the model does not know, and for dense vectors of another length.
         """
-        given = parts_of(rows)
+        given = self._with_vectors(parts_of(rows))
         unknown = [name for name in given if name not in self.names]
         if unknown:
             detail = f"the model was trained on {in_words(self.names)} and knows no {unknown[0]}"
@@ -79,6 +101,22 @@ class PartColumns(Vocabulary):
             sum(each.n_values for each in found),
             {name: count for name, count in missing.items() if count},
         )
+
+    @property
+    def encodes(self) -> bool:
+        """See Vocabulary."""
+        return self.encoder is not None
+
+    def _with_vectors(self, given: Mapping[str, RowsOfKind]) -> Mapping[str, RowsOfKind]:
+        """The parts of documents, with the vectors that the encoder makes of their text, of those that do not have one."""
+        texts = given.get(FIELDS["text"])
+        if self.encoder is None or self.encode is None or not isinstance(texts, TextRows):
+            return given
+        own = given.get(self.encoder.part)
+        if not isinstance(own, SparseRows):
+            return {**given, self.encoder.part: self.encode(texts)}
+        lacking = np.flatnonzero((np.diff(own.indptr) == 0) & (np.diff(texts.indptr) > 0))
+        return {**given, self.encoder.part: _with_rows(own, lacking, self.encode(texts.taken(lacking)))} if len(lacking) else given
 
     def rows_beside(self, rows: Rows, known: Mapping[str, SparseRows]) -> SparseRows:
         """The rows of documents of these parts, of which some are ``known`` in the columns of their block."""
@@ -124,11 +162,12 @@ class PartColumns(Vocabulary):
             own, meta = block.vocabulary.to_arrays()
             arrays |= {f"part{place}_{name}": array for name, array in own.items()}
             blocks.append({"name": block.name, "n_columns": block.n_columns, "vocabulary": meta})
-        return arrays, {"kind": self.kind, "blocks": blocks}
+        return arrays, {"kind": self.kind, "blocks": blocks, **({} if self.encoder is None else {"encoder": self.encoder._asdict()})}
 
     def facts(self) -> dict[str, str | int]:
         """The names of the parts, and the facts of each."""
         facts: dict[str, str | int] = {"parts": ", ".join(self.names)}
+        facts |= {} if self.encoder is None else {"encoder": self.encoder.name, "encoder_digest": self.encoder.digest}
         for block in self.blocks:
             facts |= block.vocabulary.facts()
         return facts
@@ -147,6 +186,19 @@ def side_by_side(blocks: Sequence[SparseRows]) -> SparseRows:
         at += lengths
         n_columns += rows.n_features
     return SparseRows(indptr, indices, values, n_columns)
+
+
+def _with_rows(rows: SparseRows, places: NDArray[np.int64], others: SparseRows) -> SparseRows:
+    """The rows, with others at these places."""
+    first, last, order = int(rows.indptr[0]), int(rows.indptr[-1]), np.arange(rows.n_rows)
+    order[places] = rows.n_rows + np.arange(len(places))
+    both = SparseRows(
+        np.concatenate([rows.indptr - first, last - first + others.indptr[1:]]),
+        np.concatenate([rows.indices[first:last], others.indices]),
+        np.concatenate([rows.values[first:last], others.values]),
+        rows.n_features,
+    )
+    return both.taken(order)
 
 
 def _lengths_of(part: RowsOfKind | None, n_rows: int) -> NDArray[np.int64]:

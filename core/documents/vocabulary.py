@@ -43,6 +43,11 @@ class Vocabulary(ABC):
     """kind of the documents that it reads"""
 
     @property
+    def encodes(self) -> bool:
+        """Whether reading documents runs a pre-trained encoder, which takes its time."""
+        return False
+
+    @property
     @abstractmethod
     def nbytes(self) -> int:
         """Memory that it takes, look-up tables included. The first call builds them, so that loading a model pays for them, not the first reader."""

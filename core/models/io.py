@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from core.documents.part_columns import Block, PartColumns
+from core.documents.part_columns import Block, EncoderId, PartColumns
 from core.documents.tfidf import TextTerms
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.models.kernel import KernelModel
@@ -34,7 +34,8 @@ def read_vocabulary(arrays: Arrays, meta: Mapping[str, Any]) -> Vocabulary:
         case "text":
             return TextTerms(meta["words"], arrays["term_keys"], arrays["term_idf"], meta["ngrams"])
         case "parts":
-            return PartColumns([_read_block(arrays, place, block) for place, block in enumerate(meta["blocks"])])
+            blocks = [_read_block(arrays, place, block) for place, block in enumerate(meta["blocks"])]
+            return PartColumns(blocks, EncoderId(**meta["encoder"]) if "encoder" in meta else None)
     return NUMBERS
 
 

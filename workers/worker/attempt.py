@@ -20,15 +20,18 @@ import numpy as np
 import structlog
 
 from core.documents.kinds import parts_of
+from core.documents.part_columns import EncoderId
 from core.documents.vocabulary import Vocabulary
-from core.errors import HalfmoonError, MessageNames
+from core.errors import HalfmoonError, InvalidOption, MessageNames
 from core.memory_estimate import RowsSize, training_bytes
 from core.options.base import TrainingSize
 from core.options.text import TextOptions
 from core.problem.result import Status
+from core.progress import WHOLE, Part
 from core.registry import algorithm as find_algorithm
 from core.watch import Stopped, Watch
 from workers.contract import Attempt, File, JobRequest, JobState, Outcome, Problem
+from workers.encoders.encoder import EncoderUnavailable
 from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.repositories.datasets import Datasets, Documents
@@ -38,6 +41,7 @@ from workers.repositories.models import Models
 from workers.store.fetch_progress import reported_to
 from workers.worker.comparison import compare, held_out_of
 from workers.worker.context import WorkerContext
+from workers.worker.encoding import with_vectors
 from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
 from workers.worker.inputs import size_of, text_remedy, training_inputs
 from workers.worker.results import store_results, usable
@@ -47,6 +51,8 @@ from workers.worker.store_watch import StoreWatch
 if TYPE_CHECKING:
     from core.train import Training
 
+_ENCODED = 0.5
+"""share of the work of a job that an encoder's vectors are"""
 _OUT_OF_RANGE = "the numbers of the training ran out of range, so there is no model; "
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -149,13 +155,15 @@ class Attempts:
                 return _ended(attempt, JobState.CANCELLED)
             with reported_to(partial(_report_fetched, heartbeat)):
                 documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
-            training = self._train(request, documents, heartbeat)
+            began = time.monotonic()
+            encoded = self._store_retry.call(lambda: self._encoded(request, documents, heartbeat, began), stopped)
+            training = self._train(request, encoded, heartbeat, began)
             if training.status is Status.CANCELLED:
                 return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
             if not usable(training):
                 largest = [] if training.largest is None else [training.largest._asdict()]
                 return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE + training.range_remedy, largest))
-            comparison = self._store_retry.call(lambda: compare(self._context.store, request, documents, training), stopped)
+            comparison = self._store_retry.call(lambda: compare(self._context.store, request, documents, training, encoded), stopped)
             prefix = _prefix_of(request.id, attempt.number)
             files = self._store_retry.call(lambda: store_results(self._context.store, training, documents, prefix), stopped)
         except StoreFull as error:
@@ -184,13 +192,26 @@ class Attempts:
             }
         )
 
-    def _train(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat) -> "Training":
+    def _encoded(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat, began: float) -> Documents:
+        """The documents, with the vectors of their texts if the request names an encoder; raises Stopped."""
+        if request.encoder is None:
+            return documents
+        context, id = self._context, EncoderId(request.encoder.name, request.encoder.digest)
+        try:
+            encoder = context.encoders.load(id)
+        except EncoderUnavailable as error:
+            raise InvalidOption("encoder", f"{id.name!r} {error}") from None
+        stored = Datasets(context.store).get(request.dataset).documents
+        watch = Watch(heartbeat.observe, began=began)
+        return documents._replace(rows=with_vectors(context.store, stored, documents.rows, id, encoder, watch, Part(0.0, _ENCODED)))
+
+    def _train(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat, began: float) -> "Training":
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.train import TrainingContext, TrainingTask, train
 
-        context, class_indices, began = self._context, documents.class_indices, time.monotonic()
+        context, class_indices, part = self._context, documents.class_indices, WHOLE if request.encoder is None else Part(_ENCODED, 1.0)
         with ExitStack() as stack:
-            watch = Watch(heartbeat.observe, began=began)
+            watch = Watch(heartbeat.observe, part, began)
             most, threads = context.max_job_bytes, context.threads
             open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, threads)
             check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
@@ -214,9 +235,9 @@ class Attempts:
                     drawn=documents.drawn,
                     names=_names(documents.ids, inputs.vocabulary),
                 ),
-                TrainingContext(heartbeat.observe, inputs.rest, began, threads, context.max_model_bytes),
+                TrainingContext(heartbeat.observe, part.part(*inputs.rest), began, threads, context.max_model_bytes),
             )
-        model = replace(training.model, vocabulary=inputs.vocabulary)
+        model = replace(training.model, vocabulary=inputs.columns_by(request.encoder))
         return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings])
 
     def _check_memory(self, request: JobRequest, n_labeled: int, n_classes: int, size: RowsSize) -> None:

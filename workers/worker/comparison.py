@@ -35,8 +35,12 @@ _ROWS = 500
 Positions = NDArray[np.int64]
 
 
-def compare(store: Store, request: JobRequest, documents: Documents, training: "Training") -> Comparison:
-    """Whether the version of this training takes over from the one that is served now, and why. Raises StoreUnavailable."""
+def compare(store: Store, request: JobRequest, documents: Documents, training: "Training", encoded: Documents | None = None) -> Comparison:
+    """Whether the version of this training takes over from the one that is served now, and why. Raises StoreUnavailable.
+
+    ``encoded`` are the documents with what an encoder has added, if one has: they are predicted with it, and recognised without it.
+    """
+    encoded = encoded or documents
     if request.publish == "always":
         return _uncompared("the job requested that")
     if training.held_out is None:
@@ -46,14 +50,14 @@ def compare(store: Store, request: JobRequest, documents: Documents, training: "
         served = models.resolve(request.model)
     except NotFound:
         return _uncompared("the model has no other")
-    difference = _difference(served, documents, training.model)
+    difference = _difference(served, encoded, training.model)
     if difference is not None:
         return _uncompared(f"version {served.number}, which was served, has other {difference}")
     try:
         told = Datasets(store).open(served.dataset, served.annotations)
         rows, positions = _untold(documents, told, training.held_out, request.seed)
         predicted = training.model.labels_of(training.held_out[rows])
-        return _compared(served, documents, positions, predicted, _predicted(models.load(served), documents, positions))
+        return _compared(served, documents, positions, predicted, _predicted(models.load(served), encoded, positions))
     except (NotFound, StoreDamaged, InvalidDocuments):
         return _uncompared(f"version {served.number}, which was served, or the dataset that it learned from was deleted or cannot be read")
 
@@ -69,7 +73,8 @@ def _difference(served: Version, documents: Documents, model: Model) -> str | No
     if list(served.classes) != list(model.classes):
         return "classes"
     other_numbers = served.kind == "vectors" and served.n_features != model.n_features
-    other_parts = served.facts.get("parts") != model.vocabulary.facts().get("parts")
+    facts = model.vocabulary.facts()
+    other_parts = any(served.facts.get(name) != facts.get(name) for name in ("parts", "encoder_digest"))
     return "features" if served.kind != kind_of(documents.rows) or other_numbers or other_parts else None
 
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from workers.encoders.catalogue import Encoders
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
@@ -28,6 +29,7 @@ class WorkerContext(NamedTuple):
     max_job_bytes: int
     worker_pid: int
     """process id of the worker, whose death ends its attempts: the process that runs them, or its parent"""
+    encoders: Encoders = Encoders({})
 
     def reconciler(self) -> Reconciler:
         """A reconciler, for jobs of attempts that this worker knows to be dead."""

@@ -3,13 +3,14 @@
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, spans
-from core.documents.part_columns import PartColumns
+from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
 from core.documents.text_batches import TextCheckpoint
 from core.documents.tfidf import TextTerms, unspaced
@@ -21,6 +22,7 @@ from core.models.model import Model
 from core.options.text import TextOptions
 from core.progress import WHOLE, Part
 from core.watch import Watch
+from workers.contract import EncoderRef
 from workers.errors import JobTooLarge
 from workers.repositories.datasets.npy_files import NpyWriter, open_array
 from workers.store import Store
@@ -68,6 +70,13 @@ class TrainingInputs(NamedTuple):
         """Columns of each part, by name; empty for documents of one."""
         columns = self.vocabulary
         return columns.ranges if isinstance(columns, PartColumns) else {}
+
+    def columns_by(self, encoder: EncoderRef | None) -> Vocabulary:
+        """The meaning of the columns, with the encoder that made a part of them, if one did."""
+        columns = self.vocabulary
+        if encoder is None or not isinstance(columns, PartColumns):
+            return columns
+        return replace(columns, encoder=EncoderId(encoder.name, encoder.digest))
 
     def renumbered(self, start: Model) -> Model:
         """A model of the same kind of documents, with the columns of these."""

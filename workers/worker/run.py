@@ -11,6 +11,7 @@ import structlog
 
 from core.errors import HalfmoonError
 from workers.contract import Death
+from workers.encoders.catalogue import Encoders
 from workers.errors import RedisStateUnavailable, Unavailable
 from workers.logs import configure_logging
 from workers.queue.connect import connect, redis_error_text
@@ -151,6 +152,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         max_model_bytes=settings.max_model_bytes,
         max_job_bytes=settings.max_job_memory_bytes or memory_limit(),
         worker_pid=os.getpid(),
+        encoders=Encoders(settings.encoders),
     )
 
 

