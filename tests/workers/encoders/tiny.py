@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ def static_folder(folder: Path, table: NDArray[np.float32] = TABLE) -> Path:
     """A static encoder of the words goal, vote and late."""
     folder.mkdir(exist_ok=True)
     vocabulary = {"[UNK]": 0, "goal": 1, "vote": 2, "late": 3}
-    tokenizer = {
+    tokenizer: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
