@@ -9,9 +9,13 @@ from fastapi import Request
 from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
+from app.codecs.dispatch import media_type_of
+from app.codecs.json_struct import decode_struct
+from app.codecs.json_text import InvalidJson
 from app.errors import InvalidRequest
 from app.http.bodies import in_steps, read_json
 from app.http.route_classes import RESERVATION
+from app.inference.binary import LENGTH, read_parts
 from app.inference.tensors import SPARSE, TEXT, documents_of
 from app.predictions.answer_texts import AnswerTexts
 from app.predictions.prediction import fits_event_loop, in_answer_steps, last_of, load_model
@@ -54,19 +58,30 @@ class InferBody(msgspec.Struct):
 
 async def infer(request: Request, services: Services, reference: str) -> Response:
     """Labels and scores of the documents in the inputs. Raises InvalidRequest, InvalidDocuments, LimitExceeded, NotFound."""
-    body = await read_json(request, services, InferBody)
+    body, binary = await _read(request, services)
     loaded = await load_model(services, reference)
     version, model, _ = loaded
     _check_outputs(body)
     bounds, reserve = services.settings.prediction_bounds, request.scope[RESERVATION].grow
-    if len(body.inputs) >= services.settings.large_request_bytes:
-        rows = (await in_steps(request, services.predict_pool, documents_of(body.inputs, bounds, reserve)))[-1]
+    if len(body.inputs) + len(binary) >= services.settings.large_request_bytes:
+        rows = (await in_steps(request, services.predict_pool, documents_of(body.inputs, bounds, reserve, binary)))[-1]
     else:
-        *_, rows = documents_of(body.inputs, bounds, reserve)
+        *_, rows = documents_of(body.inputs, bounds, reserve, binary)
     assert rows is not None
     answer = _answer(version, model, body, AnswerTexts(model, map(str, version.classes), reserve, flat=True), batches_of(model, rows))
     small = fits_event_loop(model, rows.n_rows)
     return loaded.marked(last_of(answer) if small else await in_answer_steps(request, services, answer))
+
+
+async def _read(request: Request, services: Services) -> tuple[InferBody, bytes]:
+    """The request, and the binary data of its tensors. Clients of Triton give no type to the body."""
+    if media_type_of(request.headers) == "application/json" and LENGTH not in request.headers:
+        return await read_json(request, services, InferBody), b""
+    parts = await read_parts(request, services)
+    try:
+        return decode_struct(parts.json, InferBody, request.scope[RESERVATION].grow), parts.data
+    except InvalidJson as error:
+        raise InvalidRequest(error.field, error.detail) from None
 
 
 def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[str, Any]:
@@ -86,7 +101,8 @@ def metadata(version: Version, model: Model, versions: Sequence[int]) -> dict[st
 def _inputs(vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """The input tensors that a model takes; a dense vector is a row of X, as long as those of the training."""
     if not isinstance(vocabulary, PartColumns):
-        return [_input(name, datatype) for name, datatype in _INPUTS[vocabulary.kind].items()]
+        dense = [{"name": "X", "datatype": "FP32", "shape": [-1, -1]}] if vocabulary.kind == "vectors" else []
+        return [*(_input(name, datatype) for name, datatype in _INPUTS[vocabulary.kind].items()), *dense]
     found = []
     for block in vocabulary.blocks:
         if is_dense(block.name):
@@ -101,12 +117,10 @@ def _input(name: str, datatype: str) -> dict[str, Any]:
 
 
 def _check_outputs(body: InferBody) -> None:
-    """Refuse outputs in binary form and repeated outputs, by which a short request could make an answer of any length."""
+    """Refuse repeated outputs, by which a short request could make an answer of any length. Outputs in binary form are answered as JSON."""
     outputs = body.outputs or []
     if len({output.name for output in outputs}) < len(outputs):
         raise InvalidRequest("outputs", "each output may be requested once")
-    if (body.parameters or {}).get("binary_data_output") or any((output.parameters or {}).get("binary_data") for output in outputs):
-        raise InvalidRequest("outputs", "the extension for binary data is not supported; outputs are JSON")
 
 
 def _answer(version: Version, model: Model, body: InferBody, texts: AnswerTexts, batches: Iterable[Batch]) -> Iterator[Response | None]:

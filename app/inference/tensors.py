@@ -17,12 +17,15 @@ from app.codecs.json_slices import decoded_slices, trimmed
 from app.codecs.json_struct import decode_structs
 from app.codecs.json_text import InvalidJson, JsonText
 from app.errors import InvalidRequest
+from app.inference.binary import numbers_of, sliced, strings_of
 from core.documents.kinds import DENSE as VECTOR
 from core.documents.kinds import PartRows, Rows, RowsOfKind, TextRows, in_words, parts_of, without_parts
 from core.documents.rows import MAX_FEATURES, SparseRows, find_faults, layout_fault, sorted_rows
 from workers.errors import LimitExceeded
 
 T = TypeVar("T")
+Behind = Mapping[str, memoryview | None]
+"""Binary data behind the JSON, by the name of their tensor."""
 _WHOLE = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
 _REAL = ("FP32", "FP64", *_WHOLE)
 SPARSE: Mapping[str, Sequence[str]] = {"indptr": _WHOLE, "indices": _WHOLE, "data": _REAL}
@@ -35,7 +38,6 @@ _MOST_INPUTS = 8
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_numbers = msgspec.json.Decoder(list[float]).decode
 _decode_rows = msgspec.json.Decoder(list[list[float]]).decode
-_BINARY = "the extension for binary data is not supported; send the data as JSON"
 
 
 class Tensor(msgspec.Struct):
@@ -44,11 +46,11 @@ class Tensor(msgspec.Struct):
     name: str
     shape: list[int]
     datatype: str
-    data: msgspec.Raw
+    data: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     parameters: dict[str, Any] | None = None
 
 
-def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve) -> Iterator[Rows | None]:
+def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: bytes = b"") -> Iterator[Rows | None]:
     """The documents of the inputs, after None for each slice that was parsed.
 
     Raises InvalidRequest with the tensor, InvalidDocuments, LimitExceeded, TooManyRequests.
@@ -58,6 +60,8 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve) -> Itera
     except InvalidJson as error:
         raise InvalidRequest(f"inputs{error.field}", error.detail) from None
     named = {tensor.name: tensor for tensor in tensors}
+    sizes = [(tensor.parameters or {}).get("binary_data_size") for tensor in tensors]
+    behind = dict(zip(named, sliced(sizes, [tensor.name[:MAX_TEXT] for tensor in tensors], binary), strict=False))
     forms = [form for form in (_STRINGS, SPARSE, DENSE) if form.keys() <= named.keys()]
     if len(named) != len(tensors) or named.keys() != {name for form in forms for name in form} or forms not in _TOGETHER:
         given = ", ".join(repr(tensor.name[:MAX_TEXT]) for tensor in tensors[:MAX_FAULTS])
@@ -68,21 +72,21 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve) -> Itera
         )
     parts: dict[str, RowsOfKind] = {}
     for form in forms:
-        parts |= yield from _part(form, named, bounds, reserve)
+        parts |= yield from _part(form, named, behind, bounds, reserve)
     if len({rows.n_rows for rows in parts.values()}) > 1:
         raise InvalidRequest("inputs", f"{in_words(parts)} are of different numbers of documents")
     yield without_parts(PartRows(parts))
 
 
 def _part(
-    form: Mapping[str, Sequence[str]], named: Mapping[str, Tensor], bounds: Bounds, reserve: Reserve
+    form: Mapping[str, Sequence[str]], named: Mapping[str, Tensor], behind: Behind, bounds: Bounds, reserve: Reserve
 ) -> Generator[None, None, Mapping[str, RowsOfKind]]:
     """The part of the documents that is in these tensors, by its name."""
     if form is _STRINGS:
-        return {TEXT: (yield from _texts(named[TEXT], bounds, reserve))}
+        return {TEXT: (yield from _texts(named[TEXT], behind[TEXT], bounds, reserve))}
     arrays: dict[str, NDArray[Any]] = {}
     for name, datatypes in form.items():
-        arrays[name] = yield from _array(named[name], datatypes, bounds, reserve)
+        arrays[name] = yield from _array(named[name], behind[name], datatypes, bounds, reserve)
     rows = _rows(arrays, bounds)
     return {VECTOR: rows} if form is DENSE else parts_of(rows)
 
@@ -100,14 +104,13 @@ def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds) -> SparseRows:
     return rows
 
 
-def _texts(tensor: Tensor, bounds: Bounds, reserve: Reserve) -> Generator[None, None, TextRows]:
+def _texts(tensor: Tensor, binary: memoryview | None, bounds: Bounds, reserve: Reserve) -> Generator[None, None, TextRows]:
     """The documents of a tensor of strings, one an element; yields None after each slice."""
     if tensor.datatype != "BYTES":
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
-    if "binary_data_size" in (tensor.parameters or {}):
-        raise InvalidRequest(tensor.name, _BINARY)
     n_texts, parts = 0, []
-    for texts in _slices(tensor, _decode_texts, "strings", bounds):
+    slices = _slices(tensor, _decode_texts, "strings", bounds) if binary is None else strings_of(tensor.name, binary, bounds.document_bytes)
+    for texts in slices:
         parts.append(TextRows.of(texts))
         reserve(parts[-1].data.nbytes + parts[-1].indptr.nbytes)
         n_texts += len(texts)
@@ -153,12 +156,12 @@ def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
         return values.astype(np.float32)
 
 
-def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds, reserve: Reserve) -> Generator[None, None, NDArray[Any]]:
+def _array(
+    tensor: Tensor, binary: memoryview | None, datatypes: Sequence[str], bounds: Bounds, reserve: Reserve
+) -> Generator[None, None, NDArray[Any]]:
     """The numbers of a tensor, in its shape."""
     if tensor.datatype not in datatypes:
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}")
-    if "binary_data_size" in (tensor.parameters or {}):
-        raise InvalidRequest(tensor.name, _BINARY)
     n_dimensions = 2 if tensor.name in DENSE else 1
     if len(tensor.shape) != n_dimensions or min(tensor.shape) < 0:
         raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")
@@ -167,7 +170,7 @@ def _array(tensor: Tensor, datatypes: Sequence[str], bounds: Bounds, reserve: Re
     if prod(tensor.shape) > bounds.nonzeros:
         raise LimitExceeded("numbers in a tensor", bounds.nonzeros)
     parts: list[NDArray[np.float64]] = []
-    for part in _numbers(tensor, bounds):
+    for part in _numbers(tensor, bounds) if binary is None else [numbers_of(tensor.name, tensor.datatype, binary)]:
         reserve(part.nbytes)
         parts.append(part)
         yield
