@@ -117,6 +117,12 @@ class Caller:
         else:
             self._ledger.datasets[dataset] = promise
 
+    def annotate(self, dataset: str, id: str, document: str) -> None:
+        """Label a document, with the same id until there is an answer."""
+        body = {"annotations": [{"id": id, "document": document, "label": "left"}]}
+        if self.retried("annotate", "POST", f"/v1/datasets/{dataset}/annotations", json=body).status_code == 200:
+            self._ledger.received(dataset, id)
+
     def look(self, job: str) -> None:
         answer = self.call("read", "GET", f"/v1/jobs/{job}")
         if answer is not None and answer.status_code == 200:
@@ -168,6 +174,10 @@ class Member:
             gone = chance.choice(list(self._own))
             del self._own[gone]
             caller.delete(gone)
+        if self._own:
+            dataset, body = chance.choice(list(self._own.items()))
+            for number in range(3):
+                caller.annotate(dataset, f"{name}-{number}", str(chance.randrange(body.n_documents)))
         caller.predict()
         caller.look(chance.choice(list(self._ledger.jobs)))
         for path in ("/v1/jobs", "/v1/datasets", "/v1/models"):

@@ -119,6 +119,17 @@ def promised_datasets_are_whole(evidence: Evidence) -> Iterator[str]:
         yield from (f"dataset {dataset.id}: {wrong}" for wrong in _torn(evidence, dataset))
 
 
+def received_answers_are_in_the_log_once(evidence: Evidence) -> Iterator[str]:
+    """What people did with documents, as long as the dataset is there."""
+    visible = {dataset.id for dataset in Datasets(evidence.store).every()}
+    for dataset, received in evidence.ledger.annotations.items():
+        if dataset in visible:
+            log = Datasets(evidence.store).log(dataset)
+            kept = Counter(entry.id for entry in log.between(0, log.refreshed()))
+            yield from (f"dataset {dataset}: annotation {id} was received and is not in the log" for id in sorted(received - kept.keys()))
+            yield from (f"dataset {dataset}: annotation {id} is in the log {count} times" for id, count in kept.items() if count > 1)
+
+
 def nothing_else_is_visible(evidence: Evidence) -> Iterator[str]:
     """A dataset whose request was not answered may exist; one that was refused or deleted may not."""
     for dataset in Datasets(evidence.store).every():
@@ -231,6 +242,7 @@ INVARIANTS: tuple[Callable[[Evidence], Iterator[str]], ...] = (
     successes_have_one_version,
     versions_have_no_gaps,
     promised_datasets_are_whole,
+    received_answers_are_in_the_log_once,
     nothing_else_is_visible,
     nothing_is_left_behind,
     failures_are_explained,

@@ -89,6 +89,8 @@ class Ledger:
     """accepted jobs by id, with the final states that were seen"""
     keys: dict[str, set[str]] = field(default_factory=dict)
     """jobs that were answered, by idempotency key"""
+    annotations: dict[str, set[str]] = field(default_factory=dict)
+    """ids of the annotations whose receipt was answered, by dataset"""
     broken: list[str] = field(default_factory=list)
     """reasons for which a client gave up"""
     stopped: Stopped = field(default_factory=Stopped)
@@ -98,6 +100,11 @@ class Ledger:
         with self.guard:
             self.jobs.setdefault(job, set())
             self.keys.setdefault(key, set()).add(job)
+
+    def received(self, dataset: str, annotation: str) -> None:
+        """Record that an annotation was answered as durable."""
+        with self.guard:
+            self.annotations.setdefault(dataset, set()).add(annotation)
 
     def saw(self, job: str, state: str) -> None:
         """Record that a job was shown in a state."""

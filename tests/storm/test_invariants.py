@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.storm.ledger import Answer, Fault, Kind, Ledger, Promise, Running, St
 from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import Attempt, JobState, Outcome
 from workers.problems import WORKER_DIED, problem
+from workers.repositories.datasets import Datasets, NewAnnotation
 from workers.repositories.jobs import Jobs
 from workers.store import open_store
 from workers.store.records import read
@@ -47,7 +49,23 @@ def evidence(tmp_path: Path) -> Evidence:
     ]
     ledger.answers += [Answer(what, NOW - 45, NOW - 44, 200) for what in ("read", "predict")]
     ledger.answers.append(Answer("train", NOW - 45, NOW - 43, 503, "1"))
+    annotate(Datasets(store), ledger, dataset.id)
     return Evidence(ledger, store, tmp_path / "store", 2.0, {dataset.n_documents: dataset.sha256})
+
+
+def annotate(datasets: Datasets, ledger: Ledger, dataset: str) -> None:
+    document = datasets.ids(dataset).at([0])[0]
+    datasets.annotate(dataset, [NewAnnotation("first", document, "skip", None, None, None, None, datetime.now(UTC))])
+    ledger.received(dataset, "first")
+
+
+def lose_an_answer(evidence: Evidence) -> None:
+    evidence.ledger.received(dataset_of(evidence), "second")
+
+
+def double_an_answer(evidence: Evidence) -> None:
+    folder = f"datasets/{dataset_of(evidence)}/annotations"
+    evidence.store.create(f"{folder}/0000000002.json", evidence.store.read(f"{folder}/0000000001.json"))
 
 
 def ids(evidence: Evidence, state: JobState = JobState.SUCCEEDED) -> list[str]:
@@ -223,6 +241,7 @@ SPOILED: dict[str, tuple[Callable[[Evidence], None], ...]] = {
     "successes_have_one_version": (publish_twice, damage_a_model, lose_a_version),
     "versions_have_no_gaps": (leave_a_gap,),
     "promised_datasets_are_whole": (lose_a_dataset, tear_a_dataset, exchange_a_dataset),
+    "received_answers_are_in_the_log_once": (lose_an_answer, double_an_answer),
     "nothing_else_is_visible": (keep_what_was_refused, keep_what_was_deleted),
     "nothing_is_left_behind": (leave_a_temporary_file, leave_half_a_dataset, leave_files_of_an_attempt, leave_a_mark),
     "failures_are_explained": (fail_for_another_reason, fail_too_early),

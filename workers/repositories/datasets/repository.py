@@ -113,7 +113,10 @@ class Datasets:
         positions = self.positions(id, {each.document for each in given})
         label_type = type(dataset.classes[0][0]) if dataset.classes else log.label_type
         draws = self._suggestions.of(dataset.documents) | dict.fromkeys(self.audits.drawn(id), Draw.RANDOM)
-        return log.append(checked_entries(given, positions, label_type, draws))
+        appended = log.append(checked_entries(given, positions, label_type, draws))
+        # what was appended to a dataset that is deleted meanwhile must not be promised
+        self.get(id)
+        return appended
 
     def positions(self, id: str, wanted: Collection[str]) -> dict[str, int]:
         """Positions of the documents with these ids; ids that no document has are left out. Raises NotFound for the dataset."""
