@@ -11,7 +11,7 @@ from workers.names import earliest_id
 from workers.repositories.jobs import Jobs
 from workers.store.parallel import in_parallel
 
-_MOST_READ = 500
+_MOST_READ = 300
 _MOST_KNOWN = 200_000
 LIST_SECONDS = 600.0
 """Seconds for which a list of all jobs is added to, until all are listed again."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,6 +17,6 @@ def in_parallel(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         return
     with ThreadPoolExecutor(min(_THREADS, len(waiting)), "store") as threads:
         try:
-            yield from threads.map(lambda item: copy_context().run(function, item), waiting)
+            yield from threads.map(function, waiting)
         finally:
             threads.shutdown(wait=True, cancel_futures=True)
