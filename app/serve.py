@@ -12,8 +12,11 @@ import uvicorn
 from app.http.connection import Connection
 from app.http.listener import check_exposure, listen
 from app.main import create_app
+from app.services.admission import Admission
 from app.settings import GatewaySettings
 from workers.logs import configure_logging
+from workers.queue.connect import connect
+from workers.store import open_store
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 SHUTDOWN_TIMEOUT_SECONDS = 10
@@ -32,7 +35,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port.
 
-    Raises CannotStart where the settings do not say who may call, or the port is taken.
+    Raises CannotStart where the settings do not say who may call, the port is taken, or the store must not be used.
     """
     if descriptor is None:
         check_exposure(settings.access, settings.host)
@@ -44,10 +47,18 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
         # a signal before uvicorn handles them ends the start; uvicorn raises the signal again after its last request
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
+        _check_store(settings)
         server = uvicorn.Server(_config(settings))
         _log.info("gateway listens", address=listener.getsockname()[:2])
         server.run([listener])
     return 0 if server.started else 1
+
+
+def _check_store(settings: GatewaySettings) -> None:
+    """Raises CannotStart for a store that must not be used: in one line, where uvicorn would print what its application has raised."""
+    store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
+    with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
+        Admission(store, redis, settings.queue).start()
 
 
 def _config(settings: GatewaySettings) -> uvicorn.Config:

@@ -11,7 +11,7 @@ from workers.store import Store
 from workers.store.admission import admit
 from workers.upkeep.binding import Binding
 
-_START_SECONDS = 25.0
+_START_SECONDS = 20.0
 """Seconds that a start waits for the store. A gateway whose store hangs starts all the same, and is not ready."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
