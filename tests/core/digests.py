@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import TextRows
+from core.documents.rows import SparseRows
 from core.documents.tfidf_fit import fit_terms
 from core.options.text import TextOptions
 from core.train import Training, TrainingContext, TrainingTask, train
@@ -23,6 +24,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "cccp_tsvm": {"gamma": "median"},
     "auto": {},
 }
+DENSE = {2: ("svm", "tsvm", "da", "cuts3vm"), 20: ("svm",)}
+"""algorithms by number of classes that are tried on dense documents, too"""
+_DIMENSIONS = 53
 _WORDS, _OWN, _LENGTH = 3_000, 40, 60
 
 
@@ -35,6 +39,16 @@ def texts(n_classes: int, count: int) -> tuple[list[str], list[int]]:
     own = rng.integers(0, _OWN, (count, _LENGTH)) + _WORDS + _OWN * np.array(classes)[:, None]
     words = np.where(rng.integers(0, 5, words.shape) == 0, own, words)
     return [" ".join(f"w{word}" for word in text) for text in words.tolist()], classes
+
+
+def dense(n_classes: int, count: int) -> SparseRows:
+    """Made-up vectors of those classes, in order, one number of each larger. Integers decide them, and divisions that round correctly."""
+    rng = np.random.default_rng(n_classes)
+    numbers = rng.integers(1, 1000, (count, _DIMENSIONS))
+    numbers[np.arange(count), np.arange(count) % n_classes] += 700
+    values = (numbers / 1000).astype(np.float32)
+    indices = np.tile(np.arange(_DIMENSIONS, dtype=np.uint32), count)
+    return SparseRows(np.arange(0, values.size + 1, _DIMENSIONS), indices, values.reshape(-1), _DIMENSIONS)
 
 
 def digests(threads: int, count: int) -> dict[str, str]:
@@ -50,6 +64,9 @@ def digests(threads: int, count: int) -> dict[str, str]:
             task = TrainingTask(sparse, class_indices, range(n_classes), name, options)
             training = train(task, TrainingContext(threads=threads))
             found[f"{name}, {n_classes} classes"] = digest(training, terms.idf, sparse.values)
+        for name in DENSE[n_classes]:
+            task = TrainingTask(dense(n_classes, count), class_indices, range(n_classes), name, ALGORITHMS[name])
+            found[f"{name}, {n_classes} classes, dense"] = digest(train(task, TrainingContext(threads=threads)))
     return found
 
 
