@@ -39,7 +39,7 @@ class Words:
         self.count = 0
         """Number of words."""
         self._multiplier = drawn_multiplier()
-        self._slots = np.zeros(_SLOTS, np.uint64)
+        self._slots = np.zeros((_SLOTS, 2), np.uint64)
         self._starts = np.zeros(_SLOTS // 2 + 1, np.int64)
         self._letters = np.zeros(_LETTERS, np.uint8)
 
@@ -86,7 +86,7 @@ class Words:
     def _grow(self, length: int) -> None:
         """Make room for a word of so many bytes."""
         if 2 * self.count >= len(self._slots):
-            slots = np.zeros(2 * len(self._slots), np.uint64)
+            slots = np.zeros((2 * len(self._slots), 2), np.uint64)
             move_slots(self._slots, slots)
             self._slots = slots
         if self.count + 1 >= len(self._starts):
