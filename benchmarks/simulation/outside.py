@@ -1,0 +1,179 @@
+"""The simulated store and Redis: what they promise, and nothing more."""
+
+import hashlib
+from collections.abc import Callable, Set
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+import redis.exceptions
+
+from benchmarks.simulation.world import World
+from workers.contract import File
+from workers.errors import QueueUnavailable, StoreUnavailable
+from workers.queue.leases import Leases
+from workers.store import KeyMissing
+from workers.store.damage import Damage
+
+T = TypeVar("T")
+
+
+class SimulatedStore:
+    """A store (``workers.store.Store``) in a dict. ``create`` and ``replace`` are atomic; a deletion of many keys is not."""
+
+    def __init__(self, world: World) -> None:
+        self.content: dict[str, bytes] = {}
+        self.damage = Damage()
+        self._world = world
+
+    def create(self, key: str, data: bytes) -> bool:
+        """See Store."""
+        return self._call(f"create {key}", lambda: self.content.setdefault(key, data) is data)
+
+    def replace(self, key: str, data: bytes) -> None:
+        """See Store."""
+        self._call(f"replace {key}", lambda: self.content.update({key: data}))
+
+    def read(self, key: str) -> bytes:
+        """See Store."""
+        found = self._call(f"read {key}", lambda: self.content.get(key))
+        if found is None:
+            raise KeyMissing(key)
+        return found
+
+    def exists(self, key: str) -> bool:
+        """See Store."""
+        return self._call(f"exists {key}", lambda: key in self.content)
+
+    def children(self, prefix: str, after: str | None = None) -> list[str]:
+        """See Store."""
+        return self._call(f"children {prefix} {after}", lambda: [name for name in self.below(prefix) if after is None or name > after])
+
+    def below(self, prefix: str) -> list[str]:
+        """Names one level below a prefix, without a call."""
+        start = len(prefix) + 1
+        return sorted({key[start:].partition("/")[0] for key in self.content if key.startswith(f"{prefix}/")})
+
+    def delete(self, prefix: str) -> None:
+        """See Store."""
+        for key in sorted(key for key in self.content if key == prefix or key.startswith(f"{prefix}/")):
+            self._call(f"delete {key}", partial(self.content.pop, key, None))
+
+    def add_file(self, key: str, data: bytes) -> File:
+        """Store a file of an attempt, as ``upload`` does."""
+        self._call(f"upload {key}", lambda: self.content.update({key: data}))
+        return File(key=key, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+
+    def local(self, file: File) -> Any:
+        """See Store; what is returned can be read alone."""
+        data = self.read(file.key)
+        return SimpleNamespace(read_bytes=lambda: data)
+
+    def upload(self, key: str, path: Path) -> File:
+        """Never called: attempts add their files by ``add_file``."""
+        raise NotImplementedError
+
+    staging = remove_abandoned = writable = free = upload
+
+    def _call(self, what: str, effect: Callable[[], T]) -> T:
+        return self._world.call(what, effect, lambda: StoreUnavailable("the store is away"))
+
+
+class SimulatedRedis:
+    """Keys with a time to live, as leases need them (``workers.queue.leases``), and a list of messages. It may lose all of it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._keys: dict[str, tuple[str, float]] = {}
+        self._messages: list[str] = []
+
+    def set(self, key: str, value: str, *, px: int, nx: bool = False) -> bool | None:
+        """See Redis."""
+
+        def effect() -> bool | None:
+            if nx and self._get(key) is not None:
+                return None
+            self._keys[key] = value, self._world.now + px / 1000
+            return True
+
+        return self._call(f"set {key}", effect)
+
+    def exists(self, key: str) -> int:
+        """See Redis."""
+        return self._call(f"exists {key}", lambda: int(self._get(key) is not None))
+
+    def delete(self, key: str) -> None:
+        """See Redis."""
+        self._call(f"delete {key}", lambda: self._keys.pop(key, None))
+
+    def eval(self, script: str, n_keys: int, key: str, value: str) -> None:
+        """The one script of leases: delete a key if it has this value."""
+        self._call(f"release {key}", lambda: self._keys.pop(key, None) if self._get(key) == value else None)
+
+    def push(self, message: str, at_front: bool) -> None:
+        """Enqueue a message."""
+        self._call(f"push {message}", lambda: self._messages.insert(0 if at_front else len(self._messages), message))
+
+    def pop(self) -> str | None:
+        """Take the next message."""
+        return self._call("pop", lambda: self._messages.pop(0) if self._messages else None)
+
+    def waiting(self) -> Set[str]:
+        """All messages."""
+        return self._call("waiting", lambda: set(self._messages))
+
+    def lose_all(self) -> None:
+        """As after a restart without its files."""
+
+        def effect() -> None:
+            self._keys.clear()
+            self._messages.clear()
+
+        self._call("lose all", effect)
+
+    def _get(self, key: str) -> str | None:
+        value, until = self._keys.get(key, ("", 0.0))
+        return value if until > self._world.now else None
+
+    def _call(self, what: str, effect: Callable[[], T]) -> T:
+        return self._world.call(f"redis {what}", effect, lambda: redis.exceptions.ConnectionError("away"))
+
+
+class SimulatedQueue:
+    """The queue (``workers.queue.queue.Queue``) on the simulated Redis."""
+
+    def __init__(self, redis: SimulatedRedis) -> None:
+        self._redis = redis
+
+    def enqueue(self, job_id: str, *, at_front: bool = False) -> None:
+        """See Queue."""
+        self._guarded(lambda: self._redis.push(job_id, at_front))
+
+    def waiting(self) -> Set[str]:
+        """See Queue."""
+        return self._guarded(self._redis.waiting)
+
+    def take(self) -> str | None:
+        """The message that a worker gets next."""
+        return self._guarded(self._redis.pop)
+
+    def _guarded(self, act: Callable[[], T]) -> T:
+        try:
+            return act()
+        except redis.exceptions.RedisError as error:
+            raise QueueUnavailable(str(error)) from error
+
+
+class SimulatedState:
+    """Leases (``workers.queue.leases``) on the simulated Redis. Progress and figures, which no state depends on, are forgotten."""
+
+    def __init__(self, redis: Any) -> None:
+        self.leases = Leases(redis, "q")
+
+    def trace(self, job_id: str) -> list[Any]:
+        """See RedisState."""
+        return []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *given, **named: None

@@ -1,0 +1,294 @@
+"""Gateways, workers and reconcilers in a simulated world: their own code, but for the training and the threads of the heartbeat.
+
+Submitting with idempotency keys, cancelling, leases and heartbeats, claiming, recording outcomes, publishing and reconciling are simulated. A world
+has a storm, then calm. Afterwards every job has ended, and the invariants hold (``violations``).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from random import Random
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from redis.exceptions import RedisError
+
+from benchmarks.simulation.outside import SimulatedQueue, SimulatedRedis, SimulatedState, SimulatedStore
+from benchmarks.simulation.world import Odds, World
+from core.problem.result import Status
+from workers import names
+from workers.contract import Attempt, JobRequest, JobState, Outcome, Publication, Version
+from workers.errors import JobNotCancellable, Unavailable
+from workers.names import new_id
+from workers.repositories import jobs as job_records
+from workers.repositories import models as model_records
+from workers.repositories.jobs import Jobs
+from workers.upkeep.reconcile import Reconciler
+from workers.worker import attempt as attempts
+from workers.worker import store_retry
+from workers.worker.attempt import Attempts
+from workers.worker.context import WorkerContext
+from workers.worker.heartbeat import StopReason
+from workers.worker.store_watch import StoreWatch
+
+_LEASE_SECONDS = 3.0
+_MAX_ATTEMPTS = 3
+_STORM_SECONDS = 60.0
+_END_SECONDS = 3600.0
+_JOBS, _WORKERS, _GATEWAYS = 6, 3, 2
+_META = b'{"classes": ["no", "yes"], "n_features": 1}'
+
+
+class Run(NamedTuple):
+    """What became of a world."""
+
+    ended: bool
+    """Whether all jobs ended in time."""
+    store: SimulatedStore
+    accepted: dict[str, set[str]]
+    """Jobs that clients were told, by idempotency key."""
+    cancelled: set[str]
+    """Jobs that a client may have cancelled."""
+    calls: list[str]
+    failure: BaseException | None
+    """An error that no process expects."""
+
+
+class _Heartbeat:
+    """In place of the thread of a heartbeat an actor of the same process, which renews the lease."""
+
+    progress, trace, without_redis = None, (), False
+
+    def __init__(self, simulation: "Simulation", state: Any, job_id: str, number: int, worker: str, **_: Any) -> None:
+        self._simulation, self._leases, self._attempt, self._worker = simulation, state.leases, (job_id, number), worker
+        self.reason: StopReason | None = None
+        self.ended = False
+
+    def stop(self, reason: StopReason) -> None:
+        """See Heartbeat."""
+        self.reason = self.reason or reason
+
+    def __enter__(self) -> "_Heartbeat":
+        self._simulation.world.spawn(self._worker, self._beat)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended = True
+
+    def _beat(self) -> None:
+        while not self.ended:
+            with suppress(Unavailable):
+                self._leases.renew(*self._attempt, self._worker, _LEASE_SECONDS)
+            self._simulation.world.sleep(_LEASE_SECONDS / 4)
+
+
+class _Watch(StoreWatch):
+    """In place of its thread an actor."""
+
+    def __init__(self, simulation: "Simulation", jobs: Jobs, job_id: str, attempt: int, heartbeat: Any) -> None:
+        super().__init__(jobs, job_id, attempt, heartbeat)
+        self._world, self._worker, self._over = simulation.world, heartbeat._worker, False
+
+    def __enter__(self) -> None:
+        self._world.spawn(self._worker, self._look)
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+
+    def _look(self) -> None:
+        while not self._over:
+            if self._heartbeat.reason is None:
+                self._check()
+            self._world.sleep(1.0)
+
+
+class _Attempts(Attempts):
+    """Attempts whose training is some sleeps and a file."""
+
+    simulation: "Simulation"
+
+    def _outcome(self, request: JobRequest, attempt: Attempt, heartbeat: Any) -> Outcome | None:
+        world, store = self.simulation.world, self.simulation.store
+        if self._store_retry.call(lambda: self._jobs.cancel_requested(request.id), lambda: heartbeat.reason is not None):
+            return attempts._ended(attempt, JobState.CANCELLED)
+        for _ in range(world.random.randrange(1, 8)):
+            world.sleep(0.5)
+            if heartbeat.reason is not None:
+                return attempts._outcome_of_stop(attempt, heartbeat.reason, 1e9)
+        key = f"jobs/{request.id}/attempts/{attempt.number}/model.json"
+        file = self._store_retry.call(lambda: store.add_file(key, _META), lambda: heartbeat.reason is not None)
+        found = attempts._ended(attempt, JobState.SUCCEEDED)
+        return found.model_copy(update={"status": Status.CONVERGED, "files": {"model_meta": file}})
+
+
+class Simulation:
+    """One world with its processes."""
+
+    def __init__(self, seed: int, odds: Odds) -> None:
+        self.world = World(seed, odds, _STORM_SECONDS)
+        self.store = SimulatedStore(self.world)
+        self.redis = SimulatedRedis(self.world)
+        self.queue: Any = SimulatedQueue(self.redis)
+        self.state: Any = SimulatedState(self.redis)
+        self.accepted: dict[str, set[str]] = defaultdict(set)
+        self.cancelled: set[str] = set()
+        self._waiting = {f"key-{number}" for number in range(_JOBS)}
+        self._roles: dict[str, tuple[str, Any]] = {}
+        self._born = 0
+        self.world.on_death = self._replace
+
+    def run(self) -> Run:
+        """The whole run. It leaves nothing behind."""
+        with _patched(self):
+            self.dataset = new_id("ds")
+            self.store.content[f"datasets/{self.dataset}/manifest.json"] = b"{}"
+            for key in sorted(self._waiting):
+                self._start("client", lambda process, key=key: self._submit(key), self.world.random.uniform(0, _STORM_SECONDS / 2))
+            for _ in range(_WORKERS):
+                self._start("worker", self._work)
+            for _ in range(_GATEWAYS):
+                self._start("gateway", self._reconcile)
+            self._start("accident", self._accident)
+            ended = self.world.run(self._finished, _END_SECONDS)
+        return Run(ended, self.store, self.accepted, self.cancelled, self.world.calls, self.world.failure)
+
+    def _start(self, role: str, act: Any, after: float = 0.0) -> None:
+        self._born += 1
+        process = f"{role}-{self._born}"
+        self._roles[process] = role, act
+        self.world.spawn(process, lambda: act(process), after)
+
+    def _replace(self, process: str) -> None:
+        """Another process takes the place of one that has died."""
+        role, act = self._roles[process]
+        self._start(role, act, self.world.random.uniform(0.5, 3.0))
+
+    def _finished(self) -> bool:
+        return not self._waiting and not self.store.below("open")
+
+    def _submit(self, key: str) -> None:
+        """A client that asks until it is told a job. It asks again with the same key after a failure, and after the death of its gateway."""
+        store: Any = self.store
+        jobs = Jobs(store)
+        while True:
+            with suppress(Unavailable):
+                job, created = jobs.submit(
+                    dataset=self.dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint="the same", caller=None
+                )
+                if created:
+                    with suppress(Unavailable):
+                        self.queue.enqueue(job.request.id)
+                break
+            self.world.sleep(1.0)
+        self.accepted[key].add(job.request.id)
+        self._waiting.discard(key)
+        if self.world.random.random() < 0.2:
+            self._cancel(jobs, job.request.id)
+
+    def _cancel(self, jobs: Jobs, id: str) -> None:
+        self.world.sleep(self.world.random.uniform(0, 5))
+        self.cancelled.add(id)
+        with suppress(Unavailable, JobNotCancellable):
+            jobs.cancel(id)
+
+    def _work(self, process: str) -> None:
+        store: Any = self.store
+        context = WorkerContext(store, self.state, self.queue, process, 1, _LEASE_SECONDS, 1e9, 600.0, _MAX_ATTEMPTS, 1, 1, 0)
+        while True:
+            with suppress(Unavailable):
+                id = self.queue.take()
+                if id is not None:
+                    running = _Attempts(context)
+                    running.simulation = self
+                    running.run(id)
+            self.world.sleep(0.3)
+
+    def _reconcile(self, process: str) -> None:
+        store: Any = self.store
+        reconciler = Reconciler(
+            Jobs(store), self.state, self.queue, lease_seconds=_LEASE_SECONDS, max_attempts=_MAX_ATTEMPTS, clock=lambda: self.world.now
+        )
+        while True:
+            with suppress(Unavailable):
+                reconciler.reconcile()
+            self.world.sleep(1.0)
+
+    def _accident(self, process: str) -> None:
+        """Redis loses everything, now and then."""
+        while not self.world.calm:
+            self.world.sleep(self.world.random.uniform(5, 60))
+            if not self.world.calm and self.world.random.random() < 0.5:
+                with suppress(RedisError):
+                    self.redis.lose_all()
+
+
+def _patched(simulation: Simulation) -> ExitStack:
+    """The clock, the chance and the threads of the world in place of the machine's, until the stack is closed."""
+    world, chance, stack = simulation.world, Random(simulation.world.random.random()), ExitStack()
+    clock = SimpleNamespace(time=lambda: world.now, time_ns=lambda: int(world.now * 1e9), monotonic=lambda: world.now, sleep=world.sleep)
+    stack.enter_context(patch.object(names, "time", clock))
+    stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
+    stack.enter_context(patch.object(store_retry, "time", clock))
+    for room in (job_records, model_records):
+        stack.enter_context(patch.object(room, "in_parallel", map))
+    stack.enter_context(patch.object(attempts, "Heartbeat", lambda *given, **named: _Heartbeat(simulation, *given, **named)))
+    stack.enter_context(patch.object(attempts, "StoreWatch", lambda *given: _Watch(simulation, *given)))
+    return stack
+
+
+def violations(run: Run) -> Iterator[str]:
+    """A sentence for each invariant that does not hold after a run."""
+    if run.failure is not None:
+        yield f"{type(run.failure).__name__}: {run.failure}"
+        return
+    if not run.ended:
+        yield "not all jobs have ended"
+        return
+    store = run.store
+    for key, ids in run.accepted.items():
+        if len(ids) != 1:
+            yield f"{key} made {len(ids)} jobs"
+    known = set().union(*run.accepted.values())
+    yield from (f"job {id} was made for nobody" for id in store.below("jobs") if id not in known and f"jobs/{id}/request.json" in store.content)
+    versions = {int(name.removesuffix(".json")): _record(store, f"models/m/versions/{name}", Version) for name in store.below("models/m/versions")}
+    if sorted(versions) != list(range(1, len(versions) + 1)):
+        yield f"the versions are {sorted(versions)}"
+    for id in sorted(known):
+        yield from _violations_of(run, id, [version for version in versions.values() if version.job == id])
+
+
+def _violations_of(run: Run, id: str, versions: list[Version]) -> Iterator[str]:
+    content = run.store.content
+    outcome = _record(run.store, f"jobs/{id}/outcome.json", Outcome) if f"jobs/{id}/outcome.json" in content else None
+    if outcome is None:
+        yield f"job {id} was accepted and has no outcome"
+        return
+    if outcome.state is JobState.CANCELLED and id not in run.cancelled:
+        yield f"job {id} was cancelled by nobody"
+    deaths = _count(run.store, id, "json") - _count(run.store, id, "returned.json")
+    if outcome.state is JobState.FAILED and deaths < _MAX_ATTEMPTS:
+        yield f"job {id} failed after {deaths} deaths"
+    if len(versions) != int(outcome.state is JobState.SUCCEEDED):
+        yield f"job {id} is {outcome.state.value} and has {len(versions)} versions"
+    for version in versions:
+        published = _record(run.store, f"jobs/{id}/published.json", Publication) if f"jobs/{id}/published.json" in content else None
+        if published is None or published.version != version.number:
+            yield f"job {id} does not say that it is version {version.number}"
+        if version.files != outcome.files:
+            yield f"version {version.number} is not of the outcome of job {id}"
+        yield from (f"version {version.number} has lost {file.key}" for file in version.files.values() if file.key not in content)
+
+
+def _count(store: SimulatedStore, id: str, ending: str) -> int:
+    """Attempts at a job, or returns of attempts."""
+    return sum(name.partition(".")[2] == ending for name in store.below(f"jobs/{id}/attempts"))
+
+
+def _record(store: SimulatedStore, key: str, kind: Any) -> Any:
+    return kind.model_validate_json(store.content[key])
+
+
+def simulate(seed: int, odds: Odds = Odds()) -> Run:  # noqa: B008 - a tuple
+    """The run of a seed."""
+    return Simulation(seed, odds).run()

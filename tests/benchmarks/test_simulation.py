@@ -1,0 +1,194 @@
+"""The protocol of jobs under seeded schedules: its invariants hold, and each of its rules is needed."""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from benchmarks.simulation.protocol import simulate, violations
+from benchmarks.simulation.world import CALM, World
+from workers.contract import JobState, Outcome, Publication, Version
+from workers.queue.leases import Leases
+from workers.repositories.idempotency import IdempotencyKeys
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import KeyMissing, records
+from workers.upkeep.reconcile import Reconciler
+
+SEEDS = 150
+MUTANT_SEEDS = 300
+"""Seeds within which a missing rule is noticed."""
+
+
+@pytest.fixture(autouse=True)
+def _silence() -> Iterator[None]:
+    before = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.configure(wrapper_class=before)
+
+
+@pytest.mark.slow
+def test_the_invariants_hold() -> None:
+    found = {seed: sentences for seed in range(SEEDS) if (sentences := list(violations(simulate(seed))))}
+    assert found == {}
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    assert simulate(7).calls == simulate(7).calls
+    assert simulate(7).calls != simulate(8).calls
+
+
+def test_faults_of_every_kind_come() -> None:
+    fates = {call.rpartition(" ")[2] for seed in range(5) for call in simulate(seed).calls}
+    assert fates == {"", "fails", "loses_reply", "is_late", "kills"}
+    assert {call.rpartition(" ")[2] for call in simulate(0, CALM).calls} == {""}
+
+
+def test_what_a_dead_process_does_has_no_effect() -> None:
+    world, done = World(0, CALM, 0.0), []
+
+    def act() -> None:
+        try:
+            world.call("first", lambda: done.append("first"), RuntimeError)
+            world.kill("p")
+        finally:
+            world.call("second", lambda: done.append("second"), RuntimeError)
+
+    world.spawn("p", act)
+    world.spawn("q", lambda: world.sleep(5.0))
+    assert world.run(lambda: world.now > world._calm_from + 1.0, 10.0)
+    assert done == ["first"]
+
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def claims_are_not_exclusive(patch: pytest.MonkeyPatch) -> None:
+    """Fencing token: attempt n is created once."""
+    patch.setattr(Leases, "acquire", lambda *_: True)
+    claim = Jobs.claim_attempt
+
+    def shared(self: Jobs, id: str, worker: str, number: int | None = None, at: Any = None) -> Any:
+        found = claim(self, id, worker, number, at)
+        return found or (None if self.has_outcome(id) else self._attempt(id, number or 1))
+
+    patch.setattr(Jobs, "claim_attempt", shared)
+
+
+def a_job_is_published_at_the_first_free_number(patch: pytest.MonkeyPatch) -> None:
+    """A job has one version: all numbers below a new one were read."""
+
+    def publish(self: Models, request: Any, outcome: Outcome) -> Version:
+        while True:
+            version = self._version(request, outcome, self.last_number(request.model) + 1)
+            if records.create(self._store, f"models/{request.model}/versions/{version.number}.json", version):
+                return version
+
+    patch.setattr(Models, "publish", publish)
+
+
+def idempotency_keys_are_not_claimed(patch: pytest.MonkeyPatch) -> None:
+    """The first request claims the key, and the others get its job."""
+    patch.setattr(IdempotencyKeys, "claim", lambda self, key, caller, job, fingerprint: job)
+
+
+def lost_jobs_are_not_enqueued(patch: pytest.MonkeyPatch) -> None:
+    """At-least-once delivery: the reconciler enqueues the job again."""
+    patch.setattr(Reconciler, "_retry_or_end", lambda self, job: False)
+
+
+def half_published_jobs_stay_so(patch: pytest.MonkeyPatch) -> None:
+    """An outcome that was not published is published by the reconciler."""
+    repair = Reconciler._repair
+
+    def repaired(self: Reconciler, id: str, job: Any, before: Any, repairs: Any) -> Any:
+        if job is not None and job.outcome is not None and not job.state.final:
+            return None
+        return repair(self, id, job, before, repairs)
+
+    patch.setattr(Reconciler, "_repair", repaired)
+
+
+def a_job_is_closed_before_it_is_published(patch: pytest.MonkeyPatch) -> None:
+    """A job is taken off the list of the unfinished after its publication."""
+
+    def publish(self: Jobs, id: str) -> Version | None:
+        outcome = self.outcome(id)
+        if outcome is None or outcome.state is not JobState.SUCCEEDED:
+            return None
+        self.close(id)
+        version = Models(self._store).publish(self._request(id), outcome)
+        records.create(self._store, f"jobs/{id}/published.json", Publication(name=version.name, version=version.number))
+        return version
+
+    patch.setattr(Jobs, "publish", publish)
+
+
+def a_request_is_stored_before_it_is_open(patch: pytest.MonkeyPatch) -> None:
+    """A job is on the list of the unfinished before its request is stored."""
+
+    def store(self: Jobs, request: Any) -> Any:
+        created = records.create(self._store, f"jobs/{request.id}/request.json", request)
+        if created:
+            self._store.create(f"open/{request.id}", b"")
+        return self.get(request.id), created
+
+    patch.setattr(Jobs, "_store_request", store)
+
+
+def an_answer_that_was_lost_is_a_defeat(patch: pytest.MonkeyPatch) -> None:
+    """An outcome that is recorded twice by its own attempt is its own."""
+
+    def record(self: Jobs, id: str, outcome: Outcome) -> bool:
+        return self._store.create(f"jobs/{id}/outcome.json", records.encode(outcome))
+
+    patch.setattr(Jobs, "record_outcome", record)
+
+
+def a_version_is_replaced(patch: pytest.MonkeyPatch) -> None:
+    """Of many processes that create the same number one succeeds."""
+
+    def publish(self: Models, request: Any, outcome: Outcome) -> Version:
+        number = outcome.versions_before
+        while True:
+            number += 1
+            try:
+                version = self._read(request.model, number)
+            except KeyMissing:
+                version = self._version(request, outcome, number)
+                self._store.replace(f"models/{request.model}/versions/{number}.json", records.encode(version))
+            if version.job == request.id:
+                return version
+
+    patch.setattr(Models, "publish", publish)
+
+
+MUTANTS: list[Patch] = [
+    claims_are_not_exclusive,
+    a_job_is_published_at_the_first_free_number,
+    idempotency_keys_are_not_claimed,
+    lost_jobs_are_not_enqueued,
+    half_published_jobs_stay_so,
+    a_job_is_closed_before_it_is_published,
+    a_request_is_stored_before_it_is_open,
+    an_answer_that_was_lost_is_a_defeat,
+    a_version_is_replaced,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_each_rule_is_needed(mutant: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant(monkeypatch)
+    assert any(list(violations(simulate(seed))) for seed in range(MUTANT_SEEDS))
+
+
+def test_an_error_that_no_process_expects_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> bool:
+        raise ZeroDivisionError("nobody expects it")
+
+    monkeypatch.setattr(Jobs, "has_outcome", broken)
+    assert list(violations(simulate(0))) == ["ZeroDivisionError: nobody expects it"]
