@@ -212,7 +212,9 @@ def page(results: Results, names: list[str], budgets: list[int], seeds: int) -> 
     means = [[str(n), *(f"{np.mean([errors[name, n, method] for name in names]):.3f}" for method in METHODS)] for n in budgets]
     lines = [[name, str(n), *(f"{errors[name, n, method]:.3f}" for method in METHODS)] for name in names for n in budgets]
     tables = f"Means over the {len(names)} sets:\n\n{table(heads, means)}\nEach set:\n\n{table(['texts', *heads], lines)}\n"
-    return tables + _verdict(errors, names, budgets)
+    left_out = [name for name in POOLS if name not in names]
+    note = f"Not measured in this run, which takes long with many classes: {', '.join(left_out)}.\n\n" if left_out else ""
+    return note + tables + _verdict(errors, names, budgets)
 
 
 def _verdict(errors: Mapping[tuple[str, int, str], float], names: list[str], budgets: list[int]) -> str:
