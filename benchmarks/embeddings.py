@@ -91,7 +91,7 @@ labeled. Vectors are those of all-MiniLM-L6-v2 (384 numbers).
 | `auto` on both | the service, on documents of both parts |
 
 """
-_NOTE = """- As many labels of each class mislead `auto` where classes are of very uneven sizes, as the topics of reuters-r8 are: there
+_NOTE = """- As many labels of each class mislead `auto` where classes have very uneven sizes, as the topics of reuters-r8: there
   logistic regression was right more often with 50 labels a class. Label at random, or give `class_fractions`.
 """
 
