@@ -134,7 +134,7 @@ BROKEN: Answer = (0, {}, b"")
 def test_retries() -> None:
     with answering(BUSY, BROKEN, PREDICTED) as (url, seen), Halfmoon(url) as hm:
         assert hm.models["m"].predict(["x"]).labels == ["a"]
-        assert seen == ['{"text":"x"}\n'] * 3
+        assert seen == ['{"documents":[{"text":"x"}]}'] * 3
 
 
 def test_what_changes_something_is_not_sent_again_after_a_break() -> None:

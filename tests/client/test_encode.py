@@ -14,11 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from halfmoon import InvalidData
-from halfmoon.encode import Choice, body_of, joined
+from halfmoon.encode import Body, Choice, body_of, held
 
 TEXTS = ["late, again", "a vote", "cup"]
 WANTED = [{"text": "late, again", "label": "sport", "id": "7"}, {"text": "a vote", "id": "8"}, {"text": "cup", "label": "politics", "id": "9"}]
 COLUMNS = Choice("body", "topic", "ticket")
+
+
+def joined(body: Body) -> bytes:
+    return b"".join(body.chunks())
 
 
 def sent(data: Any, choice: Choice = COLUMNS) -> list[dict[str, Any]]:
@@ -114,3 +118,8 @@ def test_data_that_cannot_be_sent(name: str) -> None:
     with pytest.raises(InvalidData) as refusal:
         joined(body_of(data, choice))
     assert detail in str(refusal.value)
+
+
+def test_lines_are_one_object_where_they_are_held() -> None:
+    content, headers = held(body_of(["a\nb", "c"], Choice()))
+    assert (json.loads(content), headers) == ({"documents": [{"text": "a\nb"}, {"text": "c"}]}, {"Content-Type": "application/json"})

@@ -1,6 +1,5 @@
 """Documents as the service reads them: frames, lists, matrices and files become a stream of bytes. Nothing is held but a slice."""
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
@@ -217,9 +216,9 @@ def _line(document: Any, choice: Choice, label: Any, id: Any) -> Any:
     return found
 
 
-def joined(body: Body) -> bytes:
-    """The whole body, for a request that is held in memory anyway."""
-    buffer = io.BytesIO()
-    for chunk in body.chunks():
-        buffer.write(chunk)
-    return buffer.getvalue()
+def held(body: Body) -> tuple[bytes, dict[str, str]]:
+    """The whole body and its headers, for a request that is held in memory anyway: lines become one object, which is read faster."""
+    content = b"".join(body.chunks())
+    if body.media_type == NDJSON and body.encoding is None:
+        return b'{"documents":[' + content.rstrip(b"\n").replace(b"\n", b",") + b"]}", {"Content-Type": "application/json"}
+    return content, {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})

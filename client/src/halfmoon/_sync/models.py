@@ -10,7 +10,7 @@ from halfmoon._sync.datasets import Dataset
 from halfmoon._sync.transport import Transport
 from halfmoon._sync_only import AliasesMixin, ModelMixin
 from halfmoon.display import table
-from halfmoon.encode import Choice, Column, body_of, joined
+from halfmoon.encode import Choice, Column, body_of, held
 from halfmoon.errors import InvalidData
 from halfmoon.operation import operation
 from halfmoon.records import Evaluation, Explanation, ModelRecord, ModelSummary, Prediction, Suggestion, Version
@@ -107,9 +107,9 @@ class Model(ModelMixin):
     def predict(self, documents: Any, *, text: str | None = None, features: Sequence[str] | None = None) -> Prediction:
         """Labels, scores and probabilities of documents, which come as to ``datasets.create``. A single text is a document, too."""
         body = body_of([documents] if isinstance(documents, str) else documents, Choice(text, features=features))
-        headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
+        content, headers = held(body)
         path = f"{self._path}/predict"
-        answer = self._transport.send("POST", path, content=joined(body), headers=headers, params=body.query, repeatable=True)
+        answer = self._transport.send("POST", path, content=content, headers=headers, params=body.query, repeatable=True)
         return _PREDICTION.decode(answer.content)
 
     @operation("label_newest")
@@ -140,9 +140,7 @@ class Model(ModelMixin):
             content, headers, query = msgspec.json.encode({"dataset": id, "held_out": held_out}), {"Content-Type": "application/json"}, {}
         else:
             body = body_of(data, Choice(text, label, None, features))
-            content, headers, query = joined(body), {"Content-Type": body.media_type}, dict(body.query)
-            if body.encoding:
-                headers["Content-Encoding"] = body.encoding
+            (content, headers), query = held(body), dict(body.query)
         figures = self._transport.call("POST", path, Evaluation, content=content, headers=headers, params=query, repeatable=True)
         page = self._transport.send("POST", path, content=content, headers=headers | _HTML, params=query, repeatable=True)
         return msgspec.structs.replace(figures, page=page.text)

@@ -1,0 +1,73 @@
+"""Doors of the whole service: scikit-learn's checks of the classifier, and commands from a table to labels."""
+
+import csv
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from halfmoon import sklearn as door
+from sklearn.utils.estimator_checks import check_estimator
+
+from app.cli.commands import main
+from tests.e2e.service import Service
+
+TABLE = """ticket,body,topic
+1,The keeper saved a penalty in the cup final.,sport
+2,The minister lost a vote in the senate.,politics
+3,A late penalty for the visitors decided the cup final.,
+4,The senate must vote on the budget and the new treaty.,
+5,"Cup final: the visitors won in the last, late minutes.",
+6,The minister defends the treaty and the budget.,
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_clients() -> Iterator[None]:
+    """Classifiers share the client of a service for as long as the process lives."""
+    yield
+    while door._shared:
+        door._shared.popitem()[1].close()
+
+
+@pytest.mark.slow
+def test_the_checks_of_scikit_learn(service: Service) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(door.HalfmoonClassifier(url=service.url), on_fail=None, on_skip=None)
+    assert len(results) > 40
+    assert [(each["check_name"], each["exception"]) for each in results if each["status"] not in ("passed", "skipped")] == []
+    assert {each["check_name"] for each in results if each["status"] == "skipped"} <= {"check_array_api_input"}
+
+
+def test_texts_with_gaps_among_the_labels(service: Service) -> None:
+    rows = list(csv.DictReader(TABLE.splitlines()))
+    texts, labels = [row["body"] for row in rows], [row["topic"] for row in rows]
+    for missing in ("", None, np.nan):
+        given = np.array([label or missing for label in labels], dtype=object)
+        found = door.HalfmoonClassifier(url=service.url).fit(texts, given)
+        assert found.transduction_.tolist() == ["sport", "politics", "sport", "politics", "sport", "politics"]
+    assert found.predict(["The visitors came late."]).tolist() == ["sport"]
+    assert found.predict_proba(texts).shape == (6, 2)
+
+
+def test_minus_one_is_unlabeled_unless_it_must_be_a_class(service: Service) -> None:
+    rows = np.array([[1.0, 0], [0, 1], [0.9, 0.1], [0.1, 0.9]])
+    found = door.HalfmoonClassifier("svm", url=service.url).fit(rows, [3, 4, -1, -1])
+    assert (found.classes_.tolist(), found.transduction_.tolist()) == ([3, 4], [3, 4, 3, 4])
+    with pytest.warns(UserWarning, match="-1 is taken as a class"):
+        found = door.HalfmoonClassifier("svm", url=service.url).fit(rows, [1, -1, 1, -1])
+    assert found.classes_.tolist() == [-1, 1]
+
+
+def test_from_a_table_to_labels(service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, out = tmp_path / "tickets.csv", tmp_path / "labels.csv"
+    table.write_text(TABLE)
+    columns = ["--text", "body", "--label", "topic", "--url", service.url]
+    assert main(["label", str(table), "--id", "ticket", "--out", str(out), *columns]) == 0
+    assert [line.split(",")[:2] for line in out.read_text().splitlines()] == [
+        *(["id", "label"], ["3", "sport"], ["4", "politics"], ["5", "sport"], ["6", "politics"])
+    ]
+    assert main(["train", str(table), "--watch", *columns]) == 0
+    assert "tickets version 2" in capsys.readouterr().out
