@@ -34,6 +34,7 @@ def test_the_cache_holds_what_was_asked_for_and_forgets_the_oldest(most_bytes: i
         held = np.flatnonzero(cache.slots.slot_of >= 0)
         assert len(held) <= len(cache.slots.rows)
         assert len(set(cache.slots.slot_of[held])) == len(held)
-        np.testing.assert_allclose(cache.slots.rows[cache.slots.slot_of[held]], K[held], atol=1e-6)
+        # a row that is computed again in another block may differ in its last float32 digits
+        np.testing.assert_allclose(cache.slots.rows[cache.slots.slot_of[held]], K[held], atol=5e-6)
     weights = normal(rng, 300)
     np.testing.assert_allclose(cache.weighted_sum(np.arange(300), weights), K @ weights, atol=1e-4)
