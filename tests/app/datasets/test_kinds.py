@@ -186,7 +186,7 @@ def test_the_event_loop_does_not_look_up_all_names_of_a_model(gateway: Gateway, 
     publish(gateway.store, model=makes())
     monkeypatch.setattr(Places, "of", classmethod(noted))
     gateway.client.post("/v1/models/news/predict", json={"documents": [GIVEN[field]]}).raise_for_status()
-    assert [name.startswith("predict") for name in threads] == [True]
+    assert [name.startswith("load") for name in threads] == [True]
 
 
 def test_other_formats_are_vectors(gateway: Gateway) -> None:
