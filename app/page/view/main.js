@@ -1,22 +1,40 @@
 /** @file The page: its frame, and the view that the address names. */
 
 import { keyNeeded } from "./api.js";
-import { Audit } from "./audit.js";
-import { Batch } from "./batch.js";
-import { Data } from "./data.js";
-import { Doubts } from "./doubts.js";
-import { Jobs } from "./jobs.js";
-import { Keys } from "./keys.js";
-import { Label } from "./label.js";
-import { Model } from "./model.js";
-import { Models } from "./models.js";
 import { project } from "./project.js";
 import { route, to } from "./route.js";
-import { Try } from "./try.js";
-import { html, render, spoken } from "./ui.js";
+import { effect, html, render, signal, spoken } from "./ui.js";
 
-const VIEWS = { data: Data, label: Label, batch: Batch, doubts: Doubts, audit: Audit, models: Models, model: Model, try: Try, jobs: Jobs, keys: Keys };
+/** The views, each fetched when it is shown first. */
+const VIEWS = {
+  data: () => import("./data.js").then((module) => module.Data),
+  label: () => import("./label.js").then((module) => module.Label),
+  batch: () => import("./batch.js").then((module) => module.Batch),
+  doubts: () => import("./doubts.js").then((module) => module.Doubts),
+  audit: () => import("./audit.js").then((module) => module.Audit),
+  models: () => import("./models.js").then((module) => module.Models),
+  model: () => import("./model.js").then((module) => module.Model),
+  try: () => import("./try.js").then((module) => module.Try),
+  jobs: () => import("./jobs.js").then((module) => module.Jobs),
+  keys: () => import("./keys.js").then((module) => module.Keys),
+};
 const TITLES = { data: "Data", label: "Label", batch: "One class", doubts: "Doubts", audit: "Audit", models: "Models", model: "Model", try: "Try", jobs: "Jobs", keys: "Key" };
+
+/** The view that was fetched last. */
+const shown = signal({ name: "", View: /** @type {any} */ (null) });
+
+effect(() => {
+  const name = wanted();
+  VIEWS[/** @type {keyof typeof VIEWS} */ (name)]?.().then(
+    (View) => (shown.value = { name, View }),
+    () => setTimeout(() => location.reload(), 3000),
+  );
+});
+
+/** Name of the view to show: where a key is needed, that comes first. */
+function wanted() {
+  return keyNeeded.value ? "keys" : route.value.view;
+}
 
 /** The links of the frame; those of a project lead to the dataset that was opened last. */
 function links() {
@@ -27,7 +45,8 @@ function links() {
 
 function Page() {
   const { view, parts, query } = route.value;
-  const View = keyNeeded.value ? Keys : (VIEWS[/** @type {keyof typeof VIEWS} */ (view)] ?? Missing);
+  const name = wanted();
+  const View = shown.value.name === name ? shown.value.View : name in VIEWS ? Fetching : Missing;
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;
@@ -41,6 +60,10 @@ function Page() {
     </header>
     <main id="main" tabindex="-1"><${View} key=${view + parts.join("/")} parts=${parts} query=${query} /></main>
     <div class="unseen" role="status" aria-live="polite">${spoken}</div>`;
+}
+
+function Fetching() {
+  return html`<p class="quiet">Loading …</p>`;
 }
 
 function Missing() {

@@ -47,7 +47,7 @@ def test_every_file_that_is_named_is_there(gateway: Gateway, repository: Path) -
     html = gateway.client.get("/", headers=BROWSER).text
     wanted = set(re.findall(r'(?:href|src)="(page/[^"]+)"', html))
     for path in (repository / PAGE).rglob("*.*js"):
-        named = re.findall(r'(?:from|import) ?"(\.[^"]+)"', path.read_text())
+        named = re.findall(r'(?:from |from|import |import\()"(\.[^"]+)"', path.read_text())
         wanted |= {str((path.parent / name).resolve().relative_to((repository / "app").resolve())) for name in named}
     assert len(wanted) > 20
     for name in wanted:
