@@ -18,6 +18,8 @@ SLOPE_SPREAD, SLOPE_RANGE, _SLOPES = 0.7, 2.1, 15
 """of the logarithm of the slope: standard deviation of its normal prior, distance to both ends, and number of values that are averaged over"""
 HELD_OUT_WORTH = 2.0
 """what a label left out is worth: it is predicted by solutions that have two thirds of the labels, and are less sure than the one that has all"""
+_MOST_HELD_OUT = 40.0
+"""what all labels left out are worth together: where there are many, the bias of this evidence is larger than its error by chance"""
 WORTH = 5.0
 """independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything separates somewhat"""
 LEAST = 0.01
@@ -101,8 +103,9 @@ def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bo
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
     steps = np.linspace(-SLOPE_RANGE, SLOPE_RANGE, _SLOPES) if averaged else np.zeros(1)
+    worth = min(HELD_OUT_WORTH, _MOST_HELD_OUT / (2 * min(positive, negative)))
     likelihoods = [
-        -HELD_OUT_WORTH * (weights * log_add_exp(np.zeros(1), -y * (slope * scores - logit_of(expected)))).sum(axis=1) for slope in slopes_at(steps)
+        -worth * (weights * log_add_exp(np.zeros(1), -y * (slope * scores - logit_of(expected)))).sum(axis=1) for slope in slopes_at(steps)
     ]
     prior = -0.5 * (steps / SLOPE_SPREAD) ** 2
     return np.asarray(log_sum_exp(np.array(likelihoods) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))

@@ -1,5 +1,6 @@
 """The class fractions that a model predicts which has none set, and how far they may be off."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ ERROR = 0.3
 _UNCENTRED_ERROR = 2.0
 """in logits: the same where nothing says so, and the class of more labels may get nearly everything"""
 
+_FEW = 20
+"""labels of both sides, as many of each, up to which the error is ERROR; of more it falls with the square root of their number"""
 _LEAST_SEPARATION = 0.1
 """least difference between the shares of a class and of the others above a threshold"""
 
@@ -72,7 +75,7 @@ def _error_of(above: Vector, middle: "Midpoint") -> float:
     assert middle.deviation is not None
     ends = [float((above > shift).mean()) for shift in (-middle.deviation, middle.deviation)]
     high, low = logit(np.clip(ends, LEAST, 1 - LEAST)).tolist()
-    scale, doubt = ERROR / middle.separation, (high - low) / 2
+    scale, doubt = ERROR * math.sqrt(_FEW / max(_FEW, middle.n_labels)) / middle.separation, (high - low) / 2
     return float(np.sqrt(scale * scale + doubt * doubt))
 
 
@@ -85,6 +88,8 @@ class Midpoint(NamedTuple):
     """its standard deviation; None where one side has no label left out"""
     separation: float = 1.0
     """share of the class above it less that of the others, from .1 to 1"""
+    n_labels: int = 0
+    """labels left out on both sides, as many of each"""
 
 
 def midpoint(held_out: Vector, class_indices: NDArray[np.integer[Any]], positive: int) -> Midpoint:
@@ -106,4 +111,5 @@ def midpoint(held_out: Vector, class_indices: NDArray[np.integer[Any]], positive
     # one label more on either side of the threshold, so that a few that happen to be right do not prove anything
     above = (np.count_nonzero(own > middle) + 1) / (len(own) + 2)
     below = sum((np.count_nonzero(each > middle) + 1) / (len(each) + 2) for each in others) / len(others)
-    return Midpoint(middle, float(np.sqrt(squares / max(1, freedom) * spread)) / 2, max(_LEAST_SEPARATION, above - below))
+    n_labels = 2 * min(len(own), sum(len(each) for each in others))
+    return Midpoint(middle, float(np.sqrt(squares / max(1, freedom) * spread)) / 2, max(_LEAST_SEPARATION, above - below), n_labels)

@@ -122,6 +122,12 @@ def test_no_held_out_label_counts_for_more_than_one() -> None:
     assert nothing[0] == pytest.approx(-log_evidence.HELD_OUT_WORTH * 4 * np.log(2))
 
 
+def test_many_labels_left_out_are_worth_no_more_than_forty() -> None:
+    """Of many, what is the same for all of them, a bias, is larger than what is left to chance."""
+    worths = [-log_evidence.from_held_out(np.zeros((1, 2 * n)), np.repeat([1.0, -1.0], n))[0] / np.log(2) for n in (5, 10, 20, 500)]
+    assert worths == pytest.approx([20, 40, 40, 40])
+
+
 def test_separation_is_on_equal_footing() -> None:
     """Solutions that explain the same share of their labels are as good at any fraction, and a better one is better."""
     trivial = 2 * GRID * (1 - GRID)

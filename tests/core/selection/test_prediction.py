@@ -21,7 +21,8 @@ def test_a_shift_of_all_scores_changes_nothing(shift: float) -> None:
     scores, held_out = scores_of(rng, (900, 100), shift), scores_of(rng, (40, 80), shift)
     (found,) = centred_prediction(scores[:, None], held_out[:, None], CLASSES, balanced=False)
     assert found.fraction == pytest.approx(0.1, abs=0.04)
-    assert ERROR < found.error < 2 * ERROR
+    fewest = ERROR * np.sqrt(20 / 80)  # of as many labels on both sides
+    assert fewest < found.error < 2 * fewest
 
 
 def test_without_labels_left_out_the_scores_are_taken_as_they_are() -> None:
@@ -78,4 +79,16 @@ def test_more_classes_have_the_threshold_of_their_rivals() -> None:
         ends = [(np.argmax(centred + shift * np.eye(3)[k], axis=1) == k).mean() for shift in (middle.deviation, -middle.deviation)]
         doubt = (logit(ends[0]) - logit(ends[1])) / 2
         assert one.fraction == (np.argmax(centred, axis=1) == k).mean()
-        assert one.error == pytest.approx(np.sqrt((ERROR / middle.separation) ** 2 + doubt**2))
+        assert one.error == pytest.approx(np.sqrt((ERROR * np.sqrt(20 / 24) / middle.separation) ** 2 + doubt**2))
+
+
+def test_more_labels_left_out_make_a_prediction_surer() -> None:
+    """Of scores that tell the classes apart: from twenty labels on the error falls with the square root of their number."""
+    scores = np.linspace(-3, 3, 1001)[:, None]
+    errors = []
+    for n in (5, 10, 40, 160):
+        held_out, class_indices = np.repeat([-2.0, 2.0], n)[:, None], np.repeat([0, 1], n)
+        errors.append(centred_prediction(scores.copy(), held_out, class_indices, balanced=True)[0].error)
+    assert errors[0] > errors[1] > 0.3
+    assert errors[2] == pytest.approx(0.3 * np.sqrt(20 / 80), rel=0.1)
+    assert errors[3] == pytest.approx(0.3 * np.sqrt(20 / 320), rel=0.1)
