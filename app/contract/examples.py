@@ -30,6 +30,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "kind": "text",
         "n_features": None,
         "n_nonzeros": None,
+        "parts": [],
         "classes": {"politics": 1, "sport": 1},
         "drawn": {"random": 2},
         "sha256": _SHA256,

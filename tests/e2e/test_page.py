@@ -19,7 +19,7 @@ from tests.waiting import HANG, until
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        executable() is None and not os.environ.get("HALFMOON_REQUIRE_BROWSER"),
+        executable() is None and not os.environ.get("REQUIRE_BROWSER"),
         reason="the page is walked through with Chromium: install it, or set HALFMOON_BROWSER",
     ),
 ]

@@ -12,6 +12,7 @@ from app.codecs import npz
 from app.codecs.base import Bounds, Reading
 from app.codecs.content_encoding import reserve_nothing
 from app.codecs.npz import NpzDecoder
+from core.documents.kinds import DENSE, PartRows
 from core.documents.rows import SparseRows
 
 BOUNDS = Bounds(1 << 30, 1 << 30, 1 << 21, 1 << 20, 1 << 30)
@@ -34,7 +35,8 @@ def decoded(matrix: np.ndarray[Any, Any], spools: list[CountingFile] | None = No
     waiting = iter(spools or [])
     decoder = NpzDecoder(Reading(BOUNDS, lambda: next(waiting, None), reserve))
     batches = [*decoder.feed(buffer.getvalue()), *decoder.finish()]
-    return [batch.rows for batch in batches if isinstance(batch.rows, SparseRows)]
+    parts = [batch.rows.parts[DENSE] for batch in batches if isinstance(batch.rows, PartRows)]
+    return [part for part in parts if isinstance(part, SparseRows)]
 
 
 def dense(parts: list[SparseRows]) -> np.ndarray[Any, Any]:

@@ -246,7 +246,7 @@ def scopes_of(path: str, method: str) -> list[str]:
     """As docs/running.md has them, told apart by the path and not by what the application goes by."""
     if path == "/metrics" or path.endswith("/evaluate"):
         return ["admin", "predict", "train"]
-    if path.startswith("/v2/models") or path.endswith(("/predict", "/explain")):
+    if path.startswith("/v2/models") or path.endswith(("/predict", "/explain", "/label")):
         return ["admin", "predict"]
     if path.startswith(("/v1/datasets", "/v1/jobs")) or path.endswith(("/suggest", "/doubts")):
         return ["admin", "train"]

@@ -117,7 +117,7 @@ def test_a_slow_service_is_not_the_fault_of_its_client(start: Start, monkeypatch
 
 def test_slow_uploads_hold_no_thread(start: Start) -> None:
     """More of them than there are threads, and others are served while they last."""
-    gateway = start(parse_threads=1, body_idle_timeout_seconds=10 * HANG)
+    gateway = start(parse_threads=1, body_idle_timeout_seconds=10 * HANG, max_concurrent_uploads_per_caller=30)
     clients = [dial(gateway) for _ in range(20)]
     try:
         for client in clients:

@@ -96,7 +96,7 @@ def test_what_a_version_was_told_is_left_to_cross_validation(gateway: Gateway, d
     publish(gateway.store, dataset=dataset, calibrated=True, annotations=80)
     versions = {each["version"]: each for each in report(gateway, audit)["versions"]}
     assert [(each["labels"], each["held_out"], each["errors"]) for _, each in sorted(versions.items())] == [(80, 0, 0), (80, 80, 3), (0, 0, 0)]
-    assert "draw another audit" in report(gateway, audit)["automatic"]["why"]
+    assert "by version 1" in report(gateway, audit)["automatic"]["why"], "the last one from before the audit"
 
 
 def test_what_was_left_out_is_a_warning(gateway: Gateway, dataset: str) -> None:

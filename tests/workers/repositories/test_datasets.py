@@ -77,7 +77,10 @@ def test_leaving_unsealed_leaves_nothing(store: Store, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("batch", "fault"),
     [
-        (Batch(rows({1: 1.0}, {2: float("nan")}), [None, None], ["p", "q"]), Fault("q", "values", "the value of index 2 is not a finite number")),
+        (
+            Batch(rows({1: 1.0}, {2: float("nan")}), [None, None], ["p", "q"]),
+            Fault("q", "values", "the value of index 2 is not a finite number, or beyond 3.4e38, the largest of float32"),
+        ),
         (Batch(rows({1: 1.0}, {9: 1.0}, n_features=5), [None, None]), Fault("2", "indices", "index 9 is not below the 5 features")),
         (Batch(rows({1: 1.0}), [True]), Fault("1", "label", "must be a string or an integer")),
         (Batch(rows({1: 1.0}), [7]), Fault("1", "label", "labels must be all strings or all integers")),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.registry import OFFERED
+from core.warm_up import WARMED
 from tests.waiting import until
 from workers.errors import CannotStart
 from workers.worker import warm_up
@@ -33,7 +33,7 @@ def test_two_processes_share_the_algorithms_and_one_loads_all(tmp_path: Path, mo
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     warm_up.warm_up()
-    names = list(OFFERED)
+    names = list(WARMED)
     own = [name for process, name in lines() if process == os.getpid()]
     helped = [name for process, name in lines() if process != os.getpid()]
     assert own == names, "from the first on, and then those of the helper"
@@ -51,7 +51,7 @@ def test_a_single_processor_warms_up_alone(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(warm_up, "warming_of", warming)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
     warm_up.warm_up()
-    assert warmed == list(OFFERED)
+    assert warmed == list(WARMED)
 
 
 @forks
