@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
@@ -22,6 +23,7 @@ from workers.settings import Settings
 from workers.store import Store, open_store
 from workers.store.admission import admit
 from workers.upkeep.binding import Binding
+from workers.worker.apart import run_apart
 from workers.worker.context import WorkerContext
 from workers.worker.memory_limit import memory_limit
 from workers.worker.processors import usable_processors
@@ -51,7 +53,8 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
             _warm_up()
     with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds):
         if replaces is not None:
-            _requeue_jobs_of(context, worker_name(replaces, ""))
+            with suppress(Unavailable):
+                run_apart(partial(_requeue_jobs_of, context, worker_name(replaces, "")))
         _log.info("worker is ready", worker=name, queue=settings.queue)
         _work(settings, context)
     _log.info("worker has stopped", worker=name)
@@ -74,9 +77,7 @@ def _work(settings: Settings, context: WorkerContext) -> None:
             redis = connect(settings.redis_url, settings.redis_timeout_seconds)
             # RQ refuses the name of a worker that it has not seen exit
             name = f"{context.worker}.{secrets.token_hex(2)}"
-            rq_worker = RQWorker(
-                settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=lambda id, death: _recover(context, id, death)
-            )
+            rq_worker = RQWorker(settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=partial(_recover_apart, context))
         except Exception as error:
             _log.warning("Redis does not answer", error=redis_error_text(error), retry_in=backoff)
         else:
@@ -103,14 +104,18 @@ def _await_admission(settings: Settings, store: Store) -> bool:
     _stop_on_signals(stop)
     while not stop.is_set():
         try:
-            with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
-                Binding(store, admit(store), redis, settings.queue).check()
+            run_apart(partial(_check, settings, store))
             return True
         except Unavailable as error:
             _log.warning("waiting for store and Redis", error=str(error), retry_in=backoff)
         stop.wait(backoff)
         backoff = min(2 * backoff, _LONGEST_BACKOFF_SECONDS)
     return False
+
+
+def _check(settings: Settings, store: Store) -> None:
+    with connect(settings.redis_url, settings.redis_timeout_seconds) as redis:
+        Binding(store, admit(store), redis, settings.queue).check()
 
 
 def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
@@ -122,6 +127,11 @@ def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
             context.reconciler().retry_now(job_id, attempt)
     except HalfmoonError as error:
         _log.warning("a dead worker's job waits for a gateway to enqueue it again", worker=dead, error=str(error))
+
+
+def _recover_apart(context: WorkerContext, job_id: str, death: Death) -> None:
+    with suppress(Unavailable):  # a gateway enqueues the job when its lease has run out
+        run_apart(partial(_recover, context, job_id, death))
 
 
 def _recover(context: WorkerContext, job_id: str, death: Death) -> None:

@@ -17,7 +17,7 @@ from core.errors import InvalidDocuments
 from tests.app.codecs.encodings import arrays_of, as_json, as_ndjson, npz
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish, serving
 from tests.app.datasets.refused_kinds import Case, kind_cases
-from tests.waiting import HANG
+from tests.waiting import HANG, until
 from workers.errors import LimitExceeded
 
 NUMBERED = [{"indices": [0, 2], "values": [1.0, 0.5], "label": 1}, {"indices": [1], "values": [2.0], "label": 2}]
@@ -235,7 +235,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, shared_valkey: Any) -> Any:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_refused_by_upload_and_by_prediction(shared: Gateway, case: Case) -> None:
-    before = shared.kept()
+    before = [path for path in shared.kept() if not path.startswith(".staging")]  # another body may still be removed
     headers = {"content-type": case.media_type, "content-encoding": case.encoding}
     for path in ("/v1/datasets", "/v1/models/news/predict"):
         if path.endswith("predict") and case.fault.get("field") == "id" and case.fault.get("document") == "x":
@@ -245,7 +245,7 @@ def test_refused_by_upload_and_by_prediction(shared: Gateway, case: Case) -> Non
         first = problem["errors"][0]
         for key, value in case.fault.items():
             assert value in first[key] if key == "detail" else first[key] == value, first
-        assert shared.kept() == before
+        until(lambda: shared.kept() == before)
 
 
 @pytest.mark.filterwarnings("ignore")  # NumPy warns of headers that only an old Python can have written

@@ -1,0 +1,42 @@
+"""Runs what uses the store in a child process, so that a worker itself never does.
+
+The client of a bucket has threads. A process that was forked after them is without, and its first call of the store would wait for ever.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+from workers.errors import CannotStart, Unavailable
+from workers.process import die_with_parent
+
+
+def run_apart(work: Callable[[], None]) -> None:
+    """Do the work in a child process; raises CannotStart and Unavailable as the work does, and Unavailable if the child ends without a word."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_run, args=(work, sender, os.getpid()), name="store")
+    child.start()
+    sender.close()
+    try:
+        error: Exception | None = receiver.recv()
+    except EOFError:
+        error = Unavailable("the process that asked the store has ended without an answer")
+    finally:
+        child.join()
+        receiver.close()
+    if error is not None:
+        raise error
+
+
+def _run(work: Callable[[], None], sender: Connection, parent: int) -> None:
+    die_with_parent(parent)
+    try:
+        work()
+    except CannotStart as error:
+        sender.send(CannotStart(str(error)))
+    except Unavailable as error:
+        sender.send(Unavailable(str(error)))
+    else:
+        sender.send(None)
