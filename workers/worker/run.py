@@ -53,8 +53,7 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
             _warm_up()
     with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds):
         if replaces is not None:
-            with suppress(Unavailable):
-                run_apart(partial(_requeue_jobs_of, context, worker_name(replaces, "")))
+            _requeue_jobs_of(context, worker_name(replaces, ""))
         _log.info("worker is ready", worker=name, queue=settings.queue)
         _work(settings, context)
     _log.info("worker has stopped", worker=name)
