@@ -22,7 +22,7 @@ from benchmarks.why import encoded
 from core.documents.kinds import DENSE, PartRows, TextRows
 from core.documents.part_columns import PartColumns
 from core.documents.rows import SparseRows
-from core.documents.tfidf_fit import fit_terms
+from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.options.text import TextOptions
 from core.train import TrainingContext, TrainingTask, train

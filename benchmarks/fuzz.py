@@ -24,7 +24,7 @@ _ROOT = Path(__file__).parent.parent
 _CONTRACT = _ROOT / "openapi" / "openapi.yaml"
 _PHASES = "examples,coverage,fuzzing,stateful"
 PROPERTIES = {
-    "bodies and archives for the parsers": ("tests/app/codecs/test_parser_fuzz.py", "tests/app/codecs/test_content_encoding.py"),
+    "bodies and archives for the parsers": ("tests/app/codecs/test_parser_fuzz.py", "tests/app/codecs/transport/test_content_encoding.py"),
     "problems and options for the solvers": (
         "tests/core/test_fuzz.py",
         "tests/core/algorithms/test_kernel_training.py",

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
-from app.codecs.documents import DrawWord, Integer, ShortText
+from app.codecs.json_documents.document import DrawWord, Integer, ShortText
 from app.http.schemas import Schema
 from workers.contract import Action, Annotation, Label
 

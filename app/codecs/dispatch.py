@@ -5,16 +5,17 @@ from types import MappingProxyType
 
 import msgspec
 
-from app.codecs import json_body, multipart, ndjson, npz, svmlight, table
+from app.codecs.arrays import npz
 from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Reading, Reserve, Spool
-from app.codecs.content_encoding import Decompressor, Gunzip, Identity, reserve_nothing
+from app.codecs.json_documents import body, ndjson
+from app.codecs.tables import csv, svmlight
+from app.codecs.transport import multipart
+from app.codecs.transport.content_encoding import Decompressor, Gunzip, Identity, reserve_nothing
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-FORMATS = {
-    each.media_type: each for each in (json_body.FORMAT, ndjson.FORMAT, table.CSV, table.TSV, svmlight.FORMAT, npz.FORMAT, npz.NPY, multipart.FORMAT)
-}
+FORMATS = {each.media_type: each for each in (body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, svmlight.FORMAT, npz.FORMAT, npz.NPY, multipart.FORMAT)}
 """Formats that the gateway reads, by media type."""
 _BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}
 

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 
 from app.codecs.base import Reserve
-from app.codecs.documents import invalid_documents
-from app.codecs.json_slices import decoded_slices
-from app.codecs.json_struct import is_given
-from app.codecs.json_text import InvalidJson
+from app.codecs.faults import invalid_documents
+from app.codecs.json.slices import decoded_slices
+from app.codecs.json.struct import is_given
+from app.codecs.json.text import InvalidJson
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest
 from core.errors import MAX_FAULTS, Fault
 from workers.contract import MAX_TEXT, Label
-from workers.repositories.datasets.drawn import draw_detail
+from workers.repositories.datasets.files.draws import draw_detail
 from workers.repositories.datasets.labels import label_detail
 
 _ENTRY_BYTES = 160

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from app.codecs.documents import DrawWord
+from app.codecs.json_documents.document import DrawWord
 from app.http.schemas import Schema
 from workers.contract import Label
 

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.json_text import InvalidJson, decode_json
+from app.codecs.json.text import InvalidJson, decode_json
 from app.datasets.stored_documents import stored_documents
 from app.documents.dataset_scores import DatasetScores, scores_at, scores_of_dataset
 from app.documents.schemas import Order, State

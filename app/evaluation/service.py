@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from app.codecs.base import MAX_FAULTS
 from app.codecs.dispatch import document_blocks, media_type_of
-from app.codecs.documents import invalid_documents
-from app.codecs.json_struct import is_given
+from app.codecs.faults import invalid_documents
+from app.codecs.json.struct import is_given
 from app.datasets.upload import temporary_file
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator

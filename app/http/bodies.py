@@ -11,11 +11,11 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from app.codecs.base import Bounds, Reserve
-from app.codecs.byte_order_mark import without_byte_order_mark
-from app.codecs.content_encoding import Decompressor
 from app.codecs.dispatch import check_size, decompressor_of, in_blocks, is_compressed, media_type_of
-from app.codecs.json_struct import decode_struct
-from app.codecs.json_text import InvalidJson
+from app.codecs.json.struct import decode_struct
+from app.codecs.json.text import InvalidJson
+from app.codecs.transport.byte_order_mark import without_byte_order_mark
+from app.codecs.transport.content_encoding import Decompressor
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION

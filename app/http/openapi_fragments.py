@@ -6,7 +6,7 @@ import msgspec
 
 from app.codecs.base import COLUMNS, MAX_TEXT
 from app.codecs.dispatch import FORMATS
-from app.codecs.documents import PARTS
+from app.codecs.json_documents.document import PARTS
 from app.errors import PROBLEM
 from core.documents.drawn import Draw
 from core.documents.kinds import FIELDS, PartKind

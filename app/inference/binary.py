@@ -13,8 +13,8 @@ from fastapi import Request
 from numpy.typing import NDArray
 
 from app.codecs.base import MAX_TEXT
-from app.codecs.content_encoding import Decompressor
 from app.codecs.dispatch import decompressor_of, in_blocks, media_type_of
+from app.codecs.transport.content_encoding import Decompressor
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.bodies import in_thread, read_blocks
 from app.http.route_classes import RESERVATION

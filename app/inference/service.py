@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from app.codecs.base import MAX_TEXT
 from app.codecs.dispatch import media_type_of
-from app.codecs.json_struct import decode_struct
-from app.codecs.json_text import InvalidJson
+from app.codecs.json.struct import decode_struct
+from app.codecs.json.text import InvalidJson
 from app.errors import InvalidRequest
 from app.http.bodies import in_steps, read_json
 from app.http.route_classes import RESERVATION

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.base import MAX_FAULTS, MAX_TEXT, Bounds, Reserve
-from app.codecs.documents import invalid_documents
-from app.codecs.json_slices import decoded_slices, trimmed
-from app.codecs.json_struct import decode_structs
-from app.codecs.json_text import InvalidJson, JsonText
+from app.codecs.faults import invalid_documents
+from app.codecs.json.slices import decoded_slices, trimmed
+from app.codecs.json.struct import decode_structs
+from app.codecs.json.text import InvalidJson, JsonText
 from app.errors import InvalidRequest
 from app.inference.binary import numbers_of, sliced, strings_of
 from core.documents.kinds import DENSE as VECTOR

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
-from app.codecs.json_slices import decoded_slices
-from app.codecs.json_struct import is_given
-from app.codecs.json_text import InvalidJson
+from app.codecs.json.slices import decoded_slices
+from app.codecs.json.struct import is_given
+from app.codecs.json.text import InvalidJson
 from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody

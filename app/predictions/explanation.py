@@ -13,7 +13,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from app.codecs.dispatch import document_blocks
-from app.codecs.json_struct import is_given
+from app.codecs.json.struct import is_given
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
 from app.http.schemas import Schema
@@ -22,7 +22,7 @@ from app.predictions.scoring import UnseenCounter, score_posted
 from app.services import Services
 from core.documents.kinds import TextRows
 from core.documents.part_columns import PartColumns
-from core.documents.term_spans import term_spans
+from core.documents.text.term_spans import term_spans
 from core.models.explanation import Explanation, explain_score, top_weights
 from core.models.kernel import KernelModel
 from core.models.model import Model, Weights

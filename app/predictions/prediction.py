@@ -9,9 +9,9 @@ from fastapi import Request
 from starlette.responses import Response
 
 from app.codecs.base import MAX_FAULTS, Bounds, Reserve
-from app.codecs.content_encoding import reserve_nothing
 from app.codecs.dispatch import BodyDecoder, body_decoder, is_compressed
-from app.codecs.documents import invalid_documents
+from app.codecs.faults import invalid_documents
+from app.codecs.transport.content_encoding import reserve_nothing
 from app.http.bodies import in_steps, in_thread, read_blocks
 from app.http.route_classes import RESERVATION
 from app.predictions.answer_texts import AnswerTexts

@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
 
-from app.codecs.documents import invalid_documents
+from app.codecs.faults import invalid_documents
 from app.errors import InvalidRequest
 from app.http.access import caller_of
 from app.http.disconnect import raise_if_disconnected, run_until_disconnect

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from starlette.responses import Response
 
-from app.codecs.documents import DrawWord, ShortText
+from app.codecs.json_documents.document import DrawWord, ShortText
 from app.datasets.stored_documents import stored_documents
 from app.http.bodies import read_json
 from app.http.schemas import Schema

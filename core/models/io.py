@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from core.documents.part_columns import Block, EncoderId, PartColumns
-from core.documents.tfidf import TextTerms
+from core.documents.text.tfidf import TextTerms
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.models.kernel import KernelModel
 from core.models.linear import LinearModel

@@ -1,8 +1,9 @@
-"""Small files, small functions, and nothing that belongs to one machine."""
+"""Small files, small functions, few files in a folder, and nothing that belongs to one machine."""
 
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
+MOST_MODULES = 20
 FORBIDDEN = re.compile(r"(?<![\w.])/(?:work|root|home)/\w|\bpypi\.org|127\.0\.0\.1:3128")
 
 
@@ -33,6 +35,13 @@ def test_files_and_functions_are_small(repository: Path) -> None:
         f"{path}: {name} has {lines} lines" for path, source in sources.items() for name, lines in functions(source) if lines > LONGEST_FUNCTION
     ]
     assert not long_files + long_functions
+
+
+def test_folders_hold_few_modules(repository: Path) -> None:
+    modules = [path for path in tracked(repository) if path.suffix == ".py" and path.name != "__init__.py"]
+    folders = Counter(path.parent for path in modules if path.relative_to(repository).parts[0] in ("app", "workers", "core", "client"))
+    assert len(folders) > 40
+    assert [f"{folder}: {number} modules" for folder, number in folders.items() if number > MOST_MODULES] == []
 
 
 def test_nothing_names_the_machine_it_was_made_on(repository: Path) -> None:

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
-from core.documents.tfidf_fit import fit_terms
+from core.documents.text.tfidf_fit import fit_terms
 from core.options.text import TextOptions
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.digests import texts

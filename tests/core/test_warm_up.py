@@ -11,8 +11,8 @@ from numba.core.dispatcher import Dispatcher
 
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
-from core.documents.tfidf_fit import fit_terms
-from core.documents.tfidf_rows import weighed
+from core.documents.text.tfidf_fit import fit_terms
+from core.documents.text.tfidf_rows import weighed
 from core.options.text import TextOptions
 from core.registry import OFFERED
 from core.train import TrainingContext, TrainingTask, train

@@ -35,7 +35,7 @@ from workers.encoders.encoder import EncoderUnavailable
 from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.repositories.datasets import Datasets, Documents
-from workers.repositories.datasets.ids import Ids
+from workers.repositories.datasets.files.ids import Ids
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store.fetch_progress import reported_to

@@ -10,7 +10,7 @@ from core.watch import Watch
 from workers.contract import Encoding
 from workers.encoders.encoder import Encoder
 from workers.encoders.rows import dense_rows
-from workers.repositories.datasets.npy_files import NpyWriter, open_array
+from workers.repositories.datasets.files.npy import NpyWriter, open_array
 from workers.store import Store, records
 from workers.store.os_errors import translate_os_errors
 

@@ -12,10 +12,10 @@ import numpy as np
 from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, spans
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
-from core.documents.text_batches import TextCheckpoint
-from core.documents.tfidf import TextTerms, unspaced
-from core.documents.tfidf_fit import SPACES, fit_terms
-from core.documents.tfidf_rows import weighed
+from core.documents.text.batches import TextCheckpoint
+from core.documents.text.tfidf import TextTerms, unspaced
+from core.documents.text.tfidf_fit import SPACES, fit_terms
+from core.documents.text.tfidf_rows import weighed
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
 from core.memory_estimate import RowsSize, expected_text_size
 from core.models.model import Model
@@ -24,7 +24,7 @@ from core.progress import WHOLE, Part
 from core.watch import Watch
 from workers.contract import EncoderRef
 from workers.errors import JobTooLarge
-from workers.repositories.datasets.npy_files import NpyWriter, open_array
+from workers.repositories.datasets.files.npy import NpyWriter, open_array
 from workers.store import Store
 from workers.store.os_errors import translate_os_errors
 

@@ -16,9 +16,9 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from app.codecs.base import Bounds
-from app.codecs.content_encoding import reserve_nothing
 from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
-from app.codecs.documents import PARTS
+from app.codecs.json_documents.document import PARTS
+from app.codecs.transport.content_encoding import reserve_nothing
 from app.datasets.schemas import LabelsBody
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.http.bodies import _decoded

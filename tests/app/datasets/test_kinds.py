@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from core.documents.kinds import NamedRows, TextRows
-from core.documents.tfidf import TextTerms
-from core.documents.tfidf_fit import fit_terms
+from core.documents.text.tfidf import TextTerms
+from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import Names, Places
 from core.models.linear import LinearModel
 from core.options.text import TextOptions

@@ -9,7 +9,7 @@ import pytest
 
 from core.documents.kinds import PartRows, TextRows
 from core.documents.part_columns import PartColumns
-from core.documents.tfidf_fit import fit_terms
+from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.linear import LinearModel
 from core.options.text import TextOptions

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.codecs.content_encoding import Gunzip
+from app.codecs.transport.content_encoding import Gunzip
 from app.datasets import upload
 from app.http import connection, middleware
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of

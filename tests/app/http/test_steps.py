@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from starlette.requests import ClientDisconnect
 
-from app.codecs import npz
+from app.codecs.arrays import npz
 from app.http.bodies import in_steps
 from tests.app.conftest import Gateway, publish
 from tests.app.http.test_hostile import dial, head

@@ -10,7 +10,7 @@ from core.documents.digests import row_digests
 from core.documents.kinds import NamedRows, PartRows, RowsOfKind, TextRows, checked, kind_of, shape_fault
 from core.documents.part_columns import PartColumns, side_by_side
 from core.documents.rows import SparseRows, to_dense
-from core.documents.tfidf_fit import fit_terms
+from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS, Names
 from core.errors import InvalidDocuments
 from core.models.explanation import explain_score

@@ -9,7 +9,7 @@ import pytest
 
 from core.documents.kinds import NamedRows, PartRows, TextRows
 from core.documents.rows import SparseRows
-from core.documents.tfidf_fit import SPACES
+from core.documents.text.tfidf_fit import SPACES
 from core.documents.vocabulary import Names
 from core.options.text import TextOptions
 from core.problem.result import Status
@@ -212,7 +212,7 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
 
 
 def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.documents.text_batches.SPAN_ROWS", 50)
+    monkeypatch.setattr("core.documents.text.batches.SPAN_ROWS", 50)
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     content, points = TextRows.of(texts(1000)), []
 

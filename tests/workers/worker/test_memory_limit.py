@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.documents.kinds import TextRows
-from core.documents.tfidf_fit import fit_terms
+from core.documents.text.tfidf_fit import fit_terms
 from core.memory_estimate import expected_text_size, training_bytes
 from core.options.auto import AutoOptions
 from core.options.base import Options, TrainingSize

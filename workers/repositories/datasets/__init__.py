@@ -1,9 +1,9 @@
 """Datasets: sparse documents and their labels, sealed once. A relabeled dataset shares the documents of another."""
 
+from workers.repositories.datasets.annotations.entries import NewAnnotation
 from workers.repositories.datasets.batch import Batch
 from workers.repositories.datasets.builder import DatasetBuilder
 from workers.repositories.datasets.documents import Documents
-from workers.repositories.datasets.new_annotations import NewAnnotation
 from workers.repositories.datasets.repository import Datasets
 
 __all__ = ["Batch", "DatasetBuilder", "Datasets", "Documents", "NewAnnotation"]

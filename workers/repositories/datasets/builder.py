@@ -17,12 +17,12 @@ from workers.contract import Dataset, File, Label
 from workers.errors import LimitExceeded, StoreUnavailable
 from workers.names import new_id
 from workers.repositories.datasets.batch import Batch
-from workers.repositories.datasets.drawn import WITHOUT_LABEL, DrawnWriter
-from workers.repositories.datasets.ids import IdWriter, all_valid, id_fault
+from workers.repositories.datasets.files.draws import WITHOUT_LABEL, DrawnWriter
+from workers.repositories.datasets.files.ids import IdWriter, all_valid, id_fault
+from workers.repositories.datasets.files.npy import NpyWriter, chunks, open_array
+from workers.repositories.datasets.files.part_writer import PartWriter
 from workers.repositories.datasets.labels import Classes
 from workers.repositories.datasets.manifest import class_warnings, content_digest
-from workers.repositories.datasets.npy_files import NpyWriter, chunks, open_array
-from workers.repositories.datasets.part_writer import PartWriter
 from workers.settings import DatasetLimits
 from workers.store import Store, records
 from workers.store.os_errors import translate_os_errors

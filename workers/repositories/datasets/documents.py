@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind, TextRows
 from core.documents.rows import SparseRows
 from workers.contract import Dataset, Label
-from workers.repositories.datasets.ids import Ids
-from workers.repositories.datasets.npy_files import open_array, open_bytes
-from workers.repositories.datasets.part_writer import content_of
+from workers.repositories.datasets.files.ids import Ids
+from workers.repositories.datasets.files.npy import open_array, open_bytes
+from workers.repositories.datasets.files.part_writer import content_of
 from workers.store import Store
 
 

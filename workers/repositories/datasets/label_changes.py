@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw
 from workers.contract import Label
 from workers.errors import LimitExceeded
-from workers.repositories.datasets.answers import Answer
+from workers.repositories.datasets.annotations.answers import Answer
 from workers.repositories.datasets.documents import Documents
 from workers.repositories.datasets.labels import UNLABELED
 

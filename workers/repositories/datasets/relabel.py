@@ -15,13 +15,13 @@ from core.errors import MAX_FAULTS, Fault, InvalidDocuments
 from workers.contract import Dataset, File, Label
 from workers.names import new_id
 from workers.repositories.datasets.documents import Documents
-from workers.repositories.datasets.drawn import WITHOUT_LABEL, DrawnWriter, draw_detail
-from workers.repositories.datasets.id_index import IdIndex
-from workers.repositories.datasets.ids import Ids
+from workers.repositories.datasets.files.draws import WITHOUT_LABEL, DrawnWriter, draw_detail
+from workers.repositories.datasets.files.id_index import IdIndex
+from workers.repositories.datasets.files.ids import Ids
+from workers.repositories.datasets.files.npy import NpyWriter
 from workers.repositories.datasets.label_changes import changed_labels
 from workers.repositories.datasets.labels import UNLABELED, label_detail
 from workers.repositories.datasets.manifest import class_warnings, content_digest
-from workers.repositories.datasets.npy_files import NpyWriter
 from workers.settings import DatasetLimits
 from workers.store.digest import sha256_of
 

@@ -16,18 +16,18 @@ from core.documents.drawn import Draw
 from workers.contract import Dataset, Label
 from workers.errors import Conflict, NotFound, StoreDamaged
 from workers.names import check_name, is_id, older_than
-from workers.repositories.datasets.annotation_log import AnnotationLog, AnnotationLogs
-from workers.repositories.datasets.answers import Answer
-from workers.repositories.datasets.audits import Audits
+from workers.repositories.datasets.annotations.answers import Answer
+from workers.repositories.datasets.annotations.audits import Audits
+from workers.repositories.datasets.annotations.entries import NewAnnotation, checked_entries
+from workers.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
+from workers.repositories.datasets.annotations.suggestions import Suggestions
 from workers.repositories.datasets.builder import DatasetBuilder
 from workers.repositories.datasets.documents import Documents, open_documents, open_ids
-from workers.repositories.datasets.id_index import IdIndexes
-from workers.repositories.datasets.ids import Ids
+from workers.repositories.datasets.files.id_index import IdIndexes
+from workers.repositories.datasets.files.ids import Ids
 from workers.repositories.datasets.label_changes import annotated
-from workers.repositories.datasets.new_annotations import NewAnnotation, checked_entries
 from workers.repositories.datasets.quota import Quota
 from workers.repositories.datasets.relabel import Changes, relabeled
-from workers.repositories.datasets.suggestions import Suggestions
 from workers.repositories.deletions import Deletions
 from workers.repositories.jobs import Jobs
 from workers.settings import DatasetLimits

@@ -1,0 +1,1 @@
+"""Formats of numeric arrays: .npy, and .npz with sparse matrices."""

@@ -1,0 +1,86 @@
+"""Sparse matrices that are stored by column (CSC) or by coordinates (COO), brought into rows (CSR).
+
+Entries are counted by row, then written to the place of their row in files that are mapped into memory: memory grows with the number of documents
+alone, by 16 bytes each.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.codecs.arrays.archive import Array, invalid_array
+from app.codecs.base import Reading
+
+SLICE_ENTRIES = 1 << 18
+"""Entries that are moved at a time."""
+
+
+class Entries(NamedTuple):
+    """Some entries of a matrix: all arrays of shape (n_entries,)."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.uint32]
+    values: NDArray[np.float32]
+
+
+class Compressed(NamedTuple):
+    """A whole matrix by row; ``indices`` and ``values`` may lie in files."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    values: NDArray[np.float32]
+
+
+ReadEntries = Callable[[], Iterator[Entries]]
+"""Reads all entries from the first on; called twice."""
+
+
+def into_rows(read: ReadEntries, n_rows: int, n_entries: int, reading: Reading) -> Generator[None, None, Compressed]:
+    """The matrix by row, after a step for each slice. Entries of a row keep the order in which they come."""
+    counts = np.zeros(n_rows + 1, np.int64)
+    for entries in read():
+        rows, times = np.unique(entries.rows, return_counts=True)
+        counts[rows + 1] += times
+        yield
+    indptr = np.cumsum(counts)
+    indices, values = (_storage(reading, dtype, n_entries) for dtype in (np.uint32, np.float32))
+    following = indptr[:-1].copy()
+    for entries in read():
+        order = np.argsort(entries.rows, kind="stable")
+        rows, firsts, times = np.unique(entries.rows[order], return_index=True, return_counts=True)
+        places = np.repeat(following[rows] - firsts, times) + np.arange(len(order))
+        indices[places], values[places] = entries.columns[order], entries.values[order]
+        following[rows] += times
+        yield
+    return Compressed(indptr, indices, values)
+
+
+def summed(indptr: NDArray[np.int64], indices: NDArray[np.uint32], values: NDArray[np.float32]) -> Compressed:
+    """The rows with repeated entries added up, as coordinates mean them, and the columns of each row in order."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((indices, rows))
+    rows, indices, values = rows[order], indices[order], values[order]
+    first = np.ones(len(rows), bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (indices[1:] != indices[:-1])
+    starts = np.flatnonzero(first)
+    added = np.add.reduceat(values, starts) if len(starts) else values
+    kept = np.concatenate([[0], np.cumsum(np.bincount(rows[starts], minlength=len(indptr) - 1))])
+    return Compressed(kept.astype(np.int64), indices[starts], added.astype(np.float32))
+
+
+def checked_places(array: Array, numbers: NDArray[Any], most: int) -> NDArray[np.int64]:
+    """Numbers of rows or columns; raises InvalidDocuments unless they lie from 0 to ``most`` - 1."""
+    if len(numbers) and not (int(numbers.min()) >= 0 and int(numbers.max()) < most):
+        raise invalid_array(array.name, f"must lie from 0 to {most - 1}")
+    return numbers.astype(np.int64)
+
+
+def _storage(reading: Reading, dtype: type, count: int) -> NDArray[Any]:
+    file = reading.spool()
+    if file is None or not count:
+        reading.reserve(count * np.dtype(dtype).itemsize)
+        return np.zeros(count, dtype)
+    file.truncate(count * np.dtype(dtype).itemsize)
+    return np.memmap(file, dtype, "r+", shape=(count,))

@@ -1,0 +1,380 @@
+"""``application/x-npz``: a zip file of .npy arrays, as NumPy's ``savez`` and SciPy's ``save_npz`` write it. Nothing is unpickled.
+
+- A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``; a CSC matrix of the same names, and ``format``, which says so.
+- Or a COO matrix: ``row``, ``col``, ``data`` and ``shape``; entries that are given several times are added up.
+- Or ``text``: strings.
+- A dense matrix ``X`` of shape (n_documents, n_features), alone or beside one of these; its zeros are dropped.
+- Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``; or whole floats, NaN for unlabeled.
+- Optionally ``ids``: strings or integers.
+
+A zip file has its directory at its end. So the body is first stored, then read in parallel, a slice of each array at a time.
+"""
+
+import io
+import zipfile
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.codecs.arrays.archive import Array, ArraySpec, BlockFile, check_directory, invalid_array, open_array, open_arrays, sparse_format, zip_errors
+from app.codecs.arrays.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
+from app.codecs.arrays.labels import ids_of, labels_of, texts_of
+from app.codecs.arrays.side_by_side import side_by_side
+from app.codecs.base import Bounds, Format, Reading
+from app.codecs.numbers import narrowed, rows_of
+from core.documents.kinds import DENSE, PartRows, Rows, TextRows
+from core.documents.rows import MAX_FEATURES, SparseRows
+from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch
+
+T = TypeVar("T")
+Arrays = Mapping[str, Array]
+
+_NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
+_SLICE_ROWS = 8192
+_SLICE_NONZEROS = 1 << 18
+_SLICE_NUMBERS = 1 << 19
+"""Numbers of a dense matrix that are read at a time; memory holds them several times."""
+_SLICE_BYTES = 1 << 21
+"""Bytes of texts that are read at a time, of which a character takes four."""
+_TILE_BYTES = 8 << 20
+"""Bytes of the columns of a dense matrix that are turned into rows at a time; memory holds them twice."""
+_SPARSE = {"indptr": ArraySpec("iu"), "indices": ArraySpec("iu"), "data": ArraySpec("fiub"), "shape": ArraySpec("iu")}
+_COORDINATES = {"row": ArraySpec("iu"), "col": ArraySpec("iu"), "data": _SPARSE["data"], "shape": _SPARSE["shape"]}
+_DENSE = {"X": ArraySpec("fiub", 2)}
+_TEXT = {"text": ArraySpec("U", longest=None)}
+_BESIDE = {"labels": ArraySpec("iufU"), "labeled": ArraySpec("b"), "ids": ArraySpec("iuU")}
+_IGNORED = ("format", "_is_array")
+
+
+class NpzDecoder:
+    """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._spool = reading.spool()
+        self._blocks: list[bytes] = []
+        self._bounds = reading.bounds
+
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """See Decoder."""
+        if self._spool is None:
+            self._blocks.append(data)
+        else:
+            self._spool.write(data)
+        return iter(())
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder."""
+        spool = self._whole()
+        spool.seek(0)
+        if spool.read(len(_NPY)) == _NPY:
+            raise invalid_array("", "this is a .npy file, of one array; it is sent as application/x-npy")
+        check_directory(spool)
+        with zip_errors(), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
+            order = sparse_format(archive)
+            arrays = open_arrays(archive, _SPARSE | _COORDINATES | _DENSE | _TEXT | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
+            for rows in self._documents(arrays, order):
+                yield _batch(arrays, rows)
+            for array in arrays.values():
+                array.finish()
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: none."""
+        return ()
+
+    def _whole(self) -> Any:
+        """The body as a file."""
+        return BlockFile(self._blocks) if self._spool is None else self._spool
+
+    def _documents(self, arrays: Arrays, order: str) -> Iterator[Rows]:
+        """The documents by all of their parts, in slices, of which some have no rows: after each the caller may stop."""
+        if "X" not in arrays:
+            return self._part(arrays, order)
+        dense = self._dense(arrays)
+        return side_by_side(self._part(arrays, order), dense) if any(name in arrays for name in (*_SPARSE, *_COORDINATES, *_TEXT)) else dense
+
+    def _part(self, arrays: Arrays, order: str) -> Iterator[Rows]:
+        """The part of the documents that is not a dense matrix."""
+        if "text" in arrays:
+            return self._texts(arrays)
+        if order == "csc":
+            return self._by_column(arrays)
+        if order == "coo" or not {"row", "col"}.isdisjoint(arrays):
+            return self._by_coordinates(arrays)
+        return self._sparse(arrays)
+
+    def _by_column(self, arrays: Arrays) -> Iterator[Rows]:
+        n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
+        _check_lengths(arrays, {"indptr": n_features + 1, "indices": arrays["data"].length}, n_rows)
+        steps = into_rows(lambda: _column_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
+        return self._whole_rows(arrays, steps, n_features)
+
+    def _by_coordinates(self, arrays: Arrays) -> Iterator[Rows]:
+        n_rows, n_features = _shape(arrays, _COORDINATES, self._bounds)
+        _check_lengths(arrays, {"row": arrays["data"].length, "col": arrays["data"].length}, n_rows)
+        steps = into_rows(lambda: _coordinate_entries(arrays, n_rows, n_features), n_rows, arrays["data"].length, self._reading)
+        return self._whole_rows(arrays, steps, n_features)
+
+    def _whole_rows(self, arrays: Arrays, steps: Generator[None, None, Compressed], n_features: int) -> Iterator[Rows]:
+        whole = yield from _between_steps(steps, n_features)
+        for done in range(0, len(whole.indptr) - 1, _SLICE_ROWS):
+            ends = whole.indptr[done : done + _SLICE_ROWS + 1]
+            for start, stop in _pieces(ends, _longest(self._bounds)):
+                first, last = int(ends[start]), int(ends[stop])
+                rows = summed(ends[start : stop + 1] - first, whole.indices[first:last], whole.values[first:last])
+                yield rows_of(rows.indptr, rows.indices, rows.values, n_features)
+
+    def _sparse(self, arrays: Arrays) -> Iterator[Rows]:
+        n_rows, n_features = _shape(arrays, _SPARSE, self._bounds)
+        _check_lengths(arrays, {"indptr": n_rows + 1, "indices": arrays["data"].length}, n_rows)
+        done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
+        if edge[0] != 0:
+            raise invalid_array("indptr", "does not start with 0")
+        while done < n_rows:
+            ends = _ascending(edge, arrays["indptr"].read(min(_SLICE_ROWS, n_rows - done)))
+            for start, stop in _pieces(ends, _longest(self._bounds)):
+                yield _sparse_rows(arrays, ends[start : stop + 1], n_features)
+            done += len(ends) - 1
+            edge = ends[-1:]
+        if edge[0] != arrays["data"].length:
+            raise invalid_array("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
+
+    def _texts(self, arrays: Arrays) -> Iterator[Rows]:
+        texts = arrays["text"]
+        both = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays]
+        if both:
+            raise invalid_array("text", f"is given beside {', '.join(both)}; documents come as text or as a sparse matrix, each with or without X")
+        _check_shape("text", texts.length, 0, self._bounds)
+        _check_lengths(arrays, {}, texts.length)
+        if texts.dtype.itemsize > 4 * self._bounds.document_bytes:
+            raise LimitExceeded("bytes in a text", self._bounds.document_bytes)
+        for start, stop in _ranges(texts.length, max(1, _SLICE_BYTES // texts.dtype.itemsize)):
+            yield TextRows.of(texts_of(texts, stop - start))
+
+    def _dense(self, arrays: Arrays) -> Iterator[Rows]:
+        n_rows, n_features = _dense_shape(arrays, self._bounds)
+        matrix = arrays["X"]
+        if matrix.fortran:
+            slices = self._transposed(matrix)
+        else:
+            spans = _ranges(n_rows, _slice_rows(n_features)) if n_features else iter(())
+            slices = (matrix.read((stop - start) * n_features).reshape(stop - start, n_features) for start, stop in spans)
+        for numbers in slices:
+            yield PartRows({DENSE: _dense_rows(numbers)})
+
+    def _transposed(self, matrix: Array) -> Iterator[NDArray[Any]]:
+        """The rows of a matrix that is stored column by column, in slices. All of its numbers are read before the first slice.
+
+        Time is linear in the numbers, whatever the shape: the columns are written as tiles of some rows and columns each, so that what a slice needs
+        is read in few long pieces.
+        """
+        n_rows, n_features = matrix.shape
+        n_columns = max(1, _TILE_BYTES // (n_rows * matrix.dtype.itemsize))
+        tiles = list(_ranges(n_features, n_columns))
+        spool = self._reading.spool()
+        if spool is None:
+            spool = io.BytesIO()
+            self._reading.reserve(n_rows * n_features * matrix.dtype.itemsize)
+        with spool:
+            for start, stop in tiles:
+                spool.write(matrix.read((stop - start) * n_rows).reshape(stop - start, n_rows).T.tobytes())
+                # a slice without rows: the caller may stop here
+                yield np.zeros((0, n_features), matrix.dtype)
+            for first, last in _ranges(n_rows, _slice_rows(n_features)):
+                yield np.concatenate([_tile(spool, matrix, tile, first, last) for tile in tiles], axis=1)
+
+
+def _between_steps(steps: Generator[None, None, T], n_features: int) -> Generator[Rows, None, T]:
+    """What the steps return. After each a slice without rows is yielded, so that the caller may stop there."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield SparseRows(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32), n_features)
+
+
+class NpyDecoder(NpzDecoder):
+    """The same for a file of the dense matrix alone."""
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder."""
+        spool = self._whole()
+        spool.seek(0)
+        if spool.read(len(_ZIP)) == _ZIP:
+            raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
+        with zip_errors():
+            matrix = open_array("X", _DENSE["X"], spool)
+            for rows in self._dense({"X": matrix}):
+                yield _batch({"X": matrix}, rows)
+            matrix.finish()
+
+
+def _column_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[Entries]:
+    for name in ("indptr", "indices", "data"):
+        arrays[name].rewind()
+    done, edge = 0, arrays["indptr"].read(1).astype(np.int64)
+    if edge[0] != 0:
+        raise invalid_array("indptr", "does not start with 0")
+    while done < n_features:
+        ends = _ascending(edge, arrays["indptr"].read(min(_SLICE_ROWS, n_features - done)))
+        if ends[-1] > arrays["data"].length:
+            raise invalid_array("indptr", f"goes to {ends[-1]}, but there are {arrays['data'].length} values")
+        for start in range(int(ends[0]), int(ends[-1]), SLICE_ENTRIES):
+            places = np.arange(start, min(start + SLICE_ENTRIES, int(ends[-1])))
+            columns = np.searchsorted(ends, places, "right") - 1 + done
+            rows = checked_places(arrays["indices"], arrays["indices"].read(len(places)), n_rows)
+            yield Entries(rows, columns.astype(np.uint32), narrowed(arrays["data"].read(len(places))))
+        done += len(ends) - 1
+        edge = ends[-1:]
+    if edge[0] != arrays["data"].length:
+        raise invalid_array("indptr", f"ends with {edge[0]}, but there are {arrays['data'].length} values")
+
+
+def _coordinate_entries(arrays: Arrays, n_rows: int, n_features: int) -> Iterator[Entries]:
+    for name in ("row", "col", "data"):
+        arrays[name].rewind()
+    for start in range(0, arrays["data"].length, SLICE_ENTRIES):
+        count = min(SLICE_ENTRIES, arrays["data"].length - start)
+        rows = checked_places(arrays["row"], arrays["row"].read(count), n_rows)
+        columns = checked_places(arrays["col"], arrays["col"].read(count), n_features)
+        yield Entries(rows, columns.astype(np.uint32), narrowed(arrays["data"].read(count)))
+
+
+def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tuple[int, int]:
+    """Documents and features of a sparse matrix that has all these arrays and no others."""
+    other = [name for name in (*_SPARSE, *_COORDINATES) if name in arrays and name not in specs]
+    if other:
+        raise invalid_array(other[0], f"is given beside {', '.join(specs)}, which are the whole matrix")
+    missing = [name for name in specs if name not in arrays]
+    if missing:
+        raise invalid_array(missing[0], f"the array {missing[0]} is missing; required are {', '.join(specs)}, or text or a dense X instead")
+    if arrays["shape"].length != 2:
+        raise invalid_array("shape", "must be two numbers, documents and features")
+    n_rows, n_features = arrays["shape"].read(2).tolist()
+    if arrays["data"].length > bounds.nonzeros:
+        raise LimitExceeded("nonzeros", bounds.nonzeros)
+    _check_shape("shape", n_rows, n_features, bounds)
+    return n_rows, n_features
+
+
+def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
+    n_rows, n_features = arrays["X"].shape
+    _check_shape("X", n_rows, n_features, bounds)
+    if n_rows and not n_features:
+        raise invalid_array("X", f"has {n_rows} documents without a single feature")
+    if n_features > _longest(bounds):
+        raise LimitExceeded("numbers in a dense document", _longest(bounds))
+    _check_lengths(arrays, {}, n_rows)
+    return n_rows, n_features
+
+
+def _check_shape(name: str, n_rows: int, n_features: int, bounds: Bounds) -> None:
+    if not (n_rows >= 0 and 0 <= n_features <= MAX_FEATURES):
+        raise invalid_array(name, f"must be at least 0, and features at most {MAX_FEATURES}")
+    if n_rows > bounds.documents:
+        raise LimitExceeded("documents", bounds.documents)
+
+
+def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> None:
+    whole = "labels" in arrays and arrays["labels"].dtype.kind in "iu"
+    if whole and "labeled" not in arrays:
+        raise invalid_array("labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all")
+    if not whole and "labeled" in arrays:
+        raise invalid_array("labeled", 'is allowed only beside integer labels; among strings "" is unlabeled, among floats NaN')
+    for name, length in {**lengths, **dict.fromkeys((*_BESIDE, "X"), n_rows)}.items():
+        if name in arrays and arrays[name].length != length:
+            raise invalid_array(name, f"has length {arrays[name].length}, not {length}")
+
+
+def _longest(bounds: Bounds) -> int:
+    """Numbers of one document at most."""
+    return max(1, bounds.document_bytes // 8)
+
+
+def _ascending(edge: NDArray[np.int64], following: NDArray[Any]) -> NDArray[np.int64]:
+    ends = np.concatenate([edge, following.astype(np.int64)])
+    if (np.diff(ends) < 0).any():
+        raise invalid_array("indptr", "must not decrease")
+    return ends
+
+
+def _pieces(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Spans of rows that fit in memory; raises LimitExceeded for a row of more than ``most`` nonzeros."""
+    if (np.diff(ends) > most).any():
+        raise LimitExceeded("nonzeros in a document", most)
+    start = 0
+    while start < len(ends) - 1:
+        stop = int(np.searchsorted(ends, ends[start] + _SLICE_NONZEROS, "right")) - 1
+        stop = min(max(stop, start + 1), len(ends) - 1)
+        yield start, stop
+        start = stop
+
+
+def _sparse_rows(arrays: Arrays, ends: NDArray[np.int64], n_features: int) -> SparseRows:
+    n_nonzeros = int(ends[-1] - ends[0])
+    indices = arrays["indices"].read(n_nonzeros)
+    # viewed as unsigned, negative indices become larger than any feature
+    narrow = indices.view(np.uint32) if indices.dtype == np.int32 else indices
+    if n_nonzeros and (int(narrow.max()) >= n_features or (narrow.dtype.kind == "i" and int(narrow.min()) < 0)):
+        raise invalid_array("indices", f"must lie from 0 to {n_features - 1}")
+    return rows_of(ends - ends[0], narrow, arrays["data"].read(n_nonzeros), n_features)
+
+
+def _slice_rows(n_features: int) -> int:
+    """Rows of a dense matrix that are read at a time."""
+    return min(_SLICE_ROWS, max(1, _SLICE_NUMBERS // n_features))
+
+
+def _ranges(end: int, size: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + size, end)) for start in range(0, end, size))
+
+
+def _tile(spool: IO[bytes], matrix: Array, columns: tuple[int, int], start: int, stop: int) -> NDArray[Any]:
+    """Some rows of a tile, which has all rows of some columns, row by row."""
+    first, last = columns
+    n_columns = last - first
+    spool.seek((first * matrix.length + start * n_columns) * matrix.dtype.itemsize)
+    data = spool.read((stop - start) * n_columns * matrix.dtype.itemsize)
+    return np.frombuffer(data, matrix.dtype).reshape(stop - start, n_columns)
+
+
+def _dense_rows(numbers: NDArray[Any]) -> SparseRows:
+    """The rows without their zeros. NaN is not zero: the check of all rows refuses it."""
+    n_rows, n_features = numbers.shape
+    values = narrowed(numbers).ravel()
+    kept = np.flatnonzero(values)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.count_nonzero(values.reshape(n_rows, n_features), axis=1), out=indptr[1:])
+    return SparseRows(indptr, (kept % max(1, n_features)).astype(np.uint32), values[kept], n_features)
+
+
+def _batch(arrays: Arrays, rows: Rows) -> Batch:
+    return Batch(rows, labels_of(arrays, rows.n_rows), ids_of(arrays["ids"], rows.n_rows) if "ids" in arrays else None)
+
+
+FORMAT = Format(
+    "application/x-npz",
+    NpzDecoder,
+    {
+        "schema": {
+            "type": "string",
+            "format": "binary",
+            "description": "Arrays as numpy.savez writes them: a CSR, CSC or COO matrix as of scipy.sparse.save_npz (indptr, indices, data, shape; "
+            "row, col, data, shape), or text (strings); a dense matrix X of shape (documents, features), whose zeros are dropped, alone or beside "
+            "one of these; optionally labels (strings, '' for unlabeled, or integers with a boolean array labeled, or whole floats, NaN for "
+            "unlabeled) and ids (strings or integers). Nothing is unpickled.",
+        }
+    },
+    compressed=True,
+)
+NPY = Format(
+    "application/x-npy",
+    NpyDecoder,
+    {"schema": {"type": "string", "format": "binary", "description": "A dense matrix as numpy.save writes it, a document a row, without labels."}},
+)

@@ -1,0 +1,156 @@
+"""Batches of documents in JSON, as arrays."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice, repeat
+from typing import cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from app.codecs.base import MAX_FAULTS
+from app.codecs.faults import invalid_documents
+from app.codecs.json.text import InvalidJson
+from app.codecs.json_documents.dense import DenseParts, vectors_in
+from app.codecs.json_documents.document import PARTS, Document, DrawWord
+from app.codecs.json_documents.features import feature_fault, named_rows
+from app.codecs.numbers import rows_of
+from core.documents.drawn import Draw
+from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, TextRows, field_of, in_words
+from core.documents.rows import SparseRows
+from core.errors import Fault
+from workers.contract import Label
+from workers.repositories.datasets import Batch
+
+_LARGEST_WHOLE = 2**53
+_TEXT, _VECTORS = ("text",), ("indices",)
+_NOTHING = msgspec.Raw(b"{}")
+
+
+class BatchBuilder:
+    """Builds batches of documents. It counts the documents, because one without an id is named by its position."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self._parts: tuple[str, ...] = ()
+        self._dense = DenseParts()
+
+    def batch(self, documents: Sequence[Document]) -> Batch:
+        """The batch of these documents; raises InvalidDocuments for one that shares no part with those before."""
+        rows = self._rows(documents)
+        ids, labels, words = [d.id for d in documents], [d.label for d in documents], [d.drawn for d in documents]
+        if float in set(map(type, labels)):
+            self._refuse(documents, map(_label_fault, labels))
+            labels = [int(label) if isinstance(label, float) else label for label in labels]
+        if int in set(map(type, ids)):
+            ids = [None if id is None else str(id) for id in ids]
+        self.position += len(documents)
+        return Batch(rows, cast(list[Label | None], labels), cast(list[str | None], ids) if any(ids) else None, _draws(words) if any(words) else None)
+
+    def _rows(self, documents: Sequence[Document]) -> Rows:
+        given = list(map(_parts_of, documents))
+        self._check_parts(documents, given)
+        held = {part for each in set(given) for part in each}
+        parts: dict[str, RowsOfKind] = {}
+        if "text" in held:
+            parts["text"] = TextRows.of([document.text or "" for document in documents])
+        if "features" in held:
+            parts["features"] = self._named(documents)
+        if "indices" in held:
+            parts["indices"] = self._vectors(documents)
+        dense = sorted(held - parts.keys())
+        if not dense:
+            return PartRows(parts) if len(parts) > 1 else next(iter(parts.values()))
+        vectors = {part: vectors_in(documents, part) for part in dense}
+        self._refuse(documents, self._dense.faults(vectors))
+        return PartRows(parts | {part: self._dense.rows(part, each) for part, each in vectors.items()})
+
+    def _check_parts(self, documents: Sequence[Document], given: Sequence[tuple[str, ...]]) -> None:
+        """Raises InvalidDocuments for documents without a part, and for those that share none with all before them."""
+        if not self._parts or set(given) != {self._parts}:
+            self._refuse(documents, map(self._part_fault, given))
+        if any(document.values is not None and document.indices is None for document in documents):
+            self._refuse(documents, map(_values_fault, documents))
+
+    def _part_fault(self, parts: tuple[str, ...]) -> tuple[str, str] | None:
+        """Field and detail of why a document does not belong to those before it, or None; called in the order of the documents."""
+        if not parts:
+            return field_of(self._parts[0]) if self._parts else "text", f"is missing or null; a document has at least one of {', '.join(PARTS)}"
+        if self._parts and not set(parts) & set(self._parts):
+            detail = f"earlier documents have {in_words(self._parts)}; a document may have more parts or fewer, but shares one with those before it"
+            return field_of(parts[0]), detail
+        self._parts = tuple(dict.fromkeys([*self._parts, *parts]))
+        return None
+
+    def _vectors(self, documents: Sequence[Document]) -> SparseRows:
+        indices = [document.indices or [] for document in documents]
+        lengths = np.fromiter(map(len, indices), np.int64, len(documents))
+        self._refuse(documents, map(_length_fault, documents))
+        indptr = np.zeros(len(documents) + 1, np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        total = int(indptr[-1])
+        columns = np.fromiter(chain.from_iterable(indices), np.uint32, total)
+        values = np.fromiter(chain.from_iterable([_values(d) for d in documents]), np.float64, total)
+        return rows_of(indptr, columns, values)
+
+    def _named(self, documents: Sequence[Document]) -> NamedRows:
+        features = [document.features if _has_features(document) else _NOTHING for document in documents]
+        try:
+            return named_rows(features)
+        except InvalidJson as error:
+            self._refuse(documents, map(feature_fault, features))
+            raise invalid_documents([Fault("", "features", error.detail)]) from None
+
+    def _refuse(self, documents: Sequence[Document], faults: Iterable[tuple[str, str] | None]) -> None:
+        """Raises InvalidDocuments for the first documents that have a fault, given as field and detail."""
+        found = ((at, fault) for at, fault in enumerate(faults) if fault is not None)
+        named = [Fault(_name_of(documents[at], self.position + at), *fault) for at, fault in islice(found, MAX_FAULTS)]
+        if named:
+            raise invalid_documents(named)
+
+
+def _name_of(document: Document, position: int) -> str:
+    return str(position if document.id is None else document.id)
+
+
+def _label_fault(label: str | float | None) -> tuple[str, str] | None:
+    if isinstance(label, float) and not (label.is_integer() and abs(label) <= _LARGEST_WHOLE):
+        return "label", f"{label!r} is a float with a fraction; a label is a text or an integer"
+    return None
+
+
+def _draws(words: Sequence[DrawWord | None]) -> NDArray[np.int8]:
+    return np.fromiter((Draw.UNKNOWN if word is None else Draw.of(word) for word in words), np.int8, len(words))
+
+
+def _length_fault(document: Document) -> tuple[str, str] | None:
+    n_values, n_indices = len(document.values or ()), len(document.indices or ())
+    if document.values is None or n_values == n_indices:
+        return None
+    return "values", f"has {n_values} numbers, but indices has {n_indices}"
+
+
+def _values_fault(document: Document) -> tuple[str, str] | None:
+    return ("values", "are allowed only beside indices") if document.values is not None and document.indices is None else None
+
+
+def _parts_of(document: Document) -> tuple[str, ...]:
+    """The parts that a document has; null counts as absent."""
+    if document.vectors is None and document.vector is None and not document.features:
+        if document.text is None:
+            return _VECTORS if document.indices is not None else ()
+        if document.indices is None:
+            return _TEXT
+    found = ["text"] if document.text is not None else []
+    found += ["features"] if _has_features(document) else []
+    found += ["indices"] if document.indices is not None else []
+    found += [DENSE] if document.vector is not None else []
+    return (*found, *(f"{DENSE}.{name}" for name, vector in sorted((document.vectors or {}).items()) if vector is not None))
+
+
+def _has_features(document: Document) -> bool:
+    return bytes(document.features) not in (b"", b"null")
+
+
+def _values(document: Document) -> Iterable[float]:
+    return repeat(1.0, len(document.indices or ())) if document.values is None else document.values

@@ -1,0 +1,85 @@
+"""The JSON form of a document, and what is wrong with one."""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from app.codecs.base import MAX_TEXT
+from app.codecs.faults import id_in
+from app.codecs.json.text import InvalidJson, known_fields
+from core.documents.drawn import Draw
+from core.documents.kinds import DENSE
+from core.documents.rows import MAX_FEATURES
+from core.errors import Fault
+
+Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+PartName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+"""Name of one of several vectors of a document."""
+DrawWord = Literal["unknown", "random", "chosen", "found"]
+"""How the label of a document was come by: the words of core.documents.drawn.Draw."""
+PARTS = ("text", "features", "indices", DENSE, "vectors")
+"""Fields of a document that hold its parts, in the order in which parts are stored."""
+
+_EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
+_BEGINNING = 200
+_WORDS = re.compile(rb"(?!true|false|null|NaN|Infinity)[^\W\d]|[+<#]|\d+ \d+:")
+_SECOND = re.compile(rb'"[^"\\]*"\s*:[^{}]*\}\s*\{\s*"')
+_DRAWS = f"; it is one of {', '.join(draw.word for draw in Draw)}"
+_PART_NAMES = "; the name of a vector has 1 to 64 letters, digits, _ or -"
+
+
+class Document(Struct, forbid_unknown_fields=True, gc=False):
+    """One document of a JSON or NDJSON body. It has at least one of ``text``, ``features``, ``indices``, ``vector`` and ``vectors``: its parts."""
+
+    indices: list[Index] | None = None
+    values: list[float] | None = None
+    features: msgspec.Raw = msgspec.Raw()
+    """JSON object that ``app.codecs.json_documents.features`` parses, for a whole batch at once."""
+    text: str | None = None
+    vector: list[float] | None = None
+    vectors: dict[PartName, list[float] | None] | None = None
+    label: ShortText | Integer | float | None = None
+    """A number with a fraction is refused later; 3.0 is 3, as tables of numbers write it that have gaps."""
+    id: ShortText | Integer | None = None
+    drawn: DrawWord | None = None
+
+
+def json_fault(error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
+    """The fault of one document in JSON. It names the document by its id where that can be read, else by its position, if known."""
+    name = id_in(text) or ("" if position is None else str(position))
+    field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
+    return Fault(name, field, (error.detail if field else shape_detail(text) or error.detail) + _advice(field, error.detail))
+
+
+def shape_detail(text: bytes | bytearray) -> str:
+    """What is wrong with a line that is no object, by how it begins and ends; empty if it may be one."""
+    line = bytes(text[:_BEGINNING]).strip()
+    if line.startswith(b"["):
+        return 'an array is not a document; send {"documents": [...]} as application/json, or each document in a line of its own'
+    if line.startswith(b'"'):
+        return 'a text alone is not a document; write {"text": "..."}'
+    if line in (b"{", b"}") or (line.startswith(b'"') and line.endswith((b",", b'"'))):
+        return 'a document is a line here; write each in one line, or send {"documents": [...]} as application/json'
+    if line.startswith(b"{'"):
+        return "names and texts stand in double quotes in JSON, as json.dumps of Python writes them"
+    if _SECOND.search(bytes(text)):
+        return "a line has one document, and here a second one follows; curl keeps line ends with --data-binary, and not with -d"
+    if _WORDS.match(line):
+        return "this is not JSON; a table is sent as text/csv, lines of label index:value as text/x-svmlight"
+    return ""
+
+
+def _advice(field: str, detail: str) -> str:
+    if field == "label" and detail == _EMPTY:
+        return _UNLABELED
+    if field == "label" and detail.endswith("got `array`"):
+        return "; a document has one label here"
+    if field in ("label", "id") and detail.startswith("Expected `"):
+        return f"; {'a label' if field == 'label' else 'an id'} is a text or an integer"
+    if field == "vectors" and "regex" in detail:
+        return _PART_NAMES
+    return _DRAWS if field == "drawn" else known_fields(detail, Document.__struct_fields__)

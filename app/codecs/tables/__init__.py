@@ -1,0 +1,1 @@
+"""Formats with a document a row of text: tables with named columns, and svmlight."""

@@ -1,0 +1,277 @@
+"""``text/csv`` and ``text/tab-separated-values``: a document a row, after a row with the names of the columns.
+
+- The columns ``text``, ``label`` and ``id`` are read, or those that the query parameters of these names give. Others are not used.
+- An empty label is none. An empty id stands for the position of its document.
+- Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is the comma, semicolon, tab or
+  bar of which its first row has most.
+"""
+
+import csv
+import io
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Format, Reading
+from app.codecs.faults import invalid_documents
+from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
+from app.codecs.transport.charset import with_charset
+from core.documents.kinds import TextRows
+from core.errors import Fault, InvalidDocuments
+from core.spelling import did_you_mean
+from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch
+
+_COMMA, _TAB = ",;\t|", "\t"
+_QUOTED = re.compile('"[^"]*"')
+_LONGEST_FIELD = 2**31 - 1
+"""Characters of a field that the reader takes; the bound of a document is checked here."""
+_CUT = "unexpected end of data"
+"""Message of the reader for a quoted field that does not end."""
+_STEPS_BACK = 64
+"""Line ends at which the text may be cut, from the last one on."""
+_SHOWN = 40
+_UTF8_BYTES = 4
+"""Bytes of a character at most."""
+
+Row = list[str]
+
+
+class _Header(NamedTuple):
+    """The first row: the number of columns, those that are read, and the names of the others."""
+
+    width: int
+    places: dict[Column, int]
+    unused: list[str]
+
+
+class TableDecoder:
+    """Cuts the text where a row ends, which the quotes decide, and parses many rows at a time."""
+
+    def __init__(self, reading: Reading, separators: str) -> None:
+        csv.field_size_limit(_LONGEST_FIELD)
+        self._longest = reading.bounds.document_bytes
+        self._columns = reading.columns
+        self._separators = separators
+        self._separator = separators[0]
+        self._header: _Header | None = None
+        self._rest = bytearray()
+        self._wanted = 0
+        """Bytes at which the rest is parsed again: twice an unfinished row, so that time stays linear."""
+        self._line = 1
+        self._position = 0
+
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """See Decoder."""
+        self._rest += data
+        if len(self._rest) >= self._wanted:
+            yield from self._parse(_end_of_rows(self._rest), last=False)
+        if len(self._rest) > self._longest:
+            yield from self._parse(self._rest.rfind(b"\n") + 1, last=False)
+            if len(self._rest) > self._longest:
+                raise self._too_long(self._line)
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder. The last row need not end with a line feed."""
+        yield from self._parse(len(self._rest), last=True)
+        if self._header is None:
+            raise _refused("the table is empty; its first row has the names of the columns, such as text,label")
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: the columns that are not used."""
+        unused = self._header.unused if self._header else []
+        if not unused:
+            return ()
+        missing = [column for column in COLUMNS if self._header and column not in self._header.places]
+        meant = next((f"no column is named {each!r}{did_you_mean(each, unused)}" for each in missing if did_you_mean(each, unused)), "")
+        return [*filter(None, [meant]), f"columns that are not used: {listed(unused)}"]
+
+    def _parse(self, end: int, *, last: bool) -> Iterator[Batch]:
+        """The documents of the rows before ``end``; a row that goes on behind it stays in the rest."""
+        text, self._rest = self._decoded(bytes(self._rest[:end])), self._rest[end:]
+        rows, left = self._rows(text, last)
+        whole = text[: len(text) - len(left)]
+        too_long = self._too_long_row(whole) if len(whole) > self._longest // _UTF8_BYTES else None
+        batch = self._batch(rows[:too_long], whole)
+        if batch is not None:
+            self._position += batch.rows.n_rows
+            yield batch
+        if too_long is not None:
+            raise self._too_long(self._line_of(whole, too_long))
+        self._line += whole.count("\n")
+        self._rest = bytearray(left.encode()) + self._rest
+        self._wanted = 2 * len(self._rest)
+
+    def _decoded(self, block: bytes) -> str:
+        try:
+            return block.decode()
+        except UnicodeDecodeError as error:
+            line = self._line + block.count(b"\n", 0, error.start)
+            advice = "save the table in UTF-8, or say what it is in, as by Content-Type: text/csv; charset=windows-1252"
+            raise _refused(f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; {advice}") from None
+
+    def _reader(self, text: str) -> Any:
+        if self._header is None:
+            self._separator = _separator_of(text.lstrip("\r\n").partition("\n")[0], self._separators)
+        return csv.reader(io.StringIO(text, newline=""), delimiter=self._separator, strict=True)
+
+    def _rows(self, text: str, last: bool) -> tuple[list[Row], str]:
+        """The rows of the text, and the text of an unfinished last row."""
+        rows: list[Row] = []
+        reader = self._reader(text)
+        try:
+            rows.extend(reader)
+        except csv.Error as error:
+            line = self._line_of(text, len(rows))
+            if str(error) != _CUT:
+                raise _refused(f"line {line}: {error}; inside a quoted field a quote is doubled") from None
+            if last:
+                raise _refused(f"line {line}: a quote that opens in this row is never closed") from None
+            return rows, "".join(islice(io.StringIO(text, newline=""), line - self._line, None))
+        return rows, ""
+
+    def _line_of(self, text: str, row: int) -> int:
+        """Number of the line with which a row of the text begins."""
+        reader = self._reader(text)
+        deque(islice(reader, row), maxlen=0)
+        return self._line + int(reader.line_num)
+
+    def _too_long_row(self, text: str) -> int | None:
+        """The first row that is longer than a document may be."""
+        ends = [0]
+        for line in io.StringIO(text, newline=""):
+            ends.append(ends[-1] + len(line.encode()))
+        reader, start = self._reader(text), 0
+        for row, _ in enumerate(reader):
+            end = ends[reader.line_num]
+            if end - start - text.endswith("\n") > self._longest:
+                return row
+            start = end
+        return None
+
+    def _batch(self, rows: list[Row], text: str) -> Batch | None:
+        """The documents of these rows, which begin the text; the first row of all is the header."""
+        skipped = 0
+        if self._header is None:
+            skipped = next((number for number, row in enumerate(rows, 1) if row), 0)
+            if not skipped:
+                return None
+            self._header = _header_of(rows[skipped - 1], self._columns)
+        header, documents = self._header, rows[skipped:]
+        if not set(map(len, documents)) <= {header.width}:
+            self._check_widths(documents, text, skipped)
+            documents = [row for row in documents if row]
+        if not documents:
+            return None
+        return Batch(_texts(documents, header), _column(documents, header, "label"), _ids(documents, header))
+
+    def _check_widths(self, rows: list[Row], text: str, skipped: int) -> None:
+        """Refuse rows of another length than the header; a line without anything is no row."""
+        assert self._header is not None
+        width, faults, position = self._header.width, [], self._position
+        for number, row in enumerate(rows, skipped):
+            if row and len(row) != width:
+                advice = "a field that has the separator or a line end must be in quotes"
+                detail = f"line {self._line_of(text, number)}: {len(row)} fields, but the first row has {width}; {advice}"
+                faults.append(Fault(str(position), "", detail))
+                if len(faults) == MAX_FAULTS:
+                    break
+            position += bool(row)
+        if faults:
+            raise invalid_documents(faults)
+
+    def _too_long(self, line: int) -> LimitExceeded:
+        advice = "have HALFMOON_MAX_DOCUMENT_BYTES raised, or look for a quote that is never closed"
+        return LimitExceeded(f"bytes in the row that begins in line {line}", self._longest, advice)
+
+
+def _end_of_rows(text: bytearray) -> int:
+    """Where the last row probably ends: at the last line end with an even number of quotes before it, of some."""
+    end = last = text.rfind(b"\n") + 1
+    odd = text.count(b'"', 0, end) % 2
+    for _ in range(_STEPS_BACK):
+        if not odd or not end:
+            break
+        before = text.rfind(b"\n", 0, end - 1) + 1
+        odd ^= text.count(b'"', before, end) % 2
+        end = before
+    return last if odd or not end else end
+
+
+def _separator_of(first: str, separators: str) -> str:
+    plain = _QUOTED.sub("", first)
+    return max(separators, key=plain.count)
+
+
+def _header_of(row: Row, asked: Mapping[Column, str]) -> _Header:
+    """The header; raises InvalidDocuments where a column that is read is missing or named twice."""
+    names = [name.strip() for name in row]
+    lower = [name.lower() for name in names]
+    places: dict[Column, int] = {}
+    for column in COLUMNS:
+        name = asked.get(column, column)
+        found = [place for place, each in enumerate(names) if each == name]
+        if not found and column not in asked:
+            found = [place for place, each in enumerate(lower) if each == name]
+        if len(found) > 1:
+            raise _refused(f"the first row names the column {name[:_SHOWN]!r} twice", column)
+        if found:
+            places[column] = found[0]
+        elif column in asked or column == "text":
+            raise _missing(column, name, names)
+    return _Header(len(names), places, [name for place, name in enumerate(names) if place not in places.values() and name])
+
+
+def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocuments:
+    advice = did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME"
+    return _refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
+
+
+def _refused(detail: str, field: str = "") -> InvalidDocuments:
+    return invalid_documents([Fault("", field, detail)])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, the first of them if there are many."""
+    shown = ", ".join(repr(name[:_SHOWN]) for name in names[:MAX_FAULTS])
+    return f"{shown} and {len(names) - MAX_FAULTS} more" if len(names) > MAX_FAULTS else shown
+
+
+def _texts(rows: list[Row], header: _Header) -> TextRows:
+    return TextRows.of(list(map(itemgetter(header.places["text"]), rows)))
+
+
+def _column(rows: list[Row], header: _Header, column: Column) -> list[str | None]:
+    """The fields of a column, None for empty ones and where there is no such column."""
+    place = header.places.get(column)
+    if place is None:
+        return [None] * len(rows)
+    return [None if not field or field.isspace() else field for field in map(itemgetter(place), rows)]
+
+
+def _ids(rows: list[Row], header: _Header) -> list[str | None] | None:
+    return _column(rows, header, "id") if "id" in header.places else None
+
+
+_ROWS = "the first row names the columns. By default text, label and id are read; an empty label is none"
+CSV = Format(
+    "text/csv",
+    lambda reading: with_charset(WithoutByteOrderMark(TableDecoder(reading, _COMMA)), reading.parameters.get("charset")),
+    {
+        "schema": {"type": "string", "description": f"A document a row; {_ROWS}. The separator is a comma, semicolon, tab or bar."},
+        "example": 'id,text,label\nd1,"The goalkeeper saved the penalty, again.",sport\nd2,A late goal.,\n',
+    },
+    aliases=("application/csv", "text/x-csv"),
+)
+TSV = Format(
+    "text/tab-separated-values",
+    lambda reading: with_charset(WithoutByteOrderMark(TableDecoder(reading, _TAB)), reading.parameters.get("charset")),
+    {
+        "schema": {"type": "string", "description": f"A document a row, its fields separated by tabs; {_ROWS}."},
+        "example": "text\tlabel\nThe goalkeeper saved the penalty.\tsport\nA late goal.\t\n",
+    },
+    aliases=("text/tsv", "text/x-tsv"),
+)

@@ -1,0 +1,1 @@
+"""Text: words and terms, and the rows of TF-IDF weights that they become."""
