@@ -1,13 +1,12 @@
 """Parts of the service are killed; accepted jobs end as they should."""
 
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.e2e.service import Service
-from tests.waiting import HANG, SLOW, until
+from tests.waiting import SLOW, until
 
 
 def started(service: Service, body: bytes, model: str = "m") -> str:
@@ -21,19 +20,6 @@ def started(service: Service, body: bytes, model: str = "m") -> str:
 def is_published_once(service: Service, job: str, model: str = "m") -> None:
     versions = service.get(f"/v1/models/{model}")["versions"]
     assert [(version["job"], version["version"]) for version in versions] == [(job, 1)]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a killed worker's job waits for its lease to run out")
-def test_a_killed_worker_is_replaced_and_its_job_done_again(tmp_path: Path, large_body: bytes) -> None:
-    # whoever waits for the lease waits for longer than this test
-    with Service(tmp_path / "data", tmp_path / "log", lease_seconds=str(2 * HANG)) as service:
-        job = started(service, large_body)
-        service.kill("worker")
-        until(lambda: service.get(f"/v1/jobs/{job}")["attempt"] == 2, SLOW)
-        done = service.wait_for(job)
-        assert (done["state"], done["attempt"]) == ("succeeded", 2)
-        assert "was killed by SIGKILL; restart in" in service.said()
-        is_published_once(service, job)
 
 
 def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: bytes) -> None:

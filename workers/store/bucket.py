@@ -18,6 +18,7 @@ from workers.errors import StoreDamaged, StoreUnavailable
 from workers.store.cache import FileCache
 from workers.store.digest import sha256_of
 from workers.store.fetch_progress import report_fetched
+from workers.store.forks import note_use
 from workers.store.keys import KeyMissing, check_key, keys_among
 from workers.store.os_errors import translate_os_errors
 from workers.store.staging import Staged, Staging
@@ -188,7 +189,8 @@ class BucketStore(Staged):
 
 @contextmanager
 def _translate_errors(verb: str, key: str) -> Iterator[None]:
-    """Raise KeyMissing or StoreUnavailable for what the bucket or the local disk refuses."""
+    """Raise KeyMissing or StoreUnavailable for what the bucket or the local disk refuses, UsedBeforeFork where the client would wait for ever."""
+    note_use()
     with translate_os_errors(verb, key):
         try:
             yield

@@ -1,6 +1,8 @@
 """Runs what uses the store in a child process, so that a worker itself never does.
 
-The client of a bucket has threads. A process that was forked after them is without, and its first call of the store would wait for ever.
+The client of a bucket has threads. A process that was forked after them is without, and its first call of the store would wait for ever
+(``workers.store.forks``). What a thread of the worker uses, such as the heartbeat's connection to Redis, must not be used by the work either:
+the thread may hold a lock of it at the fork, which nobody opens in the child.
 """
 
 import multiprocessing
@@ -10,10 +12,15 @@ from multiprocessing.connection import Connection
 
 from workers.errors import CannotStart, Unavailable
 from workers.process import die_with_parent
+from workers.store.forks import check_fork
 
 
 def run_apart(work: Callable[[], None]) -> None:
-    """Do the work in a child process; raises CannotStart and Unavailable as the work does, and Unavailable if the child ends without a word."""
+    """Do the work in a child process; raises CannotStart and Unavailable as the work does, and Unavailable if the child ends without a word.
+
+    Raises UsedBeforeFork where the child could not use the store.
+    """
+    check_fork()
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_run, args=(work, sender, os.getpid()), name="store")

@@ -23,6 +23,7 @@ from workers.contract import Death
 from workers.names import is_id
 from workers.process import die_with_parent, set_process_name
 from workers.queue.queue import TASK
+from workers.store.forks import check_fork
 
 _MONITORING_SECONDS = 5
 _TTL_SECONDS = 30
@@ -80,12 +81,21 @@ class RQWorker(rq.Worker):
         self._own_pid = os.getpid()
 
     def run(self) -> bool:
-        """Work until told to stop, then true; false if Redis was lost. Then this worker cannot be used again, and a new one is needed."""
+        """Work until told to stop, then true; false if Redis was lost. Then this worker cannot be used again, and a new one is needed.
+
+        Raises UsedBeforeFork where the children could not use the store.
+        """
+        check_fork()
         try:
             self.work(logging_level=logging.getLevelName(logging.getLogger("rq.worker").level))
         except (RedisError, OSError, ValueError) as error:
             _log.warning("Redis is lost", error=str(error))
         return self.stopping
+
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:
+        """Fork; raises UsedBeforeFork, which ends this worker, where the child could not use the store."""
+        check_fork()
+        super().fork_work_horse(job, queue)
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         """Run a job, in the child. The child dies with this worker, so that no stray process computes."""

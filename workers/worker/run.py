@@ -49,11 +49,12 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
     if not _await_admission(settings, context.store):
         return 0
     if not warmed:
-        with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds, starting=True):
+        with _WorkerHeartbeat(settings, name, starting=True):
             _warm_up()
-    with _WorkerHeartbeat(context.redis_state, name, settings.lease_seconds):
+    with _WorkerHeartbeat(settings, name):
         if replaces is not None:
-            _requeue_jobs_of(context, worker_name(replaces, ""))
+            with suppress(Unavailable):  # a gateway enqueues the jobs when their leases have run out
+                run_apart(partial(_requeue_jobs_of, context, worker_name(replaces, "")))
         _log.info("worker is ready", worker=name, queue=settings.queue)
         _work(settings, context)
     _log.info("worker has stopped", worker=name)
@@ -173,13 +174,17 @@ def _warm_up() -> None:
 
 
 class _WorkerHeartbeat:
-    """Heartbeat of this worker in Redis; a context manager."""
+    """Heartbeat of this worker in Redis; a context manager.
 
-    def __init__(self, redis_state: RedisState, name: str, seconds: float, *, starting: bool = False) -> None:
-        self._redis_state = redis_state
+    Its connection is its own: at a fork the thread may hold the lock of its connections, for which the child would wait for ever.
+    """
+
+    def __init__(self, settings: Settings, name: str, *, starting: bool = False) -> None:
+        self._redis = connect(settings.redis_url, settings.redis_timeout_seconds)
+        self._redis_state = RedisState(self._redis, settings.queue)
         self._starting = starting
         self._name = name
-        self._seconds = seconds
+        self._seconds = settings.lease_seconds
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker heartbeat", daemon=True)
 
@@ -191,6 +196,7 @@ class _WorkerHeartbeat:
         self._thread.join()
         with suppress(RedisStateUnavailable):
             self._redis_state.remove_worker(self._name)
+        self._redis.close()
 
     def _run(self) -> None:
         while not self._done.is_set():

@@ -1,12 +1,27 @@
 """What a worker lets a child process do."""
 
 import os
+import signal
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from redis import ConnectionPool
 
+from tests.waiting import HANG, SOON
+from tests.workers.conftest import Valkey
 from workers.errors import CannotStart, StoreUnavailable, Unavailable
+from workers.settings import Settings
+from workers.store import forks
 from workers.worker.apart import run_apart
+from workers.worker.run import _context, _WorkerHeartbeat
+
+
+@pytest.fixture(autouse=True)
+def unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test before has used a bucket."""
+    monkeypatch.setattr(forks, "_user", None)
 
 
 def test_the_work_is_done_by_another_process(tmp_path: Path) -> None:
@@ -31,3 +46,33 @@ def test_what_is_wrong_is_raised_here(raised: type[Exception], expected: type[Ex
 def test_a_child_that_dies_is_no_answer() -> None:
     with pytest.raises(Unavailable, match="without an answer"):
         run_apart(lambda: os._exit(9))
+
+
+def test_nothing_is_begun_that_would_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_user", os.getpid())
+    with pytest.raises(forks.UsedBeforeFork):
+        run_apart(lambda: None)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of forks beside threads, which is what is tested
+def test_the_work_does_not_wait_for_a_lock_that_the_heartbeat_held(valkey: Valkey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(redis_url=valkey.url, store_url=f"file://{tmp_path}/store")
+    context = _context(settings, "w")
+    locked, release = threading.Event(), threading.Event()
+    connection = ConnectionPool.make_connection
+
+    def slow(pool: ConnectionPool) -> Any:  # the pool is locked meanwhile
+        if threading.current_thread().name == "worker heartbeat":
+            locked.set()
+            assert release.wait(HANG)
+        return connection(pool)
+
+    def work() -> None:
+        signal.alarm(int(SOON))
+        context.redis_state.cancel_requested("job-1")
+
+    monkeypatch.setattr(ConnectionPool, "make_connection", slow)
+    with _WorkerHeartbeat(settings, "w"):
+        assert locked.wait(SOON)
+        run_apart(work)
+        release.set()
