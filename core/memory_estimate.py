@@ -1,18 +1,22 @@
 """Upper bound on the memory of a training, before it begins. The constants are measured, rounded up."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.documents.full_rows import full_is_smaller
+from core.engine.names import EngineName
+from core.engine.parts import count_of_parts
 from core.numerics.width import WIDTH
 from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
-from core.options.kernel import KernelChoice
 from core.options.text import TextOptions
 from core.selection.eligibility import MANY_ROWS, candidate_bytes
 
 _BASE = 64 << 20
 _REORDERED = 32
 """bytes a nonzero: another copy of the rows while it is made, for the models of cross-validation"""
+_SLICED = 64 << 20
+"""bytes of slices of mapped rows that are worked on outside passes, where methods are compared"""
 _COPIED = 8
 """bytes a nonzero: a copy of the rows, with frequent features alone"""
 _PART = 12
@@ -57,24 +61,47 @@ def expected_text_size(n_rows: int, n_bytes: int, options: TextOptions) -> RowsS
     return RowsSize(n_rows, n_nonzeros, n_terms, _BASE + int(language.bytes_held * n_bytes**language.power))
 
 
-def training_bytes(options: Options, size: TrainingSize) -> int:
-    """Bytes beyond those of an idle worker: a copy of the rows, vectors of the problems solved at a time, their results, and the algorithm's own."""
+def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "memory") -> int:
+    """Bytes beyond those of an idle worker: a copy of the rows, vectors of the problems solved at a time, their results, and the algorithm's own.
+
+    Mapped rows, and those of a cluster, count as none: only the sums of their parts do.
+    """
     # many solutions side by side, of all folds and fractions, on scaled values
     compared = options.selects_method or options.estimated
     n_documents, n_nonzeros, n_features, n_classes = size.n_documents, size.n_nonzeros, size.n_features, size.n_classes
     seen = min(n_features, n_nonzeros)
-    # what learns from kernels makes the indices of dense rows
-    full = not (options.selects_method or isinstance(options, KernelChoice)) and full_is_smaller(n_documents, n_nonzeros, seen)
-    copy = 4 * n_documents * seen if full else 8 * n_nonzeros
-    rows = copy + 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
-    if compared:
-        rows += copy if full else (4 if n_documents < MANY_ROWS else 4 + _COPIED) * n_nonzeros
-    if options.needs_probabilities:
-        rows += copy if full else _REORDERED * n_nonzeros
+    rows = 8 * n_documents + min(12 * n_features, 16 * n_nonzeros)
+    rows += _held_bytes(options, size, seen) if engine == "memory" else _unheld_bytes(options, size, seen)
     if options.selects_method:
-        rows += _PART * n_nonzeros if size.n_parts > 1 else 0
         rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)
     problems = (WIDTH if compared else size.n_parallel) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     problems += max(0, min(n_problems(n_classes), size.n_threads) - WIDTH) * (_BEGUN_DOCUMENT * n_documents + _BEGUN_FEATURE * seen)
     results = 16 * n_problems(n_classes) * (n_documents + seen)
     return _BASE + rows + problems + results + options.working_bytes(size._replace(n_features=seen))
+
+
+def _held_bytes(options: Options, size: TrainingSize, seen: int) -> int:
+    """Bytes of copies of the rows in memory."""
+    n_documents, n_nonzeros = size.n_documents, size.n_nonzeros
+    # what learns from kernels makes the indices of dense rows
+    full = not (options.selects_method or options.holds_rows) and full_is_smaller(n_documents, n_nonzeros, seen)
+    copy = 4 * n_documents * seen if full else 8 * n_nonzeros
+    rows = copy
+    if options.selects_method or options.estimated:
+        rows += copy if full else (4 if n_documents < MANY_ROWS else 4 + _COPIED) * n_nonzeros
+    if options.needs_probabilities:
+        rows += copy if full else _REORDERED * n_nonzeros
+    return rows + (_PART * n_nonzeros if options.selects_method and size.n_parts > 1 else 0)
+
+
+def _unheld_bytes(options: Options, size: TrainingSize, seen: int) -> int:
+    """Bytes of the slices and of the sums of parts of rows that are not in memory."""
+    compared = options.selects_method or options.estimated
+    vectors = 1 + (WIDTH if compared or size.n_parallel > 1 else 0)
+    return (_SLICED if compared else 0) + 8 * (seen + 1) * count_of_parts(size.n_nonzeros, seen) * vectors
+
+
+def cheapest_engine(options: Options, size: TrainingSize, most_bytes: int, offered: Sequence[EngineName]) -> EngineName | None:
+    """The first of these engines with which a training needs no more memory, None if there is none. Only memory has all rows in one process."""
+    fit = (each for each in offered if (each == "memory" or not options.holds_rows) and training_bytes(options, size, each) <= most_bytes)
+    return next(fit, None)

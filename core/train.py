@@ -12,7 +12,9 @@ from core.checks import check_options
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
+from core.documents.space import Space
 from core.documents.value_scale import ValueScale, value_scale
+from core.engine.engine import Engine, MemoryEngine
 from core.engine.runner import Steps, Sweeper, Tally, Vector
 from core.engine.solver import load
 from core.errors import Fault, MessageNames
@@ -84,6 +86,8 @@ class TrainingContext:
     """number of threads; None: one a core"""
     max_model_bytes: int | None = None
     """most bytes of the documents that a model keeps and of their weights"""
+    engine: Engine = field(default_factory=MemoryEngine)
+    """where the rows lie, and what reads them; algorithms that must hold all rows take memory"""
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,8 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     run = _Run(context, Watch(context.observer, context.part, context.began), Tally())
     run.watch.latest = run.watch.latest._replace(phase=task.algorithm)
     try:
-        documents = compact(task.rows, checked.order, run.watch)
-        scale = _value_scale(checked, documents, run)
+        documents = compact(task.rows, checked.order, run.watch, context.engine.space)
+        scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
         solutions = _solve_auto(checked, documents, run) if checked.algorithm is AUTO else _solve(checked, documents, run)
     except Stopped:
         return _untrained(checked)
@@ -145,13 +149,6 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
         validated, status = None, Status.CANCELLED
     model = model_of(documents, checked.order, task.rows.n_features, checked.classes, [result.decision for result in solutions.results])
     return _training(checked, solutions, model, validated, status, run, scale)
-
-
-def _value_scale(checked: "_CheckedTask", documents: Compact, run: "_Run") -> ValueScale:
-    """The scale of the documents' values, its place in terms of the documents as they came; raises Stopped."""
-    scale = value_scale(documents.rows, run.watch)
-    column = int(documents.features[scale.column]) if len(documents.features) else 0
-    return scale._replace(row=int(checked.order[scale.row]), column=column)
 
 
 @dataclass(frozen=True)
@@ -199,9 +196,9 @@ class _CheckedTask:
             return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
         return None
 
-    def selection_data(self, rows: SparseRows, watch: Watch) -> SelectionData:
-        """What the selection and the estimate of class fractions work on; raises Stopped."""
-        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn)
+    def selection_data(self, rows: SparseRows, watch: Watch, space: Space) -> SelectionData:
+        """What the selection and the estimate of class fractions work on, with its copies of the rows in ``space``; raises Stopped."""
+        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn, space)
 
 
 class _Run(NamedTuple):
@@ -224,7 +221,8 @@ class _Run(NamedTuple):
     def sweeper(self, rows: SparseRows) -> Sweeper:
         """What runs solvers over these rows."""
         context = self.context
-        return Sweeper(rows, threads=context.threads, max_model_bytes=context.max_model_bytes, watch=self.watch, tally=self.tally)
+        most = context.max_model_bytes
+        return Sweeper(rows, engine=context.engine, threads=context.threads, max_model_bytes=most, watch=self.watch, tally=self.tally)
 
 
 class _Solutions(NamedTuple):
@@ -244,17 +242,19 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
     parts = {name: np.arange(*np.searchsorted(documents.features, [own.start, own.stop])) for name, own in checked.task.parts.items()}
     if sum(len(own) > 0 for own in parts.values()) > 1:
         known = checked.class_indices, checked.classes, checked.options, checked.known_fractions()
-        selection = auto_of_parts(PartsTask(documents.rows, parts, *known, checked.selection_data, run.sweeper_of, run.watch_of))
+        data_of = partial(checked.selection_data, space=run.context.engine.space)
+        selection = auto_of_parts(PartsTask(documents.rows, parts, *known, data_of, run.sweeper_of, run.watch_of, run.context.engine.space))
         run.watch.latest = run.watch.latest._replace(fraction=1.0)
     else:
-        data = checked.selection_data(documents.rows, run.watch)
+        data = checked.selection_data(documents.rows, run.watch, run.context.engine.space)
         selection = auto(run.sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
     return _Solutions(selection.results, lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
 
 
 def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped before there is one."""
-    points = _starting_points(checked, documents, run.watch)
+    start = checked.task.start, checked.algorithm, checked.task.rows
+    points = starting_points(*start, checked.order, documents.features, checked.classes, run.watch)
     fractions, report, part = _class_fractions(checked, documents, run)
     tuning, part = _tuning(checked, documents, run, part)
     report = report if tuning is None else {**tuning.report, **(report or {})}
@@ -270,18 +270,12 @@ def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
         return replace(solver, points=cold, prefix=f"fold={fold}/").solve(rows, class_indices, parts[fold + 1])
 
     def validate() -> Validated:
-        held_out = cross_val_scores(documents.rows, checked.class_indices, len(points), checked.task.seed, solve_without, run.watch)
+        held_out = cross_val_scores(
+            documents.rows, checked.class_indices, len(points), checked.task.seed, solve_without, run.watch, run.context.engine.space
+        )
         return Validated(calibration_of(results, held_out, checked.class_indices, len(checked.classes), fractions, run.watch), held_out)
 
     return _Solutions(results, validate, report, warm)
-
-
-def _starting_points(checked: _CheckedTask, documents: Compact, watch: Watch) -> Points:
-    """For each two-class problem what its solver starts from, if anything; raises Stopped."""
-    task = checked.task
-    if task.start is None:
-        return [None] * n_problems(len(checked.classes))
-    return starting_points(task.start, checked.algorithm, task.rows, checked.order, documents.features, checked.classes, watch)
 
 
 def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tuple[Vector | None, dict[str, Any] | None, Part]:
@@ -291,7 +285,10 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
         return known, {"class_fractions": {str(label): float(share) for label, share in zip(checked.classes, known, strict=True)}}, WHOLE
     if not checked.options.needs_fractions:
         return None, None, WHOLE
-    data, share = with_frequent_features(checked.selection_data(documents.rows, run.watch), run.watch), checked.options.estimation_share
+    data, share = (
+        with_frequent_features(checked.selection_data(documents.rows, run.watch, run.context.engine.space), run.watch),
+        checked.options.estimation_share,
+    )
     with run.sweeper(data.scaled.rows) as sweeper:
         estimate = estimate_fractions(sweeper, data, Part(0.0, share))
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)

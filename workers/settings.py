@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -99,7 +99,11 @@ class Settings(BaseSettings):
     max_classes: Annotated[int, Field(ge=2)] = DatasetLimits().classes
     """Different labels of one dataset."""
     max_job_memory_bytes: Count | None = None
-    """Bytes of memory that a job may need by its estimate; a larger job fails before it starts. Unset: all that the worker may use."""
+    """Bytes of memory that a job may need by its estimate; a larger job reads its documents from files, or fails before it starts. Unset: all that
+    the worker may use."""
+    engine: Literal["auto", "memory", "mapped"] = "auto"
+    """Engine that reads the documents of a training: memory; mapped, from scratch files on the disk of the store or of its cache; auto, memory
+    where the estimate allows it, else mapped. Kernel methods take memory. A job's report names its engine."""
     max_model_bytes: Count = 512 * 2**20
     """Bytes of the documents and weights that a kernel model keeps; a training that would need more fails."""
     encoders: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], Path] = {}

@@ -62,6 +62,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "report": {
             "chosen": {"algorithm": "tsvm", "lambda": 0.001, "why": "…"},
             "class_fractions": {"politics": 0.497, "sport": 0.503},
+            "engine": "memory",
         },
         "comparison": _COMPARISON,
         "error": None,

@@ -1,7 +1,6 @@
 """Copies of rows in another order: a training's own has labeled rows first, and only the columns that occur."""
 
-import mmap
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from core.documents.full_rows import FullRows, full_is_smaller
 from core.documents.reorder_loops import count_columns, gather_rows, scatter_rows
 from core.documents.rows import SparseRows
+from core.documents.space import MEMORY, Pages, Space
 from core.numerics.compiled import read_only
 from core.progress import Checkpoint
 
@@ -24,52 +24,57 @@ class Compact(NamedTuple):
     """shape (n_seen,), ascending: original feature of each column"""
 
 
-def compact(rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint) -> Compact:
+def compact(rows: SparseRows, order: NDArray[np.int64], checkpoint: Checkpoint, space: Space = MEMORY) -> Compact:
     """The rows in another order, without empty columns: hashed features then cost memory by their occurrences, not by their range. Dense rows are
-    stored dense.
+    stored dense. The copy lies in ``space``.
 
     ``checkpoint`` is called between slices of some million nonzeros; what it raises ends the work. Pages of mapped files are released
     once they are read: else they would count as memory of this process beside the copy.
     """
     features, columns, column_of = _numbering(rows, checkpoint)
     copy = _full_copy if full_is_smaller(rows.n_rows, rows.n_nonzeros, len(features)) else _copy
-    return Compact(copy(rows._replace(indices=columns), order, column_of, len(features), checkpoint), features)
+    return Compact(copy(rows._replace(indices=columns), order, column_of, len(features), checkpoint, space), features)
 
 
-def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpoint = lambda: None) -> SparseRows:
-    """A copy of the rows at these positions, in that order; ``checkpoint`` as in ``compact``."""
+def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpoint = lambda: None, space: Space = MEMORY) -> SparseRows:
+    """A copy of the rows at these positions, in that order; ``checkpoint`` and ``space`` as in ``compact``."""
     if isinstance(rows, FullRows):
-        return _gathered_full(rows, positions, checkpoint)
-    return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, checkpoint)
+        return _gathered_full(rows, positions, checkpoint, space)
+    return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, checkpoint, space)
 
 
-def _copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint) -> SparseRows:
+def _copy(
+    rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint, space: Space
+) -> SparseRows:
     """A copy whose row i is row ``order[i]``, and whose columns are numbered by ``column_of``."""
     indptr = np.zeros(len(order) + 1, np.int64)
     np.cumsum(np.diff(rows.indptr)[order], out=indptr[1:])
-    copy = SparseRows(indptr, np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32), n_columns)
+    copy = SparseRows(indptr, space.zeros(int(indptr[-1]), np.uint32), space.zeros(int(indptr[-1]), np.float32), n_columns)
     for start, stop in copy.slices(_SLICE):
         gather_rows(*rows.csr, order, column_of, start, stop, *copy.csr)
-        _release_pages(rows)
+        _release_pages(rows.indices, rows.values, copy.indices, copy.values)
         checkpoint()
     return copy
 
 
-def _full_copy(rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint) -> FullRows:
+def _full_copy(
+    rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint, space: Space
+) -> FullRows:
     """The same, with zeros stored."""
-    copy = FullRows.of(np.zeros((len(order), n_columns), np.float32))
+    copy = FullRows.of(space.zeros(len(order) * n_columns, np.float32).reshape(len(order), n_columns))
     indptr, indices, values = (read_only(array) for array in rows.csr)
     for start, stop in copy.slices(_SLICE):
         scatter_rows(indptr, indices, values, order, column_of, start, stop, copy.values, n_columns)
-        _release_pages(rows)
+        _release_pages(rows.indices, rows.values, copy.values)
         checkpoint()
     return copy
 
 
-def _gathered_full(rows: FullRows, positions: NDArray[np.int64], checkpoint: Checkpoint) -> FullRows:
-    copy = FullRows.of(np.empty((len(positions), rows.n_features), np.float32))
+def _gathered_full(rows: FullRows, positions: NDArray[np.int64], checkpoint: Checkpoint, space: Space) -> FullRows:
+    copy = FullRows.of(space.zeros(len(positions) * rows.n_features, np.float32).reshape(len(positions), rows.n_features))
     for start, stop in copy.slices(_SLICE):
         np.take(rows.matrix, positions[start:stop], axis=0, out=copy.matrix[start:stop])
+        _release_pages(rows.values, copy.values)
         checkpoint()
     return copy
 
@@ -80,12 +85,12 @@ def _numbering(rows: SparseRows, checkpoint: Checkpoint) -> tuple[NDArray[np.uin
     if rows.n_features > _DENSE_SHARE * max(1, last - first):  # a table of all features would be larger than the rows
         columns = np.zeros(last, np.uint32)
         features, columns[first:] = np.unique(rows.indices[first:last], return_inverse=True)
-        _release_pages(rows)
+        _release_pages(rows.indices)
         return features.astype(np.uint32), columns, np.arange(len(features), dtype=np.uint32)
     counts = np.zeros(rows.n_features, np.int64)
     for start in range(first, last, _SLICE):
         count_columns(rows.indices, start, min(start + _SLICE, last), counts)
-        _release_pages(rows)
+        _release_pages(rows.indices)
         checkpoint()
     features = np.flatnonzero(counts).astype(np.uint32)
     column_of = np.zeros(rows.n_features, np.uint32)
@@ -93,10 +98,6 @@ def _numbering(rows: SparseRows, checkpoint: Checkpoint) -> tuple[NDArray[np.uin
     return features, rows.indices, column_of
 
 
-def _release_pages(rows: SparseRows) -> None:
-    for array in (rows.indices, rows.values):
-        base: Any = array
-        while isinstance(base, np.ndarray):
-            base = base.base
-        if isinstance(base, mmap.mmap):
-            base.madvise(mmap.MADV_DONTNEED)
+def _release_pages(*arrays: NDArray[np.uint32] | NDArray[np.float32]) -> None:
+    for array in arrays:
+        Pages(array).release(0, len(array))

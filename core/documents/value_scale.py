@@ -42,6 +42,10 @@ class ValueScale(NamedTuple):
         """Whether one feature outweighs all others, so that an algorithm does not see them."""
         return self.n_outweighing > 0
 
+    def of_original(self, order: NDArray[np.int64], features: NDArray[np.uint32]) -> "ValueScale":
+        """The same, its place among the documents as they came: ``order`` has the position of each row, ``features`` the feature of each column."""
+        return self._replace(row=int(order[self.row]), column=int(features[self.column]) if len(features) else 0)
+
     def remedy(self, names: MessageNames) -> str | None:
         """What is unusual about the scale, and what to do about it; None if nothing is."""
         if self.dominated:

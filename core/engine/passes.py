@@ -1,8 +1,8 @@
 """Passes over the rows: in parts, shared among threads, one right-hand side or several at a time.
 
-The rows are cut into parts by their nonzeros and features alone (``parts_of``). Each part has sums of its own, and these are added in the order of
-the parts. So what a pass answers has the same bits whatever the number of threads, and whether its right-hand side goes alone or beside others.
-A part is read in slices, between which the observer is asked.
+The rows are cut into parts by their nonzeros and features alone (core.engine.parts). Each part has sums of its own, and these are added in the
+order of the parts. So what a pass answers has the same bits whatever the number of threads, and whether its right-hand side goes alone or beside
+others. A part is read in slices, between which the observer is asked. Where rows are mapped files, the parts that come next are read ahead.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,62 +15,22 @@ from numpy.typing import NDArray
 from core.documents.full_rows import FullRows
 from core.documents.rows import SparseRows
 from core.engine import block_loops, csr_loops, full_loops
+from core.engine.mapped import RESIDENT, Reading
+from core.engine.parts import parts_of
+from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from core.threads import Threads
-
-Vector = NDArray[np.float64]
 
 SLICE = 1 << 24
 """Most nonzeros times right-hand sides between two looks at the observer: about 20 ms on one current core."""
 _SERIAL = 1 << 15
 """nonzeros and rows below which threads cost more than they gain"""
-_PART_NONZEROS, _PART_SHARE = 1 << 16, 12
-"""a part has at least so many nonzeros, and so many for each feature: clearing and adding up its sums must not cost more than reading its rows"""
-_MOST_PARTS, _LARGE_PART, _MOST_LARGE_PARTS = 8, 1 << 22, 64
-"""parts at most; of large data as many as have some million nonzeros each"""
-_SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
-"""of the sums of all parts of a block together, at most: so many, or so many for each nonzero"""
 _BLOCK = 2.5
 """a pass of a block takes as long as so many passes over all rows of one right-hand side, however few there are in it: measured"""
 
 _TILE = 1 << 16
 """numbers of full rows that several right-hand sides multiply one after another, while they are in the processor's cache"""
-
-
-class Product(NamedTuple):
-    """Wanted: ``q = X p`` written to ``scores`` on the rows with a weight; answered with ``Xᵀ(weights ∘ q)``."""
-
-    vector: Vector
-    weights: Vector
-    scores: Vector
-
-
-class Scores(NamedTuple):
-    """Wanted: ``X p`` written to ``scores`` on the rows where ``skipped`` is 0; answered with None."""
-
-    vector: Vector
-    skipped: Vector
-    scores: Vector
-
-
-class Adjoint(NamedTuple):
-    """Wanted: ``sums += Xᵀ weights``; answered with None."""
-
-    weights: Vector
-    sums: Vector
-
-
-class Cut(NamedTuple):
-    """Wanted: ``X p`` written to ``scores``; answered with ``Xᵀ(weights ∘ sides)`` of the rows with ``side · score < 1``.
-
-    The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
-    """
-
-    vector: Vector
-    labels: Vector
-    weights: Vector
-    scores: Vector
 
 
 class _Workspace(NamedTuple):
@@ -89,10 +49,13 @@ class _Workspace(NamedTuple):
 
 
 class Passes:
-    """The passes over one matrix, with the threads that make them; ``checkpoint`` is called between slices, what it raises ends the pass."""
+    """The passes over one matrix in the address space of this process, with the threads that make them.
 
-    def __init__(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint) -> None:
-        self._rows, self._checkpoint = rows, checkpoint
+    ``checkpoint`` is called between slices, what it raises ends the pass; ``reading`` is told of the rows that are read.
+    """
+
+    def __init__(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint, reading: Reading = RESIDENT) -> None:
+        self._rows, self._checkpoint, self._reading = rows, checkpoint, reading
         self._full = isinstance(rows, FullRows)
         self._loops: Any = full_loops if self._full else csr_loops
         self._arrays: tuple[Any, ...] = (rows.matrix.reshape(-1),) if isinstance(rows, FullRows) else rows.csr
@@ -111,8 +74,8 @@ class Passes:
     def scores(self, request: Scores, alone: bool = False) -> None:
         """``X p`` on some rows; ``alone``: by the calling thread, while others are at something else."""
         if alone:
-            for part in self._slices:
-                self._read(part, lambda start, stop: self._loops.score_rows(*self._arrays, start, stop, *request))
+            for number in range(len(self._slices)):
+                self._read(number, lambda start, stop: self._loops.score_rows(*self._arrays, start, stop, *request))
         else:
             self._over_parts(self._slices, lambda start, stop, _: self._loops.score_rows(*self._arrays, start, stop, *request))
 
@@ -121,8 +84,8 @@ class Passes:
         weights, sums = request
         # clearing and adding up the sums of parts would cost more than to read few rows
         if np.count_nonzero(weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows:
-            for part in self._slices:
-                self._read(part, lambda start, stop: self._loops.adjoint_rows(*self._arrays, start, stop, weights, sums))
+            for number in range(len(self._slices)):
+                self._read(number, lambda start, stop: self._loops.adjoint_rows(*self._arrays, start, stop, weights, sums))
         else:
             sums += self._accumulate(self._loops.adjoint_rows, weights, alone=alone)
 
@@ -199,17 +162,24 @@ class Passes:
     def _accumulate_alone(self, loop: Any, *arguments: Vector) -> Vector:
         """The same by the calling thread, with sums of its own."""
         found, sums = np.zeros(self._sums.shape[1]), np.zeros(self._sums.shape[1])
-        for part in self._slices:
+        for number in range(len(self._slices)):
             sums[:] = 0.0
-            self._read(part, lambda start, stop: loop(*self._arrays, start, stop, *arguments, sums))
+            self._read(number, lambda start, stop: loop(*self._arrays, start, stop, *arguments, sums))
             found += sums
         return found
 
-    def _read(self, part: Sequence[tuple[int, int]], work: Callable[[int, int], None]) -> None:
+    def _read(self, number: int, work: Callable[[int, int], None]) -> None:
         """One part by the calling thread."""
-        for start, stop in part:
+        self._read_ahead(number + 1)
+        for start, stop in self._slices[number]:
             work(start, stop)
+            self._reading.behind(start, stop)
             self._checkpoint()
+
+    def _read_ahead(self, number: int) -> None:
+        """Have a part read that comes soon, if there is one of this number."""
+        if number < len(self._slices) and self._slices[number]:
+            self._reading.ahead(self._slices[number][0][0], self._slices[number][-1][1])
 
     def _over_parts(
         self, parts: Sequence[Sequence[tuple[int, int]]], work: Callable[[int, int, int], None], sums: NDArray[np.float64] | None = None
@@ -229,10 +199,12 @@ class Passes:
         def read(number: int) -> None:
             if sums is not None:
                 sums[number] = 0.0
+            self._read_ahead(number + self.n_threads)
             for start, stop in parts[number]:
                 if ended:
                     return
                 work(start, stop, number)
+                self._reading.behind(start, stop)
                 checkpoint()
 
         self.side_by_side([partial(read, number) for number in range(len(parts))], checkpoint)
@@ -246,28 +218,6 @@ def _added(parts: NDArray[np.float64]) -> Vector:
     return found
 
 
-def parts_of(rows: SparseRows) -> list[tuple[int, int]]:
-    """Ranges of rows, in order, that together are all of them, with about the same number of nonzeros each (a row weighs at least one).
-
-    How many there are depends on the numbers of nonzeros and of features alone, and never on the machine.
-    """
-    length, n_nonzeros = rows.n_features + 1, rows.n_nonzeros
-    most = max(_MOST_PARTS, min(_MOST_LARGE_PARTS, n_nonzeros // _LARGE_PART))
-    fit = max(_SUM_BYTES, _NONZERO_BYTES * n_nonzeros) // (8 * WIDTH * length)
-    count = max(1, min(n_nonzeros // _PART_NONZEROS, max(2, n_nonzeros // (_PART_SHARE * length)), most))
-    # powers of two, the exponent round(log2(count)) in whole numbers: of three parts, one of two threads would read two
-    count = 1 << min((count * count).bit_length() // 2, max(1, fit).bit_length() - 1)
-    weight = rows.indptr - rows.indptr[0] + np.arange(len(rows.indptr))
-    bounds = np.searchsorted(weight, np.linspace(0, weight[-1], count + 1).round())
-    bounds[-1] = rows.n_rows
-    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-
-
 def _slices_of(rows: SparseRows, start: int, stop: int, nonzeros: int) -> list[tuple[int, int]]:
     """Ranges of the rows of a part, each of about so many nonzeros."""
     return [(start + first, start + last) for first, last in rows.between(start, stop).slices(nonzeros)]
-
-
-def share(weights: Vector) -> float:
-    """The share of the rows that a pass with these weights reads."""
-    return float(np.count_nonzero(weights)) / max(1, len(weights))

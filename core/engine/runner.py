@@ -1,9 +1,9 @@
 """Runs solvers: executes the passes over the data that they ask for.
 
 A solver is a generator. It yields a request for work on the data (Product, Scores, Adjoint, Cut, those of core.engine.kernel_requests), a
-Report of where it is, or a Pause. It is sent the answer, and it returns its Result. The sweeper alone touches the rows. It cuts every pass
-into slices of a bounded number of nonzeros and shares a slice among threads. Between slices it asks the observer whether to go on; if not, it
-throws Stopped into the solver, which returns its best iterate or, if it has none, lets Stopped through. So no solver knows of threads or slices,
+Report of where it is, or a Pause. It is sent the answer, and it returns its Result. The engine alone touches the rows (core.engine.engine). It cuts
+every pass into slices of a bounded number of nonzeros and shares parts among threads. Between slices it asks the observer whether to go on; if not,
+it throws Stopped into the solver, which returns its best iterate or, if it has none, lets Stopped through. So no solver knows of threads or slices,
 and many solvers over the same rows can go through one pass.
 
 Results do not depend on timing: which thread adds up which rows is fixed.
@@ -18,9 +18,10 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from core.documents.rows import SparseRows
+from core.engine.engine import Engine, MemoryEngine
 from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelScores, KernelSubset, KernelSums
 from core.engine.kernel_service import KernelService
-from core.engine.passes import Adjoint, Cut, Passes, Product, Scores, Vector, share
+from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
 from core.problem.result import Result
 from core.progress import WHOLE, Observer, Part, TracePoint
@@ -142,12 +143,13 @@ class _Course:
 
 class Sweeper:
     """The solvers over one matrix; a context manager. ``watch`` is that of the work of which its solvers are a part; else it has
-    its own, which asks ``observer``. ``tally`` counts beside others."""
+    its own, which asks ``observer``. ``tally`` counts beside others. ``engine`` answers over the rows; by default they are in memory."""
 
     def __init__(
         self,
         rows: SparseRows,
         *,
+        engine: Engine | None = None,
         threads: int | None = None,
         observer: Observer | None = None,
         max_model_bytes: int | None = None,
@@ -155,7 +157,7 @@ class Sweeper:
         tally: Tally | None = None,
     ) -> None:
         self._watch = Watch(observer) if watch is None else watch
-        self._passes = Passes(rows, threads, self._watch)
+        self._passes = (engine or MemoryEngine()).over(rows, threads, self._watch)
         self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
         self._tally = Tally() if tally is None else tally
         self._course = _Course(WHOLE, 0)

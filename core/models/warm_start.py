@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from core.documents.rows import SparseRows
 from core.models.linear import LinearModel
 from core.models.model import Model
-from core.one_vs_rest import positives_of
+from core.one_vs_rest import n_problems, positives_of
 from core.progress import Checkpoint
 from core.registry import Algorithm
 
@@ -19,7 +19,7 @@ Points = list[NDArray[np.float64] | None]
 
 
 def starting_points(
-    start: Model,
+    start: Model | None,
     algorithm: Algorithm,
     rows: SparseRows,
     order: NDArray[np.int64],
@@ -27,12 +27,14 @@ def starting_points(
     classes: Sequence[str | int],
     checkpoint: Checkpoint,
 ) -> Points:
-    """The starting point of each two-class problem's solver, None where ``start`` has none.
+    """The starting point of each two-class problem's solver, None where ``start`` has none, or where there is none.
 
     Solvers start from coefficients of the ``features`` that occur, shape (n_columns + 1,), or from the scores of all rows in ``order``: the registry
     says which. Every model gives scores, a linear one coefficients. ``checkpoint`` is called between blocks of rows; what it raises
     ends the work.
     """
+    if start is None:
+        return [None] * n_problems(len(classes))
     columns = [_column(start, classes, positive) for positive in positives_of(len(classes))]
     if algorithm.start == "scores":
         return _scores(start, columns, rows, order, checkpoint)

@@ -62,6 +62,8 @@ class Options(BaseModel):
     """share of the work that an estimate of the class fractions takes, where there is one"""
     rescales_features: ClassVar[bool] = False
     """whether features are brought to one scale where one outweighs the others"""
+    holds_rows: ClassVar[bool] = False
+    """whether all rows must be in the memory of one process, since other things than passes read them"""
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """options that together run all compiled loops of the algorithm"""
     limit_remedy: ClassVar[str] = "raise max_iterations"

@@ -37,6 +37,7 @@ class KernelChoice(SolverOptions):
     warm_up_options: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"kernel": "poly"})
     one_class_remedy: ClassVar[str] = "try a larger C or the algorithm auto"
     range_remedy: ClassVar[str] = "use another kernel, or lower degree, coef0 or C"
+    holds_rows: ClassVar[bool] = True
 
     kernel: Literal["linear", "rbf", "poly"] = Field(default="rbf", description="x·z, exp(−gamma |x − z|²) or (gamma x·z + coef0)^degree.")
     C: Weight | Literal["auto"] = Field(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from core.documents.drawn import Draw, checked_drawn
 from core.documents.rows import SparseRows
+from core.documents.space import MEMORY, Space
 from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
 from core.problem.problem import Problem
 from core.progress import Checkpoint
@@ -32,6 +33,8 @@ class SelectionData:
     """beginnings of the phases of each problem"""
     drawn: NDArray[np.int8]
     """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw"""
+    space: Space = MEMORY
+    """where copies of the rows lie"""
 
     @classmethod
     def of(
@@ -42,15 +45,16 @@ class SelectionData:
         seed: int,
         checkpoint: Checkpoint = lambda: None,
         drawn: NDArray[np.int8] | None = None,
+        space: Space = MEMORY,
     ) -> Self:
         """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work; what it raises ends the work."""
-        scaled = scale_features(rows, checkpoint)
+        scaled = scale_features(rows, checkpoint, space)
         positives = positives_of(len(classes))
         whole = Problem.of(scaled.rows, np.ones(len(class_indices)), seed=seed)
         # all share the array of costs, a number a row
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
         folds, drawn = folds_of(class_indices, seed), checked_drawn(drawn, len(class_indices))
-        return cls(scaled, class_indices, folds, problems, prefixes_of(classes), drawn)
+        return cls(scaled, class_indices, folds, problems, prefixes_of(classes), drawn, space)
 
     @property
     def n_classes(self) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
+from core.documents.space import MEMORY, Pages, Space
 from core.progress import Checkpoint
 
 _FEW = 4.0
@@ -26,13 +27,13 @@ class ScaledRows(NamedTuple):
     """whether every feature has a scale of its own"""
 
 
-def scale_features(rows: SparseRows, checkpoint: Checkpoint) -> ScaledRows:
+def scale_features(rows: SparseRows, checkpoint: Checkpoint, space: Space = MEMORY) -> ScaledRows:
     """Scale the rows for a selection.
 
     Few features may carry nearly all of the squared values, as counts do beside shares: the participation ratio ``(Σ m)² / Σ m²`` of the features'
     mean squares m is then at most 4. A regulariser would leave the other features out, so each is divided by its root mean square. Text, whose
     energy is spread over many terms, keeps the proportions of its features: rare terms would be blown up. ``checkpoint`` is called between slices of
-    some million nonzeros; what it raises ends the work.
+    some million nonzeros; what it raises ends the work. Values that are scaled lie in ``space``.
     """
     energies = np.zeros(rows.n_features)
     for part in _slices(rows):
@@ -48,9 +49,11 @@ def scale_features(rows: SparseRows, checkpoint: Checkpoint) -> ScaledRows:
     if not equalised and abs(norm - 1.0) <= _NEAR:
         return ScaledRows(rows, scales, False)
     scales = scales / np.sqrt(norm)
-    values = np.empty_like(rows.values)
+    values = space.zeros(len(rows.values), rows.values.dtype)
+    pages = Pages(values)
     for part in _slices(rows):
         values[part] = rows.values[part] * scales[rows.columns(part.start, part.stop)]
+        pages.release(part.start, part.stop)
         checkpoint()
     return ScaledRows(rows._replace(values=values), scales, equalised)
 

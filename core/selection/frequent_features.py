@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
+from core.documents.space import MEMORY, Pages, Space
 from core.problem.problem import Problem
 from core.progress import Checkpoint
 from core.selection.data import SelectionData
@@ -34,16 +35,19 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
     kept = counts >= _SHARE * rows.n_rows
     if kept.all() or not kept.any():
         return data
-    scaled = data.scaled._replace(rows=with_features(rows, kept, int(counts[kept].sum()), checkpoint), scales=data.scaled.scales[kept])
+    frequent = with_features(rows, kept, checkpoint, data.space)
+    scaled = data.scaled._replace(rows=frequent, scales=data.scaled.scales[kept])
     whole = Problem.of(scaled.rows, data.problems[0].y, seed=data.problems[0].seed)
     return replace(data, scaled=scaled, problems=[replace(whole, y=problem.y) for problem in data.problems])
 
 
-def with_features(rows: SparseRows, kept: NDArray[np.bool_], n_nonzeros: int, checkpoint: Checkpoint) -> SparseRows:
-    """The rows with some of their features alone, a mask of shape (n_features,), which are numbered anew; ``n_nonzeros`` are left."""
+def with_features(rows: SparseRows, kept: NDArray[np.bool_], checkpoint: Checkpoint, space: Space = MEMORY) -> SparseRows:
+    """The rows with some of their features alone, a mask of shape (n_features,), which are numbered anew; the copy lies in ``space``."""
     columns = (np.cumsum(kept) - 1).astype(np.uint32)
     indptr = np.zeros(rows.n_rows + 1, np.int64)
-    indices, values = np.empty(n_nonzeros, np.uint32), np.empty(n_nonzeros, np.float32)
+    n_nonzeros = sum(int(np.count_nonzero(kept[rows.columns(part.start, part.stop)])) for part in _parts(rows))
+    indices, values = space.zeros(n_nonzeros, np.uint32), space.zeros(n_nonzeros, np.float32)
+    copied = Pages(indices), Pages(values)
     done = 0
     for start, stop in rows.slices(_SLICE):
         part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
@@ -54,6 +58,8 @@ def with_features(rows: SparseRows, kept: NDArray[np.bool_], n_nonzeros: int, ch
         following = done + int(ends[-1])
         indices[done:following] = columns[found[chosen]]
         values[done:following] = rows.values[part][chosen]
+        for pages in copied:
+            pages.release(done, following)
         done = following
         checkpoint()
     return SparseRows(indptr, indices, values, int(np.count_nonzero(kept)))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
+from core.documents.space import MEMORY, Space
 from core.engine.runner import Sweeper
 from core.numerics.elementary import exp
 from core.options.auto import AutoOptions
@@ -53,6 +54,8 @@ class PartsTask(NamedTuple):
     sweeper_of: Callable[[Watch], Callable[[SparseRows], Sweeper]]
     watch_of: Callable[[Part], Watch]
     """a watch over a part of the work"""
+    space: Space = MEMORY
+    """where copies of the rows lie"""
 
 
 class _Member(NamedTuple):
@@ -89,7 +92,7 @@ def auto_of_parts(task: PartsTask) -> Selection:
 
 def _member(task: PartsTask, name: str, columns: NDArray[np.int64], part: Part) -> _Member:
     watch = task.watch_of(part)
-    data = task.data_of(_with_columns(task.rows, columns, watch), watch)
+    data = task.data_of(_with_columns(task, columns, watch), watch)
     data = replace(data, prefixes=[f"part={name}/{prefix}" for prefix in data.prefixes])
     found = auto(task.sweeper_of(watch), data, task.classes, task.options, task.given, watch, linear=True)
     of_all = [replace(each, trace=tuple(point._replace(fraction=part.at(point.fraction)) for point in each.trace)) for each in found.results]
@@ -98,12 +101,12 @@ def _member(task: PartsTask, name: str, columns: NDArray[np.int64], part: Part) 
     return _Member(name, columns, found._replace(results=of_all), _size(found), judgement)
 
 
-def _with_columns(rows: SparseRows, columns: NDArray[np.int64], watch: Watch) -> SparseRows:
-    if len(columns) == rows.n_features:
-        return rows
-    kept = np.zeros(rows.n_features, bool)
+def _with_columns(task: PartsTask, columns: NDArray[np.int64], watch: Watch) -> SparseRows:
+    if len(columns) == task.rows.n_features:
+        return task.rows
+    kept = np.zeros(task.rows.n_features, bool)
     kept[columns] = True
-    return with_features(rows, kept, int(np.count_nonzero(kept[rows.columns(int(rows.indptr[0]), int(rows.indptr[-1]))])), watch)
+    return with_features(task.rows, kept, watch, task.space)
 
 
 def _size(found: Selection) -> float:

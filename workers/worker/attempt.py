@@ -23,16 +23,12 @@ from core.documents.kinds import parts_of
 from core.documents.part_columns import EncoderId
 from core.documents.vocabulary import Vocabulary
 from core.errors import HalfmoonError, InvalidOption, MessageNames
-from core.memory_estimate import RowsSize, training_bytes
-from core.options.base import TrainingSize
-from core.options.text import TextOptions
 from core.problem.result import Status
 from core.progress import WHOLE, Part
-from core.registry import algorithm as find_algorithm
 from core.watch import Stopped, Watch
 from workers.contract import Attempt, File, JobRequest, JobState, Outcome, Problem
 from workers.encoders.encoder import EncoderUnavailable
-from workers.errors import JobTooLarge, NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
+from workers.errors import NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
 from workers.repositories.datasets import Datasets, Documents
 from workers.repositories.datasets.files.ids import Ids
@@ -42,8 +38,9 @@ from workers.store.fetch_progress import reported_to
 from workers.worker.comparison import compare, held_out_of
 from workers.worker.context import WorkerContext
 from workers.worker.encoding import with_vectors
+from workers.worker.engines import EngineChoice
 from workers.worker.heartbeat import WITHOUT_OUTCOME, Heartbeat, StopReason
-from workers.worker.inputs import size_of, text_remedy, training_inputs
+from workers.worker.inputs import size_of, training_inputs
 from workers.worker.results import store_results, usable
 from workers.worker.store_retry import StoreRetry
 from workers.worker.store_watch import StoreWatch
@@ -214,10 +211,12 @@ class Attempts:
             watch = Watch(heartbeat.observe, part, began)
             most, threads = context.max_job_bytes, context.threads
             open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, threads)
-            check = partial(self._check_memory, request, int(np.count_nonzero(class_indices >= 0)), len(documents.classes))
-            check(size_of(documents.rows, request.text))
+            n_labeled = int(np.count_nonzero(class_indices >= 0))
+            choice = EngineChoice(request, n_labeled, len(documents.classes), threads, most, context.engine)
+            choice.of(size_of(documents.rows, request.text))
             inputs = self._store_retry.call(lambda: stack.enter_context(open_inputs()), lambda: heartbeat.reason is not None)
-            check(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
+            chosen = choice.of(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
+            engine = self._store_retry.call(lambda: stack.enter_context(chosen.opened(context.store)), lambda: heartbeat.reason is not None)
             start = None
             if request.start is not None:
                 models = Models(context.store)
@@ -235,20 +234,11 @@ class Attempts:
                     drawn=documents.drawn,
                     names=_names(documents.ids, inputs.vocabulary),
                 ),
-                TrainingContext(heartbeat.observe, part.part(*inputs.rest), began, threads, context.max_model_bytes),
+                TrainingContext(heartbeat.observe, part.part(*inputs.rest), began, threads, context.max_model_bytes, engine),
             )
         model = replace(training.model, vocabulary=inputs.columns_by(request.encoder))
-        return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings])
-
-    def _check_memory(self, request: JobRequest, n_labeled: int, n_classes: int, size: RowsSize) -> None:
-        """Raise JobTooLarge for a training that the system would kill halfway for want of memory."""
-        options, most = find_algorithm(request.algorithm).options.parse(request.options), self._context.max_job_bytes
-        if size.making_bytes > most:
-            raise JobTooLarge(size.making_bytes, most, text_remedy(TextOptions.parse(request.text or {}).ngrams))
-        training = TrainingSize(size.n_rows, n_labeled, size.n_nonzeros, size.n_features, n_classes, size.n_parts, self._context.threads)
-        needed = training_bytes(options, training)
-        if needed > most:
-            raise JobTooLarge(needed, most, options.memory_remedy(training))
+        report = {**(training.report or {}), "engine": chosen.name}
+        return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings], report=report)
 
     def _record_outcome(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heartbeat: Heartbeat) -> None:
         """Store the trace, then the outcome, and publish it; retried while the store does not answer."""

@@ -1,7 +1,8 @@
 """Everything that a worker process works with, opened once and passed to each attempt."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from core.engine.names import EngineName
 from workers.encoders.catalogue import Encoders
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
@@ -30,6 +31,8 @@ class WorkerContext(NamedTuple):
     worker_pid: int
     """process id of the worker, whose death ends its attempts: the process that runs them, or its parent"""
     encoders: Encoders = Encoders({})
+    engine: Literal["auto"] | EngineName = "auto"
+    """the setting"""
 
     def reconciler(self) -> Reconciler:
         """A reconciler, for jobs of attempts that this worker knows to be dead."""

@@ -163,6 +163,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         max_job_bytes=settings.max_job_memory_bytes or memory_limit(),
         worker_pid=os.getpid(),
         encoders=Encoders(settings.encoders),
+        engine=settings.engine,
     )
 
 

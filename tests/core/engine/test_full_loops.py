@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from core.documents.full_rows import FullRows
+from core.engine import parts as cutting
 from core.engine import passes
-from core.engine.passes import Adjoint, Cut, Passes, Product, Scores
+from core.engine.passes import Passes
+from core.engine.requests import Adjoint, Cut, Product, Scores
 from tests.core.problems import with_bias
 
 
 @pytest.fixture(params=[1, 3], ids="{}-threads".format)
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(passes, "_SERIAL", 0)
-    monkeypatch.setattr(passes, "_PART_NONZEROS", 300)
+    monkeypatch.setattr(cutting, "_PART_NONZEROS", 300)
     return int(request.param)
 
 

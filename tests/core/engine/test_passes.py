@@ -13,8 +13,11 @@ from core.documents import reorder_loops
 from core.documents.reorder import compact
 from core.documents.rows import SparseRows
 from core.engine import csr_loops as loops
+from core.engine import parts as cutting
 from core.engine import passes
-from core.engine.passes import Adjoint, Passes, Product, Scores, Vector, parts_of
+from core.engine.parts import parts_of
+from core.engine.passes import Passes
+from core.engine.requests import Adjoint, Product, Scores, Vector
 from core.numerics.width import WIDTH
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 from tests.waiting import SOON
@@ -206,7 +209,7 @@ def test_between_slices_the_caller_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole: SparseRows) -> None:
     """The calling thread waits in its first part until another has taken one, and failed."""
     monkeypatch.setattr(passes, "_SERIAL", 0)
-    monkeypatch.setattr(passes, "_PART_NONZEROS", 1)
+    monkeypatch.setattr(cutting, "_PART_NONZEROS", 1)
     main, failed = threading.get_ident(), threading.Event()
 
     def broken(*arguments: Any) -> None:
@@ -223,7 +226,7 @@ def test_a_failing_thread_fails_the_pass(monkeypatch: pytest.MonkeyPatch, whole:
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_the_bits_depend_neither_on_threads_nor_on_company(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """Parts of rows, not threads, have sums of their own; a block adds up as one right-hand side does."""
-    monkeypatch.setattr(passes, "_PART_NONZEROS", 500)
+    monkeypatch.setattr(cutting, "_PART_NONZEROS", 500)
     rng = np.random.default_rng(5)
     rows = random_rows(rng, 3_000, 40)
     length = rows.n_features + 1
@@ -251,6 +254,6 @@ def test_parts_are_cut_by_the_rows_alone() -> None:
     assert len(parts_of(wide)) == 2
     narrow = wide._replace(n_features=100)
     parts = parts_of(narrow)
-    assert len(parts) == nonzeros // passes._PART_NONZEROS
+    assert len(parts) == nonzeros // cutting._PART_NONZEROS
     assert [start for start, _ in parts] == [0, *(stop for _, stop in parts[:-1])]
     assert parts[-1][1] == narrow.n_rows

@@ -8,7 +8,8 @@ import pytest
 
 from core import watch
 from core.documents.rows import SparseRows
-from core.engine.passes import Passes, Vector
+from core.engine.passes import Passes
+from core.engine.requests import Vector
 from core.engine.runner import Meeting, Product, Report, Steps, Stopped, Sweeper
 from core.engine.solver import solve
 from core.numerics.width import WIDTH

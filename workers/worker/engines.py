@@ -1,0 +1,73 @@
+"""The engine of a training: the cheapest that the memory of the worker allows."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from core.engine.names import EngineName
+from core.memory_estimate import RowsSize, cheapest_engine, training_bytes
+from core.options.base import TrainingSize
+from core.options.text import TextOptions
+from core.registry import algorithm as find_algorithm
+from workers.contract import JobRequest
+from workers.errors import JobTooLarge
+from workers.store import Store
+from workers.worker.inputs import text_remedy
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+
+_LOCAL: tuple[EngineName, ...] = ("memory", "mapped")
+_HELD = "{} holds all documents in memory, where svm, tsvm, da, cuts3vm and auto read them from files"
+
+
+class ChosenEngine(NamedTuple):
+    """The engine of a training."""
+
+    name: EngineName
+    resident_bytes: int
+    """bytes of memory that are left for the page cache"""
+
+    @contextmanager
+    def opened(self, store: Store) -> Iterator["Engine"]:
+        """The engine, for as long as the block is entered: the training's own copies of the rows lie in a staging folder of the store."""
+        # imported here, since Numba takes a second to load, and only a training needs it
+        from core.engine.engine import MappedEngine, MemoryEngine
+        from workers.worker.scratch import ScratchFiles
+
+        if self.name == "memory":
+            yield MemoryEngine()
+            return
+        folder = store.staging()
+        try:
+            yield MappedEngine(ScratchFiles(folder), self.resident_bytes)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class EngineChoice(NamedTuple):
+    """What decides the engine of a job, beside its size."""
+
+    request: JobRequest
+    n_labeled: int
+    n_classes: int
+    n_threads: int
+    most_bytes: int
+    """bytes of memory that a job may have"""
+    engine: Literal["auto"] | EngineName
+    """the setting"""
+
+    def of(self, size: RowsSize) -> ChosenEngine:
+        """The engine of a training of this size. Raises JobTooLarge for one that the system would kill halfway for want of memory."""
+        options, most = find_algorithm(self.request.algorithm).options.parse(self.request.options), self.most_bytes
+        if size.making_bytes > most:
+            raise JobTooLarge(size.making_bytes, most, text_remedy(TextOptions.parse(self.request.text or {}).ngrams))
+        training = TrainingSize(size.n_rows, self.n_labeled, size.n_nonzeros, size.n_features, self.n_classes, size.n_parts, self.n_threads)
+        offered = _LOCAL if self.engine == "auto" else ("memory",) if options.holds_rows else (self.engine,)
+        name = cheapest_engine(options, training, most, offered)
+        if name is None:
+            remedy, held = options.memory_remedy(training), _HELD.format(self.request.algorithm) if options.holds_rows else ""
+            needed = min(training_bytes(options, training, each) for each in (("memory",) if held else offered))
+            raise JobTooLarge(needed, most, f"{remedy}; {held}" if held else remedy)
+        return ChosenEngine(name, most - training_bytes(options, training, name))
