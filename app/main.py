@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -23,10 +24,12 @@ from app.documents import routes as documents
 from app.evaluation import routes as evaluations
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
 from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, ConnectionLimit, RequestId, RequestMetrics, SecurityHeaders
+from app.http.process_socket import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs
 from app.models import routes as models
 from app.operations import routes as operations
+from app.operations.readiness import in_a_word
 from app.page import routes as page
 from app.predictions import routes as predictions
 from app.predictions import suggestion_routes as suggestions
@@ -54,13 +57,19 @@ _ROUTERS = (
 )
 
 
-def create_app(settings: GatewaySettings) -> FastAPI:
-    """The application. It opens its services when it starts and closes them when it stops."""
+def create_app(settings: GatewaySettings, processes: Processes | None = None) -> FastAPI:
+    """The application. It opens its services when it starts and closes them when it stops.
+
+    ``processes`` are those that share its address; None if it has the address alone.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
-            app.state.services = await asyncio.to_thread(stack.enter_context, open_services(settings))
+            others = processes.metrics_of_others if processes is not None and processes.several else None
+            services = app.state.services = await asyncio.to_thread(stack.enter_context, open_services(settings, others))
+            if processes is not None:
+                stack.enter_context(processes.answering(partial(in_a_word, services), services.metrics.of_process))
             yield
 
     app = FastAPI(

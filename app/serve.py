@@ -11,6 +11,7 @@ import uvicorn
 
 from app.http.connection import Connection
 from app.http.listener import check_exposure, listen
+from app.http.process_socket import Processes
 from app.main import create_app
 from app.services.admission import Admission
 from app.settings import GatewaySettings
@@ -32,8 +33,22 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """Parameters of mallopt, by their numbers in <malloc.h> of glibc."""
 
 
-def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
+class GatewayServer(uvicorn.Server):
+    """The server of uvicorn, which loses no request when it stops, as long as another process listens on the same socket.
+
+    New connections go to the other. On those that are open, whatever comes is answered, with ``Connection: close``; see ``Connection.shutdown``.
+    """
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the listening socket, answer what comes on open connections, and end."""
+        self.server_state.default_headers = [*self.server_state.default_headers, (b"connection", b"close")]
+        await super().shutdown(sockets)
+
+
+def serve(settings: GatewaySettings, descriptor: int | None = None, processes: Processes | None = None) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit code. ``descriptor`` is a listening socket to use in place of host and port.
+
+    ``processes`` are those that listen on this socket, too.
 
     Raises CannotStart where the settings do not say who may call, the port is taken, or the store must not be used.
     """
@@ -48,7 +63,7 @@ def serve(settings: GatewaySettings, descriptor: int | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
         _check_store(settings)
-        server = uvicorn.Server(_config(settings))
+        server = GatewayServer(_config(settings, processes))
         _log.info("gateway listens", address=listener.getsockname()[:2])
         server.run([listener])
     return 0 if server.started else 1
@@ -61,9 +76,9 @@ def _check_store(settings: GatewaySettings) -> None:
         Admission(store, redis, settings.queue).start()
 
 
-def _config(settings: GatewaySettings) -> uvicorn.Config:
+def _config(settings: GatewaySettings, processes: Processes | None) -> uvicorn.Config:
     return uvicorn.Config(
-        create_app(settings),
+        create_app(settings, processes),
         loop="uvloop",
         http=Connection,
         ws="none",

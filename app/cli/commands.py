@@ -52,13 +52,21 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     command.add_argument("--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)")
     command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
+    command.add_argument("--gateways", type=_count, default=1, help="number of gateway processes at the one address (default: %(default)s)")
     command.add_argument("--workers", type=_count, default=1, help="number of worker processes (default: %(default)s)")
     command.set_defaults(run=_up)
+
+    command = commands.add_parser("restart", help="replace the gateways of a running `halfmoon up` one after the other; no request fails meanwhile")
+    command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
+    command.set_defaults(run=_restart)
 
     command = commands.add_parser("api", help="run a gateway alone; the settings HALFMOON_REDIS_URL and HALFMOON_STORE_URL name Redis and the store")
     command.add_argument("--host", help="address to listen on, in place of HALFMOON_HOST")
     command.add_argument("--port", type=_port, help="port to listen on, in place of HALFMOON_PORT")
-    command.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)  # an open listening socket, from `halfmoon up`
+    # from `halfmoon up`: an open listening socket, the folder where its gateways find each other, whether there are several
+    command.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)
+    command.add_argument("--processes", type=Path, help=argparse.SUPPRESS)
+    command.add_argument("--several", action="store_true", help=argparse.SUPPRESS)
     command.set_defaults(run=_api)
 
     command = commands.add_parser("worker", help="run a worker alone, with the same settings")
@@ -104,19 +112,29 @@ def _up(options: argparse.Namespace) -> int:
     settings = GatewaySettings()
     check_exposure(settings.access, options.host)
     store_url = settings.store_url if "store_url" in settings.model_fields_set else None
-    return up(Plan(options.data.absolute(), options.host, options.port, options.workers, os.environ, settings.drain_seconds, store_url))
+    data, drain = options.data.absolute(), settings.drain_seconds
+    return up(Plan(data, options.host, options.port, options.workers, os.environ, drain, store_url, gateways=options.gateways))
+
+
+def _restart(options: argparse.Namespace) -> int:
+    from app.local.restart import request_restart
+
+    print(request_restart(options.data.absolute()))
+    return 0
 
 
 def _api(options: argparse.Namespace) -> int:
     # imported modules live as long as the process: collecting garbage among them would delay the start, and later single requests
     gc.disable()
+    from app.http.process_socket import Processes
     from app.serve import serve
     from app.settings import GatewaySettings
 
     gc.freeze()
     gc.enable()
     overrides = {name: value for name in ("host", "port") if (value := getattr(options, name)) is not None}
-    return serve(GatewaySettings(**overrides), options.descriptor)
+    processes = None if options.processes is None else Processes(options.processes, options.several)
+    return serve(GatewaySettings(**overrides), options.descriptor, processes)
 
 
 def _worker(options: argparse.Namespace) -> int:

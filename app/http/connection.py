@@ -16,6 +16,8 @@ HEAD_BYTES = 64 << 10
 PART_BYTES = 16 << 10
 """Bytes that are parsed at a time. What was read beyond them waits while pipelined requests do."""
 
+LINGER_SECONDS = 1.0
+"""Seconds for which an idle connection stays open after a signal to stop. A request that was on its way then is answered."""
 WRITE_SECONDS = 30.0
 """Seconds for which a chunk of an answer (see ``app.http.middleware``) may wait for the client to read it."""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -75,6 +77,16 @@ class Connection(HttpToolsProtocol):
         self.scope[CONNECTIONS] = len(self.connections)  # type: ignore[literal-required]
         super().on_headers_complete()
 
+    def shutdown(self) -> None:
+        """Called by a server that stops: the connection ends after its next answer, or when it has been idle for a moment.
+
+        A client takes an idle connection for open until it hears otherwise. Were it closed at once, its next request would be lost.
+        """
+        if self._answering:
+            super().shutdown()
+        else:
+            self.loop.call_later(LINGER_SECONDS, self._close_if_idle)
+
     def pause_writing(self) -> None:
         """Called by the transport when its buffer is full."""
         super().pause_writing()
@@ -99,6 +111,10 @@ class Connection(HttpToolsProtocol):
         """Called when no other request has come in time."""
         super().timeout_keep_alive_handler()
         self._time_out_closing()
+
+    def _close_if_idle(self) -> None:
+        if not self._answering and not self.transport.is_closing():
+            self.transport.close()
 
     def _start_head_timer(self) -> None:
         if self._head_timer is None:

@@ -109,6 +109,8 @@ class ForkedProcess:
 
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+RESTART_SIGNAL = signal.SIGUSR1
+"""Signal to the supervisor, to replace its gateways. SIGHUP stays what a closed terminal sends, which ends the service."""
 
 
 @contextmanager
@@ -122,7 +124,7 @@ def _stop_signals_blocked() -> Iterator[None]:
 
 
 def _run_in_child(spec: ForkedFunction, replaces: int | None, parent: int) -> None:
-    for number in _STOP_SIGNALS:
+    for number in (*_STOP_SIGNALS, RESTART_SIGNAL):
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
     die_with_parent(parent)

@@ -31,6 +31,8 @@ class Child:
     """seconds of the last back-off; 0 before the first exit"""
     restart_at: float = 0.0
     """monotonic seconds of the next restart"""
+    beside: Process | None = None
+    """second process during a rolling restart: the new one until it is ready, the old one from then until it ends"""
 
     @property
     def running(self) -> bool:
@@ -74,7 +76,7 @@ class Supervisor:
         The grace period also ends as soon as ``cut_short`` returns true.
         """
         children = [self._children.pop(name) for name in names if name in self._children]
-        processes = [child.process for child in children if child.process is not None]
+        processes = [process for child in children for process in (child.process, child.beside) if process is not None]
         for process in processes:
             process.terminate()
         deadline = self._clock() + grace_seconds
@@ -87,6 +89,35 @@ class Supervisor:
     def names(self) -> list[str]:
         """Names of all children, in the order of their first start."""
         return list(self._children)
+
+    def start_beside(self, name: str) -> Process:
+        """Start a second process of a child, which is to take the place of the first. Raises OSError."""
+        child = self._children[name]
+        child.beside = child.spec.start(None)
+        return child.beside
+
+    def promote(self, name: str) -> None:
+        """Let the second process of a child be the one that is kept running, and the first one the second."""
+        child = self._children[name]
+        child.process, child.beside = child.beside, child.process
+        child.started_at = self._clock()
+        if child.beside is not None:
+            child.beside.terminate()
+
+    def retire(self, name: str, *, kill: bool) -> bool:
+        """Whether the second process of a child, which was told to stop, still runs; ``kill``: it may no longer."""
+        child = self._children[name]
+        if child.beside is not None and (kill or child.beside.poll() is not None):
+            self.discard(name)
+        return child.beside is not None
+
+    def discard(self, name: str) -> None:
+        """Kill the second process of a child."""
+        child = self._children[name]
+        if child.beside is not None:
+            child.beside.kill()
+            child.beside.wait()
+            child.beside = None
 
     def _spawn(self, child: Child) -> None:
         child.started_at = self._clock()

@@ -1,4 +1,4 @@
-"""``halfmoon up``: Valkey, workers and the gateway on one machine, as children of one supervisor."""
+"""``halfmoon up``: Valkey, workers and gateways on one machine, as children of one supervisor."""
 
 import fcntl
 import os
@@ -14,8 +14,10 @@ from pathlib import Path
 from types import FrameType
 
 from app.http.listener import listen
+from app.http.process_socket import READY, ask
 from app.local import valkey
-from app.local.children import Program
+from app.local.children import RESTART_SIGNAL, Program
+from app.local.restart import RestartRequests, rolling_restart
 from app.local.startup import Startup
 from app.local.supervisor import Supervisor
 from workers.errors import CannotStart
@@ -45,6 +47,13 @@ class Plan:
     """URL of the store; None for the data folder"""
     redis_url: str | None = None
     """URL by which the children reach Valkey through a proxy; None for Valkey's own socket"""
+    gateways: int = 1
+    """number of gateways, which accept connections from one listening socket"""
+
+    @property
+    def gateway_names(self) -> list[str]:
+        """Names of the gateways as children of the supervisor."""
+        return ["gateway"] if self.gateways == 1 else [f"gateway-{number}" for number in range(1, self.gateways + 1)]
 
 
 class ShutdownRequests:
@@ -82,14 +91,14 @@ def up(plan: Plan) -> int:
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
         supervisor = Supervisor(_report)
         cleanup.enter_context(shutdown.installed())
+        restarts = RestartRequests(plan.data)
+        signal.signal(RESTART_SIGNAL, restarts)
         cleanup.callback(_stop_all, supervisor, plan.drain_seconds + GRACE_SECONDS, shutdown)
         _start_valkey(plan, folder / "valkey.sock", lock, supervisor, shutdown)
         settings = _child_settings(plan, folder / "valkey.sock")
-        _start_gateway(plan, settings, listener, supervisor)
+        _start_gateways(plan, settings, listener, folder, supervisor)
         _start_workers(plan, settings, [lock, listener.fileno()], Startup(_url(listener), supervisor, _report), shutdown)
-        while not shutdown:
-            supervisor.poll()
-            time.sleep(POLL_SECONDS)
+        _supervise(plan, folder, supervisor, restarts, shutdown)
         _report("stopping")
     return 0
 
@@ -153,10 +162,13 @@ def _child_settings(plan: Plan, path: Path) -> dict[str, str]:
     }
 
 
-def _start_gateway(plan: Plan, settings: Mapping[str, str], listener: socket.socket, supervisor: Supervisor) -> None:
+def _start_gateways(plan: Plan, settings: Mapping[str, str], listener: socket.socket, folder: Path, supervisor: Supervisor) -> None:
+    """Start the gateways. They share the listening socket: a connection that waits there outlives each of them."""
     environment = {**plan.environment, **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()}}
-    arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(listener.fileno())]
-    supervisor.start(Program("gateway", arguments, environment, inherited=(listener.fileno(),)))
+    several = ["--several"] if plan.gateways > 1 else []
+    arguments = [sys.executable, "-m", "app.cli", "api", "--descriptor", str(listener.fileno()), "--processes", str(folder), *several]
+    for name in plan.gateway_names:
+        supervisor.start(Program(name, arguments, environment, inherited=(listener.fileno(),)))
 
 
 def _start_workers(plan: Plan, settings: Mapping[str, str], private: list[int], startup: Startup, shutdown: ShutdownRequests) -> None:
@@ -174,6 +186,26 @@ def _start_workers(plan: Plan, settings: Mapping[str, str], private: list[int], 
         startup.poll()
         time.sleep(POLL_SECONDS)
     prefork.started()
+
+
+def _supervise(plan: Plan, folder: Path, supervisor: Supervisor, restarts: RestartRequests, shutdown: ShutdownRequests) -> None:
+    """Keep the children running, and replace the gateways when that is requested, until a shutdown is requested."""
+
+    def missing(process: int) -> str | None:
+        answer = ask(folder, process, READY)
+        return None if answer == b"yes" else "it does not answer" if answer is None else answer.decode()
+
+    restart: Iterator[str] = iter(())
+    while not shutdown:
+        supervisor.poll()
+        how = next(restart, None)
+        if how:
+            _report(f"rolling restart: {how}")
+            restarts.ended(how)
+        elif how is None and restarts.take():
+            _report("rolling restart of the gateways")
+            restart = rolling_restart(supervisor, plan.gateway_names, missing, GRACE_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def _stop_all(supervisor: Supervisor, grace_seconds: float, shutdown: ShutdownRequests) -> None:

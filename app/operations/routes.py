@@ -10,6 +10,7 @@ from app.http.negotiation import negotiate
 from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
 from app.operations.problem_pages import PAGES, page_of, text_of
+from app.operations.readiness import readiness
 from app.operations.schemas import Alive, Ready
 from app.services import ServicesDep
 from workers.errors import NotFound, Unavailable
@@ -38,19 +39,10 @@ def ready(services: ServicesDep) -> Ready | Response:
 
     Models answer and jobs are accepted. Jobs run while `workers` is not 0.
     """
-    store, workers, starting = services.store_probe.writable(), 0, 0
     try:
-        services.queue.ping()
-        workers, starting = services.queue.workers(), services.queue.starting_workers()
-    except Unavailable:
-        return _unready("Redis cannot be written" if store else "neither Redis nor the store can be written")
-    if store and services.admission.problem is not None:
-        return _unready(services.admission.problem)
-    if not services.access.ready:
-        return _unready("the keys could not be read yet")
-    if not store:
-        return _unready("the store cannot be written")
-    return Ready(status="ready", store=True, redis=True, workers=workers, workers_starting=starting)
+        return readiness(services)
+    except Unavailable as error:
+        return problem_response(PROBLEM_TYPES[Unavailable], str(error), headers={"Retry-After": str(RETRY_SECONDS)})
 
 
 @metrics_router.get("/metrics", response_class=Response, responses=_TEXT)
@@ -68,7 +60,3 @@ async def show_problem(request: Request, type: str) -> Response:
     if negotiate(request, (TEXT, HTML)) == HTML:
         return HTMLResponse(page_of(problem_type))
     return PlainTextResponse(text_of(problem_type))
-
-
-def _unready(detail: str) -> Response:
-    return problem_response(PROBLEM_TYPES[Unavailable], detail, headers={"Retry-After": str(RETRY_SECONDS)})

@@ -1,6 +1,6 @@
 """The services that the routes use: repositories, queue, limits and thread pools, opened once a gateway process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -87,8 +87,10 @@ class Services:
 
 
 @contextmanager
-def open_services(settings: GatewaySettings) -> Iterator[Services]:
+def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping[int, bytes]] | None = None) -> Iterator[Services]:
     """Open the services and run the periodic tasks until the block ends. Neither Redis nor the store need answer yet.
+
+    ``other_metrics``: metrics of the other processes at the address of this one, by process id; None if it has the address alone.
 
     Raises CannotStart for a store that must not be used, ValueError for an address that is none.
     """
@@ -134,7 +136,7 @@ def open_services(settings: GatewaySettings) -> Iterator[Services]:
             upload_limit=upload_limit,
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,
-            metrics=Metrics(sources),
+            metrics=Metrics(sources, other_metrics),
             store_pool=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "store")),
             parse_pool=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
             predict_pool=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),

@@ -1,11 +1,13 @@
 """Metrics for Prometheus."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from app.http.limits import Limit
@@ -38,21 +40,27 @@ class MetricSources(NamedTuple):
 
 
 class Metrics:
-    """Metrics of one gateway, in a registry of its own."""
+    """Metrics of one gateway process, and of its installation, in registries of their own.
 
-    def __init__(self, sources: MetricSources) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter("halfmoon_requests", "Requests answered.", ("method", "route", "status"), registry=self._registry)
+    Where several processes share an address, the one that is asked reports for all of them: ``others`` has what each of the others says of itself, by
+    process id. The series of a process then have the label ``pid``. They are not summed: the sum of counters falls when a process ends, which
+    Prometheus takes for a reset, so that rates would be wrong.
+    """
+
+    def __init__(self, sources: MetricSources, others: Callable[[], Mapping[int, bytes]] | None = None) -> None:
+        self._others = others
+        self._process, self._installation = CollectorRegistry(), CollectorRegistry()
+        self._requests = Counter("halfmoon_requests", "Requests answered.", ("method", "route", "status"), registry=self._process)
         self._seconds = Histogram(
             "halfmoon_request_seconds",
             "Seconds from request to the start of its answer.",
             ("method", "route"),
             buckets=_BUCKETS,
-            registry=self._registry,
+            registry=self._process,
         )
-        self._registry.register(_GatewayCollector(sources))
-        self._registry.register(_InstallationCollector(sources))
-        ProcessCollector(registry=self._registry)
+        self._process.register(_GatewayCollector(sources))
+        ProcessCollector(registry=self._process)
+        self._installation.register(_InstallationCollector(sources))
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; ``route`` is the template of its path."""
@@ -61,7 +69,40 @@ class Metrics:
 
     def text(self) -> bytes:
         """All metrics in the text format of Prometheus. It reads the store and Redis, and leaves out the figures of one that does not answer."""
-        return generate_latest(self._registry)
+        own = self.of_process()
+        processes = own if self._others is None else side_by_side({os.getpid(): own, **self._others()})
+        return processes + generate_latest(self._installation)
+
+    def of_process(self) -> bytes:
+        """Metrics of this process alone, without a label that names it."""
+        return generate_latest(self._process)
+
+
+def side_by_side(texts: Mapping[int, bytes]) -> bytes:
+    """Metrics of several processes as one text: a family once, each sample with the label ``pid``."""
+    merged: dict[str, Metric] = {}
+    for process, text in sorted(texts.items()):
+        for family in text_string_to_metric_families(text.decode()):
+            known = merged.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+            known.samples += [sample._replace(labels={**sample.labels, "pid": str(process)}) for sample in family.samples]
+    registry = CollectorRegistry()
+    registry.register(_Fixed(merged.values()))
+    return generate_latest(registry)
+
+
+class _Fixed(Collector):
+    """Metrics that were read before."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing, so that the names are not checked again."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics."""
+        return iter(self._metrics)
 
 
 class _Collector(Collector):

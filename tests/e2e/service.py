@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,11 +24,11 @@ READY = "Halfmoon is ready: "
 class Service:
     """A context manager; leaving it stops the service and makes sure that nothing of it is left.
 
-    ``through`` is the Redis URL of something between the service and its own Valkey.
+    ``through`` is the Redis URL of something between the service and its own Valkey, ``arguments`` are more of the command's.
     """
 
-    def __init__(self, data: Path, log: Path, workers: int = 1, through: str | None = None, **settings: str) -> None:
-        direct = ["app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers)]
+    def __init__(self, data: Path, log: Path, workers: int = 1, through: str | None = None, arguments: Sequence[str] = (), **settings: str) -> None:
+        direct = ["app.cli", "up", "--port", "0", "--data", str(data), "--workers", str(workers), *arguments]
         self._command = [sys.executable, "-m", *(direct if through is None else ["tests.storm.launch", through, str(data), str(workers)])]
         self._log = log
         self.data = data

@@ -1,13 +1,17 @@
 """``halfmoon up`` ends what it starts, and says why it cannot start."""
 
 import os
+import re
 import signal
 import socket
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -135,3 +139,35 @@ def test_a_deep_data_folder_works(tmp_path: Path) -> None:
         assert Path(sock).exists()
         service.stop()
     assert not Path(sock).parent.exists()
+
+
+def test_several_gateways_answer_at_one_address_and_are_replaced_without_a_failure(tmp_path: Path) -> None:
+    """Clients with connections of their own ask all the while: of a restart they notice nothing."""
+    with Service(tmp_path / "data", tmp_path / "log", arguments=("--gateways", "2")) as service:
+        before = {process.pid for process in service.parts("api")}
+        assert len(before) == 2
+        until(lambda: set(re.findall(r'process_open_fds{pid="(\d+)"}', service.client.get("/metrics").text)) == {str(pid) for pid in before})
+        answers: list[int] = []
+        done = threading.Event()
+
+        def ask() -> None:
+            with httpx.Client(base_url=service.url, trust_env=False, timeout=HANG) as client:
+                while not done.is_set():
+                    answers.append(client.get("/v1/models").status_code)
+
+        with ThreadPoolExecutor(4) as pool:
+            asking = [pool.submit(ask) for _ in range(4)]
+            try:
+                command = [sys.executable, "-m", "app.cli", "restart", "--data", str(service.data)]
+                said = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=True).stdout
+            finally:
+                done.set()
+            for each in asking:
+                each.result()  # raises what a client has met
+        assert said == "replaced gateway-1, gateway-2\n"
+        assert before.isdisjoint(process.pid for process in service.parts("api"))
+        assert set(answers) == {200}
+        service.parts("api")[0].kill()
+        until(lambda: len(service.parts("api")) == 2, SLOW)
+        assert service.stop() == 0
+        assert service.left() == []
