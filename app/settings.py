@@ -63,6 +63,10 @@ class GatewaySettings(Settings):
     """Unfinished jobs; beyond, new jobs are refused (429)."""
     max_unfinished_jobs_per_key: Count = 1_000
     """Unfinished jobs of one API key; where no keys are required, of all callers."""
+    small_job_bytes: Count = 512 * 2**20
+    """Bytes of memory, by the estimate for a job, up to which the job is small."""
+    large_job_bytes: Count = 4 * 2**30
+    """Bytes of memory, by the estimate for a job, from which the job is large."""
     body_idle_timeout_seconds: Seconds = 30.0
     """Seconds without a byte after which a body is refused (408)."""
     min_body_bytes_per_second: Seconds = 1024.0

@@ -5,7 +5,7 @@ Every record but an alias is written once and never changed. What changes is whi
 """
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
@@ -169,6 +169,11 @@ Publish = Literal["if_better", "always"]
 """When a new version takes over from the one that is served: unless it is clearly worse, or in any case."""
 
 
+JobSize = Literal["small", "medium", "large"]
+"""Size of a job, by the memory that it is expected to need."""
+SIZES: tuple[JobSize, ...] = get_args(JobSize)
+
+
 class JobRequest(Record):
     """Request for a job: ``jobs/{id}/request.json``, durable before the job is enqueued."""
 
@@ -189,6 +194,8 @@ class JobRequest(Record):
     """when the version of this job takes over"""
     annotations: int | None = None
     """number of entries of the log of the dataset that the job learns from; null: the labels of the dataset alone"""
+    size: JobSize = "medium"
+    """size by which the job has its turn, and by which workers take it"""
     key: str | None = None
     """digest of the idempotency key of the request"""
     caller: str | None = None

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from workers.contract import SIZES, JobSize
 from workers.errors import CannotStart
 
 Count = Annotated[int, Field(ge=1)]
@@ -84,6 +85,9 @@ class Settings(BaseSettings):
     """Seconds that a stopping worker gives its running job to finish. Then it returns the job to the queue."""
     store_retry_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
     """Seconds for which a running job retries while the store is full or unavailable. It keeps its results meanwhile."""
+    job_sizes: Annotated[tuple[JobSize, ...], Field(min_length=1)] = SIZES
+    """Sizes of the jobs that a worker takes, as a JSON list of small, medium and large. It takes small ones before large ones, and each caller's
+    in turn."""
     max_attempts: Count = 3
     """Attempts that a job may have when its worker dies, the first one included. Then the job fails."""
     max_dataset_bytes: Count = DatasetLimits().bytes

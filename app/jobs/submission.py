@@ -14,6 +14,7 @@ from app.codecs.json.text import InvalidJson
 from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
+from app.jobs.size import size_of
 from app.services import Services
 from app.services.backlog import Allowance
 from core.checks import check_options
@@ -26,6 +27,7 @@ from workers.contract import Dataset, EncoderRef, Job, Publication
 from workers.encoders.encoder import EncoderUnavailable
 from workers.errors import LimitExceeded, QueueUnavailable
 from workers.names import check_name
+from workers.queue.order import Place
 
 _MAX_KEY_LENGTH = 255
 _decode = msgspec.json.Decoder(list[Any]).decode
@@ -100,6 +102,7 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         publish=body.publish,
         annotations=annotations,
         encoder=_encoder(services, body, dataset),
+        size=size_of(dataset, options, text, services.settings),
         idempotency_key=submission.idempotency_key,
         fingerprint=submission.fingerprint,
         caller=submission.key_id,
@@ -108,7 +111,7 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         _log.info("job accepted", job=job.request.id, dataset=dataset.id, model=body.model, algorithm=body.algorithm, key=submission.key_id)
         # if Redis is unavailable by now, the reconciler enqueues the stored job later
         with suppress(QueueUnavailable):
-            services.queue.enqueue(job.request.id)
+            services.queue.enqueue(job.request.id, Place(job.request.size, submission.key_id))
     return job, created
 
 

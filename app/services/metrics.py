@@ -149,6 +149,10 @@ class _InstallationCollector(_Collector):
     def _of_redis(self) -> Iterator[Metric]:
         queue, redis_state = self._sources.queue, self._sources.redis_state
         yield GaugeMetricFamily("halfmoon_queue_depth", "Jobs that wait for a worker.", queue.depth())
+        sizes = GaugeMetricFamily("halfmoon_waiting_jobs", "Jobs that wait for a worker, by size.", labels=["size"])
+        for size, count in queue.depths().items():
+            sizes.add_metric([size], count)
+        yield sizes
         yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Seconds since the oldest of them was posted.", queue.age())
         yield GaugeMetricFamily("halfmoon_workers", "Workers with a recent heartbeat.", queue.workers())
         ended = HistogramMetricFamily(

@@ -13,10 +13,12 @@ from benchmarks.simulation.world import World
 from workers.contract import File
 from workers.errors import QueueUnavailable, StoreUnavailable
 from workers.queue.leases import Leases
+from workers.queue.order import Place
 from workers.store import KeyMissing
 from workers.store.damage import Damage
 
 T = TypeVar("T")
+_ANY_PLACE = Place()
 
 
 class SimulatedStore:
@@ -146,7 +148,7 @@ class SimulatedQueue:
     def __init__(self, redis: SimulatedRedis) -> None:
         self._redis = redis
 
-    def enqueue(self, job_id: str, *, at_front: bool = False) -> None:
+    def enqueue(self, job_id: str, place: Place = _ANY_PLACE, *, at_front: bool = False) -> None:
         """See Queue."""
         self._guarded(lambda: self._redis.push(job_id, at_front))
 

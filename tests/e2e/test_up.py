@@ -152,19 +152,19 @@ def test_several_gateways_answer_at_one_address_and_are_replaced_without_a_failu
 
         def ask() -> None:
             with httpx.Client(base_url=service.url, trust_env=False, timeout=HANG) as client:
-                while not done.is_set():
+                while not done.wait(0.02):
                     answers.append(client.get("/v1/models").status_code)
 
-        with ThreadPoolExecutor(4) as pool:
-            asking = [pool.submit(ask) for _ in range(4)]
+        with ThreadPoolExecutor(2) as pool:
+            asking = [pool.submit(ask) for _ in range(2)]
             try:
                 command = [sys.executable, "-m", "app.cli", "restart", "--data", str(service.data)]
-                said = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=True).stdout
+                restarted = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
             finally:
                 done.set()
             for each in asking:
                 each.result()  # raises what a client has met
-        assert said == "replaced gateway-1, gateway-2\n"
+        assert restarted.stdout == "replaced gateway-1, gateway-2\n", restarted.stderr + service.said()
         assert before.isdisjoint(process.pid for process in service.parts("api"))
         assert set(answers) == {200}
         service.parts("api")[0].kill()

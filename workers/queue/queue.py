@@ -1,10 +1,11 @@
-"""The queue of jobs, which RQ carries as messages that hold an id and nothing else.
+"""The queue of jobs, which RQ carries as messages that hold an id and nothing else, in the order of ``workers.queue.order``.
 
 Delivery is at-least-once: the reconciler enqueues a lost job again, and a message may come twice. ``workers.worker.attempt`` makes the result unique.
 The state of a job is read from the store, never from here.
 """
 
 import secrets
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,20 +15,23 @@ from typing import TYPE_CHECKING, cast
 from redis import Redis
 from redis.exceptions import RedisError
 
+from workers.contract import SIZES, JobSize
 from workers.errors import QueueUnavailable, RedisStateUnavailable
 from workers.names import age_seconds
 from workers.queue.connect import redis_error_text
+from workers.queue.order import Place
 from workers.queue.redis_state import RedisState
 from workers.queue.turns import Turns
 
 if TYPE_CHECKING:
-    import rq
+    from workers.queue.ordered_queue import OrderedQueue
 
 TASK = "workers.worker.tasks.train"
 _RESULT_SECONDS = 60
 _MARGIN_SECONDS = 120
 _PROBE_MILLISECONDS = 1000
 _TURNS_SECONDS = 0.25
+_ANY_PLACE = Place()
 
 
 class Queue:
@@ -38,23 +42,25 @@ class Queue:
         self._name = name
         self._redis_state = RedisState(redis, name)
         self._timeout = int(job_timeout_seconds) + _MARGIN_SECONDS
-        self._turns, self._turns_until = Turns({}, 0, 0), 0.0
+        self._lock = threading.Lock()
+        self._turns, self._turns_until = Turns({}, {}, 0, {}, 0), 0.0
 
     @cached_property
-    def _queue(self) -> "rq.Queue":
+    def _queue(self) -> "OrderedQueue":
         # RQ is loaded by the first reconciliation, a second after a gateway has started, so that its readiness does not wait for it
-        import rq
-        from rq.serializers import JSONSerializer
+        from workers.queue.ordered_queue import OrderedQueue
 
-        return rq.Queue(self._name, connection=self._redis, serializer=JSONSerializer)
+        return OrderedQueue(self._name, self._redis)
 
-    def enqueue(self, job_id: str, *, at_front: bool = False) -> None:
-        """Hand a job to the next free worker. A job that is enqueued twice is run once: a worker drops what is over or is being run.
+    def enqueue(self, job_id: str, place: Place = _ANY_PLACE, *, at_front: bool = False) -> None:
+        """Hand a job to a worker that takes its size, when it has its turn. A job that is enqueued twice is run once: a worker drops what is over
+        or is being run.
 
         ``at_front`` puts it before the jobs that wait: it had its turn and lost it. A job that kills its workers delays the others by no more than
         the deaths that it may cost.
         """
-        with _queue_errors():
+        with _queue_errors(), self._lock:
+            self._queue.place = place
             self._queue.enqueue_call(
                 TASK,
                 args=(job_id,),
@@ -67,26 +73,36 @@ class Queue:
 
     def waiting(self) -> set[str]:
         """Ids of the jobs that wait in the queue."""
-        return set(self._order())
+        return {id for id, _ in self._order()}
 
     def turns(self, job_id: str) -> Turns:
         """The order of the jobs that wait, and the workers. What it returned a moment ago is returned again, if that has the job."""
         if time.monotonic() >= self._turns_until or job_id not in self._turns.order:
-            order = {id: place for place, id in reversed(list(enumerate(self._order())))}
+            waiting = self._order()
+            order = {id: place for place, (id, _) in reversed(list(enumerate(waiting)))}
             with _queue_errors():
-                self._turns = Turns(order, len(self._redis_state.workers()), len(self._redis_state.starting_workers()))
+                state, takers = self._redis_state, {size: len(self._redis_state.workers(size)) for size in SIZES}
+                self._turns = Turns(order, dict(waiting), len(state.workers()), takers, len(state.starting_workers()))
             self._turns_until = time.monotonic() + _TURNS_SECONDS
         return self._turns
 
-    def _order(self) -> list[str]:
-        with _queue_errors():
-            entries = cast("list[bytes]", self._redis.lrange(self._queue.key, 0, -1))
-            return [entry.decode().rpartition("_")[0] for entry in entries]
+    def _order(self) -> list[tuple[str, JobSize]]:
+        """Ids and sizes of the jobs that wait, in their order."""
+        with _queue_errors(), self._redis.pipeline(transaction=False) as pipe:
+            for size in SIZES:
+                pipe.zrange(self._queue.waiting_key(size), 0, -1, withscores=True)
+            found = cast("list[list[tuple[bytes, float]]]", pipe.execute())
+        tagged = sorted((tag, message, size) for size, entries in zip(SIZES, found, strict=True) for message, tag in entries)
+        return [(message.decode().rpartition("_")[0], size) for _, message, size in tagged]
 
     def depth(self) -> int:
         """Number of jobs that wait for a worker."""
+        return sum(self.depths().values())
+
+    def depths(self) -> dict[JobSize, int]:
+        """Number of jobs that wait for a worker, by size."""
         with _queue_errors():
-            return int(self._redis.llen(self._queue.key))
+            return {size: int(self._redis.zcard(self._queue.waiting_key(size))) for size in SIZES}
 
     def workers(self) -> int:
         """Number of workers that are alive and take jobs: whose last heartbeat still counts."""

@@ -4,12 +4,12 @@ Everything but the counts of outcomes is forgotten after its time. When Redis do
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, cast
 
 from redis import Redis
 
-from workers.contract import Progress
+from workers.contract import SIZES, JobSize, Progress
 from workers.queue.claims import Claims
 from workers.queue.connect import redis_errors
 from workers.queue.leases import Leases
@@ -115,25 +115,29 @@ class RedisState:
             for algorithm, state in kinds
         }
 
-    def record_heartbeat(self, worker: str, seconds: float, *, starting: bool = False) -> None:
-        """Count a worker as alive for so many seconds, by the clock of Redis; as ``starting`` while it takes no jobs yet."""
+    def record_heartbeat(self, worker: str, seconds: float, *, starting: bool = False, sizes: Collection[JobSize] = SIZES) -> None:
+        """Count a worker that takes jobs of some sizes as alive for so many seconds, by the clock of Redis.
+
+        It counts as ``starting`` while it takes no jobs yet.
+        """
         with redis_errors():
-            now, key = self._now(), self._key("starting" if starting else "workers")
+            now = self._now()
             with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(key, {worker: now + seconds})
-                pipe.zremrangebyscore(key, "-inf", now)
+                for kind in ["starting"] if starting else ["workers", *(f"workers:{size}" for size in sizes)]:
+                    pipe.zadd(self._key(kind), {worker: now + seconds})
+                    pipe.zremrangebyscore(self._key(kind), "-inf", now)
                 pipe.execute()
 
     def remove_worker(self, worker: str) -> None:
         """Count a worker as alive no more."""
         with redis_errors(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.zrem(self._key("workers"), worker)
-            pipe.zrem(self._key("starting"), worker)
+            for kind in ("workers", "starting", *(f"workers:{size}" for size in SIZES)):
+                pipe.zrem(self._key(kind), worker)
             pipe.execute()
 
-    def workers(self) -> list[str]:
-        """Names of the workers that are alive and take jobs: whose last heartbeat still counts."""
-        return self._alive("workers")
+    def workers(self, size: JobSize | None = None) -> list[str]:
+        """Names of the workers that are alive and take jobs, or take jobs of a size: whose last heartbeat still counts."""
+        return self._alive("workers" if size is None else f"workers:{size}")
 
     def starting_workers(self) -> list[str]:
         """Names of the workers that are alive, but load or compile the kernels."""

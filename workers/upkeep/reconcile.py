@@ -9,7 +9,7 @@ A round looks at every unfinished job that does not wait in the queue. The first
    attempt has taken its lease again by then. For a job whose attempts are used up (rule 6) it is five times as long: an outcome cannot be undone.
 5. A cancel was requested: the job is cancelled.
 6. Its workers have died ``max_attempts`` times: the job fails.
-7. Otherwise it is enqueued again, before the jobs that wait; of several the oldest comes first.
+7. Otherwise it is enqueued again, the oldest first: before the jobs that wait if it had its turn already, else as if it had come now.
 
 A job whose records are damaged is passed over: it delays no other.
 Any number of reconcilers may run, in any processes. What two of them enqueue twice is run once.
@@ -28,6 +28,7 @@ from workers.contract import Death, Job, JobState, Outcome, Problem
 from workers.errors import RedisStateUnavailable, StoreDamaged, Unavailable
 from workers.names import new_id, older_than
 from workers.problems import WORKER_DIED, problem
+from workers.queue.order import Place
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
@@ -76,8 +77,7 @@ class Reconciler:
         repairs = Repairs([], [], [])
         before, self._missing = self._missing, {}
         missing: dict[str, tuple[int, float]] = {}
-        # the newest first: each is put in front of the queue, so that the oldest ends up first
-        for id, job in reversed(list(self._jobs.open_jobs(but=self._queue.waiting()))):
+        for id, job in self._jobs.open_jobs(but=self._queue.waiting()):
             try:
                 since = self._repair(id, job, before.get(id), repairs)
             except StoreDamaged:  # it was logged, and the others go on
@@ -92,8 +92,6 @@ class Reconciler:
             if since is not None:
                 missing[id] = since
         self._missing = missing
-        for ids in repairs:
-            ids.reverse()
         if any(repairs):
             _log.warning("jobs repaired", **repairs._asdict())
         return repairs
@@ -133,7 +131,7 @@ class Reconciler:
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
             self._end(job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{death_detail(self._jobs.death(id, job.attempt))}"))
             return False
-        self._queue.enqueue(id, at_front=True)  # rule 7
+        self._queue.enqueue(id, Place(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
 
     def _grace_seconds(self, id: str) -> float:

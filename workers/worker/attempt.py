@@ -30,6 +30,7 @@ from workers.contract import Attempt, File, JobRequest, JobState, Outcome, Probl
 from workers.encoders.encoder import EncoderUnavailable
 from workers.errors import NotFound, QueueUnavailable, RedisStateUnavailable, StoreDamaged, StoreFull, StoreUnavailable, Unavailable
 from workers.problems import NUMERICAL_ERROR, TIMED_OUT, problem, problem_of
+from workers.queue.order import Place
 from workers.repositories.datasets import Datasets, Documents
 from workers.repositories.datasets.files.ids import Ids
 from workers.repositories.jobs import Jobs
@@ -61,6 +62,7 @@ class Attempts:
         self._context = context
         self._jobs = Jobs(context.store)
         self._heartbeat: Heartbeat | None = None
+        self._place: Place | None = None
         self._store_retry = StoreRetry(context.store_retry_seconds)
 
     def run(self, job_id: str) -> None:
@@ -82,6 +84,7 @@ class Attempts:
             worker_pid=context.worker_pid,
             on_orphaned=partial(self._requeue, job_id, number),
         )
+        self._place = None
         self._heartbeat, self._store_retry = heartbeat, StoreRetry(context.store_retry_seconds)
         try:
             # the lease is kept from here on, however long the store takes
@@ -105,6 +108,7 @@ class Attempts:
         with StoreWatch(self._jobs, job_id, attempt.number, heartbeat):
             try:
                 request = self._store_retry.call(lambda: self._jobs.get(job_id).request, lambda: heartbeat.reason is not None)
+                self._place = Place(request.size, request.caller)
                 outcome = self._outcome(request, attempt, heartbeat)
                 if outcome is not None:
                     self._record_outcome(request, attempt, outcome, heartbeat)
@@ -283,7 +287,8 @@ class Attempts:
         # without Redis the reconciler finds the job without a lease, and enqueues it
         with suppress(RedisStateUnavailable, QueueUnavailable):
             self._context.redis_state.leases.release(job_id, attempt.number, self._context.worker)
-            self._context.queue.enqueue(job_id, at_front=True)
+            if self._place is not None:  # else the store was away, and the reconciler enqueues it as well
+                self._context.queue.enqueue(job_id, self._place, at_front=True)
         _log.info("attempt handed back", job=job_id, attempt=attempt.number)
 
 

@@ -22,6 +22,7 @@ from rq.utils import import_attribute
 from workers.contract import Death
 from workers.names import is_id
 from workers.process import die_with_parent, set_process_name
+from workers.queue.ordered_queue import OrderedQueue
 from workers.queue.queue import TASK
 from workers.store.forks import check_fork
 
@@ -65,12 +66,13 @@ class RQWorker(rq.Worker):
     stopping = False
     """whether the worker was told to stop"""
 
-    def __init__(self, queue: str, name: str, redis: Redis, *, drain_seconds: float, killed: Callable[[str, Death], None]) -> None:
+    def __init__(self, queue: OrderedQueue, name: str, redis: Redis, *, drain_seconds: float, killed: Callable[[str, Death], None]) -> None:
         super().__init__(
             [queue],
             name=name,
             connection=redis,
             job_class=Message,
+            queue_class=OrderedQueue,
             serializer=JSONSerializer,
             worker_ttl=_TTL_SECONDS,
             job_monitoring_interval=_MONITORING_SECONDS,

@@ -16,6 +16,7 @@ from workers.encoders.catalogue import Encoders
 from workers.errors import RedisStateUnavailable, Unavailable
 from workers.logs import configure_logging
 from workers.queue.connect import connect, redis_error_text
+from workers.queue.ordered_queue import OrderedQueue
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
@@ -77,7 +78,8 @@ def _work(settings: Settings, context: WorkerContext) -> None:
             redis = connect(settings.redis_url, settings.redis_timeout_seconds)
             # RQ refuses the name of a worker that it has not seen exit
             name = f"{context.worker}.{secrets.token_hex(2)}"
-            rq_worker = RQWorker(settings.queue, name, redis, drain_seconds=settings.drain_seconds, killed=partial(_recover_apart, context))
+            queue = OrderedQueue(settings.queue, redis, settings.job_sizes)
+            rq_worker = RQWorker(queue, name, redis, drain_seconds=settings.drain_seconds, killed=partial(_recover_apart, context))
         except Exception as error:
             _log.warning("Redis does not answer", error=redis_error_text(error), retry_in=backoff)
         else:
@@ -185,7 +187,7 @@ class _WorkerHeartbeat:
         self._redis_state = RedisState(self._redis, settings.queue)
         self._starting = starting
         self._name = name
-        self._seconds = settings.lease_seconds
+        self._seconds, self._sizes = settings.lease_seconds, settings.job_sizes
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker heartbeat", daemon=True)
 
@@ -202,5 +204,5 @@ class _WorkerHeartbeat:
     def _run(self) -> None:
         while not self._done.is_set():
             with suppress(RedisStateUnavailable):
-                self._redis_state.record_heartbeat(self._name, self._seconds, starting=self._starting)
+                self._redis_state.record_heartbeat(self._name, self._seconds, starting=self._starting, sizes=self._sizes)
             self._done.wait(self._seconds / 4)

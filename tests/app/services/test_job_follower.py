@@ -151,7 +151,7 @@ def test_a_queued_job_says_what_it_waits_for(store: Store, redis: Redis, no_redi
     assert phases() == [starting, f"{starting}, and for 1 job before it", f"{starting}, and for 2 jobs before it"]
     redis_state.record_heartbeat("w", HANG)
     assert phases() == ["waiting for a free worker", "waiting for 1 job before it", "waiting for 2 jobs before it"]
-    redis.lpop("rq:queue:q")
+    redis.zpopmin("q:waiting:medium")
     Jobs(store).claim_attempt(first, "w")
     assert phases() == ["starting", "waiting for a free worker", "waiting for 1 job before it"]
     fourth = submit(store)

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-import rq
 from redis import Redis
-from rq.serializers import JSONSerializer
 
 from workers.errors import QueueUnavailable
 from workers.names import new_id
+from workers.queue.ordered_queue import OrderedQueue
 from workers.queue.queue import Queue
 
 
@@ -23,8 +22,7 @@ def test_the_queue_carries_ids_as_json(redis: Redis) -> None:
     queue.enqueue("job-1")
     queue.enqueue("job-2")
     assert (queue.depth(), queue.waiting()) == (2, {"job-1", "job-2"})
-    source = rq.Queue("q", connection=redis, serializer=JSONSerializer)
-    job, _ = rq.Queue.dequeue_any([source], None, redis, serializer=JSONSerializer) or (None, None)
+    job, _ = OrderedQueue.dequeue_any([OrderedQueue("q", redis)], None, redis) or (None, None)
     assert job is not None
     assert (job.func_name, tuple(job.args)) == ("workers.worker.tasks.train", ("job-1",))
     assert json.loads(zlib.decompress(cast("bytes", redis.hget(job.key, "data"))))[0] == "workers.worker.tasks.train"

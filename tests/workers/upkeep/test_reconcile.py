@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from typing import cast
 
 import pytest
 from redis import Redis
@@ -86,14 +85,15 @@ def test_after_a_flush_everything_queued_is_enqueued_again(store: Store, world: 
     assert world.queue.waiting() == set(ids)
 
 
-def test_what_was_lost_goes_before_what_waits_the_oldest_first(store: Store, world: World, redis: Redis) -> None:
-    died, lost, waits = (submit(store) for _ in range(3))
-    world.jobs.claim_attempt(died, "w")
+def test_what_died_goes_before_what_waits_and_what_was_lost_behind_it_the_oldest_first(store: Store, world: World) -> None:
+    died, lost, lost_too, waits, died_too = (submit(store) for _ in range(5))
+    for id in (died, died_too):
+        world.jobs.claim_attempt(id, "w")
     world.queue.enqueue(waits)
     world.later()
-    assert world.later().enqueued == [died, lost]
-    order = [entry.decode().rpartition("_")[0] for entry in cast("list[bytes]", redis.lrange("rq:queue:q", 0, -1))]
-    assert order == [died, lost, waits]
+    assert world.later().enqueued == [died, lost, lost_too, died_too]
+    order = world.queue.turns(died).order
+    assert sorted(order, key=order.__getitem__) == [died, died_too, waits, lost, lost_too]
 
 
 def test_what_runs_is_left_alone(store: Store, world: World) -> None:

@@ -16,6 +16,7 @@ from tests.workers.worker.attempts import Faked, in_thread, make_context, traine
 from workers.contract import JobState, Outcome
 from workers.names import new_id
 from workers.queue.leases import Leases
+from workers.queue.order import Place
 from workers.queue.queue import Queue
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -157,7 +158,7 @@ def test_a_child_whose_worker_died_before_it_began_leaves(
     fake.append(work_until(left.is_set))
     id, waiting = submit(store), []
 
-    def noted(self: Queue, id: str, *, at_front: bool = False) -> None:
+    def noted(self: Queue, id: str, place: Place, *, at_front: bool = False) -> None:
         waiting.append((id, at_front))
 
     monkeypatch.setattr(Queue, "enqueue", noted)

@@ -1,0 +1,47 @@
+"""The size of a job follows from what its training is expected to need; the worker's own estimate agrees with it."""
+
+from typing import Any
+
+import pytest
+
+from app.jobs.size import _rows, size_of
+from app.settings import GatewaySettings
+from core.options.text import TextOptions
+from core.registry import algorithm
+from tests.app.conftest import Gateway, Start
+from workers.repositories.datasets import Datasets
+from workers.repositories.jobs import Jobs
+from workers.worker.inputs import size_of as size_of_rows
+
+DOCUMENTS: dict[str, list[dict[str, Any]]] = {
+    "vectors": [{"indices": [0, 7], "values": [1.0, 2.0], "label": "a"}, {"indices": [1], "label": "b"}],
+    "names": [{"features": {"x": 1.0, "y": 2.0}, "label": "a"}, {"features": {"z": 1.0}, "label": "b"}],
+    "text": [{"text": "one fish two fish", "label": "a"}, {"text": "red fish blue fish", "label": "b"}],
+    "parts": [{"text": "one fish", "vector": [1.0, 0.5], "label": "a"}, {"text": "red fish", "vector": [0.0, 1.0], "label": "b"}],
+}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_the_manifest_says_as_much_as_the_rows(gateway: Gateway, kind: str) -> None:
+    id = gateway.upload(DOCUMENTS[kind])["id"]
+    datasets = Datasets(gateway.store)
+    assert _rows(datasets.get(id), TextOptions.parse({})) == size_of_rows(datasets.open(id).rows, {})
+
+
+def test_the_bounds_are_settings(gateway: Gateway) -> None:
+    dataset = Datasets(gateway.store).get(gateway.upload(DOCUMENTS["vectors"])["id"])
+    options = algorithm("tsvm").options.parse({})
+    bounds: list[dict[str, Any]] = [{}, {"small_job_bytes": 1}, {"small_job_bytes": 1, "large_job_bytes": 2}]
+    assert [size_of(dataset, options, None, GatewaySettings(**each)) for each in bounds] == ["small", "medium", "large"]
+    huge = dataset.model_copy(update={"n_documents": 5_000_000, "n_nonzeros": 400_000_000})
+    assert size_of(huge, options, None, GatewaySettings()) == "large"
+
+
+def test_a_job_waits_by_its_size(start: Start) -> None:
+    gateway = start(small_job_bytes=1)
+    id = gateway.job(dataset=gateway.upload(DOCUMENTS["vectors"])["id"]).json()["id"]
+    assert Jobs(gateway.store).get(id).request.size == "medium"
+    text = gateway.client.get("/metrics").text
+    assert 'halfmoon_waiting_jobs{size="medium"} 1.0' in text
+    assert 'halfmoon_waiting_jobs{size="small"} 0.0' in text
+    assert "halfmoon_queue_depth 1.0" in text
