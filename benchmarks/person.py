@@ -1,43 +1,59 @@
-"""A simulated person at the page's own calls: ``python -m benchmarks.person URL`` writes ``docs/person.md``.
+"""A simulated person at the page's own calls: ``python -m benchmarks.person URL`` writes ``docs/person.md`` and its figures.
 
-The person answers by truth but for 2 % of the answers, first random documents, then what the model suggests, and the model is trained after each
-twenty answers. Beside it another person answers random documents alone.
+The person answers by truth but for 2 % of the answers: first random documents, then what the page shows, and a model is trained after each twenty
+answers. Beside it another person answers random documents alone. Both begin with the same documents and make their mistakes at the same answers, so
+that they differ by what the page does. Each model is measured on documents that the service never had.
+
+Persons are independent: ``--results FILE`` keeps what each found, so that a run can be stopped, gone on with and drawn.
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.base import machine, table, write
 from benchmarks.data import texts
+from benchmarks.person_figure import draw
 
-SETS = ("sms-spam",)
+SETS = ("sms-spam", "reuters-r8", "webkb4-stemmed", "20news-bydate")
 STEPS = (20, 40, 80, 160)
 EACH = 20
 WRONG = 0.02
-MOST = 4_000
+POOL, MEASURED = 2_000, 1_500
+WORSE = 0.01
 _FINAL = ("succeeded", "failed", "cancelled")
 _POLL_SECONDS = 0.2
+_PART = 500
 _HEAD = """# A simulated person at the page
 
 Made by `python -m benchmarks.person` on:
 {machine}.
 
-Share of the documents without a label that get a wrong one, after so many answers, of which 2 % are wrong.
+Share of wrong labels after so many answers, of which 2 % are wrong, on {measured} documents that the service never had.
 The person at the page begins with random documents, then answers what the page shows: what the model suggests, a quarter of it random.
-The other person answers random documents alone. Figures are means over {seeds} persons each, of at most {most} documents of each set.
+The other person answers random documents alone. Both begin with the same twenty documents and make their mistakes at the same answers.
+Each person has {pool} documents of a set, drawn at random. Figures are means over persons, ± the standard error of the mean.
+
 """
-_NOTES = """
-The first twenty answers are random for both persons, who happened to draw others. With 40 answers and more the page is
-below random labels. Other sets were not measured yet.
+_PICTURE = """
+<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="person-dark.svg">
+  <img src="person-light.svg" alt="Error by number of answers, at the page and with random documents" width="720">
+</picture>
 """
 
-Ask = Callable[["Person", int], list[dict[str, Any]]]
+Ask = Callable[["Person", int, int], list[dict[str, Any]]]
+"""What a person is shown: so many documents, by a seed."""
+Errors = NDArray[np.float64]
+"""Errors of persons after each of STEPS, shape (n_persons, n_steps)."""
 
 
 class Person(NamedTuple):
@@ -47,28 +63,33 @@ class Person(NamedTuple):
     dataset: str
     model: str
     truth: dict[str, str]
-    chance: np.random.Generator
+    measured: list[tuple[str, str]]
+    """Texts and labels of documents that are in no dataset."""
+    order: np.random.Generator
+    """Seeds of what the person is shown."""
+    mistakes: np.random.Generator
 
 
-def random_documents(person: Person, n: int) -> list[dict[str, Any]]:
+def random_documents(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
     """Random documents that have no answer."""
-    query: dict[str, str | int] = {"order": "random", "state": "open", "limit": n, "seed": int(person.chance.integers(2**31))}
+    query: dict[str, str | int] = {"order": "random", "state": "open", "limit": n, "seed": seed}
     found: list[dict[str, Any]] = answered(person.client.get(f"/v1/datasets/{person.dataset}/documents", params=query))["documents"]
     return found
 
 
-def suggested(person: Person, n: int) -> list[dict[str, Any]]:
+def suggested(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
     """What the page shows: random documents until there is a model."""
-    body = {"dataset": person.dataset, "n": n, "include": ["document"], "seed": int(person.chance.integers(2**31))}
+    body = {"dataset": person.dataset, "n": n, "seed": seed}
     answer = person.client.post(f"/v1/models/{person.model}/suggest", json=body)
     if answer.status_code == httpx.codes.NOT_FOUND:
-        return random_documents(person, n)
-    return [{**each["document"], "drawn": each["drawn"]} for each in answered(answer)["suggestions"]]
+        return random_documents(person, n, seed)
+    found: list[dict[str, Any]] = answered(answer)["suggestions"]
+    return found
 
 
 def answered(answer: httpx.Response) -> Any:
     assert answer.is_success, answer.text
-    return answer.json()
+    return None if answer.status_code == httpx.codes.NO_CONTENT else answer.json()
 
 
 def errors(person: Person, ask: Ask) -> Iterator[float]:
@@ -76,66 +97,127 @@ def errors(person: Person, ask: Ask) -> Iterator[float]:
     classes = sorted(set(person.truth.values()))
     for count in range(EACH, STEPS[-1] + 1, EACH):
         annotations = []
-        for document in ask(person, EACH):
+        for document in ask(person, EACH, int(person.order.integers(2**31))):
             label = person.truth[document["id"]]
-            if person.chance.random() < WRONG:
-                label = str(person.chance.choice([each for each in classes if each != label]))
+            wrong, other = person.mistakes.random() < WRONG, person.mistakes.integers(len(classes) - 1)
+            if wrong:
+                label = [each for each in classes if each != label][other]
             annotations.append({"id": document["id"], "document": document["id"], "label": label})
         answered(person.client.post(f"/v1/datasets/{person.dataset}/annotations", json={"annotations": annotations}))
-        train(person)
+        if ask is suggested or count in STEPS:  # random documents need no model
+            train(person)
         if count in STEPS:
             yield error(person)
 
 
 def train(person: Person) -> None:
-    """Train, and wait. Twenty answers of one class are too few: then the next twenty decide."""
-    answer = person.client.post("/v1/jobs", json={"model": person.model, "dataset": person.dataset, "annotations": "latest"})
-    if answer.status_code != httpx.codes.UNPROCESSABLE_ENTITY:
-        job = answered(answer)["id"]
-        while (state := answered(person.client.get(f"/v1/jobs/{job}"))["state"]) not in _FINAL:
-            time.sleep(_POLL_SECONDS)
-        assert state == "succeeded", f"job {job} is {state}"
+    """Train, and wait."""
+    job = answered(person.client.post("/v1/jobs", json={"model": person.model, "dataset": person.dataset, "annotations": "latest"}))["id"]
+    while (state := answered(person.client.get(f"/v1/jobs/{job}"))["state"]) not in _FINAL:
+        time.sleep(_POLL_SECONDS)
+    assert state == "succeeded", f"job {job} is {state}"
 
 
 def error(person: Person) -> float:
-    """Share of wrong labels among the documents without an answer."""
-    path = f"/v1/datasets/{person.dataset}/documents"
-    wrong = []
-    cursor = None
-    while True:
-        query: dict[str, str | int] = {"model": person.model, "state": "unlabeled", "limit": 500, **({"cursor": cursor} if cursor else {})}
-        page = answered(person.client.get(path, params=query))
-        wrong += [person.truth[each["id"]] != each["predicted"] for each in page["documents"]]
-        cursor = page["next"]
-        if cursor is None:
-            return float(np.mean(wrong))
+    """Share of wrong labels, by the version that the model serves."""
+    wrong = 0
+    for start in range(0, len(person.measured), _PART):
+        part = person.measured[start : start + _PART]
+        answer = answered(person.client.post(f"/v1/models/{person.model}/predict", json={"documents": [{"text": text} for text, _ in part]}))
+        wrong += sum(given != label for given, (_, label) in zip(answer["labels"], part, strict=True))
+    return wrong / len(person.measured)
 
 
-def person_at(client: httpx.Client, name: str, seed: int, model: str) -> Person:
+def person_at(client: httpx.Client, name: str, seed: int, who: str) -> Person:
     documents, labels = texts(name)
-    chosen = np.random.default_rng(seed).permutation(len(documents))[:MOST].tolist()
+    drawn = np.random.default_rng([seed, 0]).permutation(len(documents)).tolist()
+    chosen, measured = drawn[:POOL], drawn[POOL : POOL + MEASURED]
     truth = {f"d{place}": str(labels[place]) for place in chosen}
     body = {"documents": [{"id": f"d{place}", "text": documents[place]} for place in chosen]}
     dataset = answered(client.post("/v1/datasets", json=body))["id"]
-    return Person(client, dataset, model, truth, np.random.default_rng(seed + 1))
+    pairs = [(documents[place], str(labels[place])) for place in measured]
+    return Person(client, dataset, f"{name}-{who}-{dataset[-8:]}", truth, pairs, np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2]))
+
+
+def leave(person: Person) -> None:
+    """Remove what the person made."""
+    answered(person.client.delete(f"/v1/models/{person.model}"))
+    answered(person.client.delete(f"/v1/datasets/{person.dataset}"))
+
+
+def measure(client: httpx.Client, names: list[str], seeds: int, results: Path) -> None:
+    """Let persons work that have not done so yet."""
+    known = {(each["set"], each["person"], each["seed"]) for each in read(results)}
+    for seed in range(seeds):
+        for name in names:
+            for who, ask in {"page": suggested, "random": random_documents}.items():
+                if (name, who, seed) in known:
+                    continue
+                person = person_at(client, name, seed, who)
+                found = {"set": name, "person": who, "seed": seed, "errors": list(errors(person, ask))}
+                leave(person)
+                print(found, file=sys.stderr, flush=True)
+                with results.open("a") as file:
+                    file.write(json.dumps(found) + "\n")
+
+
+def read(results: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+
+
+def paired(results: Path, name: str) -> tuple[Errors, Errors]:
+    """The errors at the page and with random documents, of the seeds that both have."""
+    found: dict[str, dict[int, list[float]]] = {"page": {}, "random": {}}
+    for each in read(results):
+        if each["set"] == name:
+            found[each["person"]][each["seed"]] = each["errors"]
+    both = sorted(found["page"].keys() & found["random"].keys())
+    page, random = (np.array([found[who][seed] for seed in both]).reshape(-1, len(STEPS)) for who in ("page", "random"))
+    return page, random
+
+
+def page_of(results: Path, names: list[str]) -> str:
+    """The page, and its figures beside it."""
+    rows, worse, better = [], [], []
+    measured = {name: found for name in names if len((found := paired(results, name))[0])}
+    for name, pair in measured.items():
+        for who, own in zip(("page", "random"), pair, strict=True):
+            rows.append(
+                [name, who, len(own), *(f"{mean:.3f} ± {spread:.3f}" for mean, spread in zip(own.mean(axis=0), _standard_error(own), strict=True))]
+            )
+        gaps = pair[0].mean(axis=0) - pair[1].mean(axis=0)
+        worse += [f"{name} after {step} answers (by {gap:.3f})" for step, gap in zip(STEPS, gaps, strict=True) if gap > WORSE]
+        better.append(gaps)
+    draw({name: tuple(own.mean(axis=0).tolist() for own in pair) for name, pair in measured.items()}, STEPS)
+    means = np.mean(better, axis=0)
+    told = ", ".join(f"{-gap:.3f} after {step}" for step, gap in zip(STEPS, means, strict=True))
+    verdict = f"\nIn the mean over the sets the error at the page is lower by {told} answers.\n"
+    verdict += (
+        f"It is worse than random documents by more than {WORSE:g}: {'; '.join(worse)}.\n"
+        if worse
+        else f"At no step of any set it is worse by more than {WORSE:g}.\n"
+    )
+    head = _HEAD.format(machine=machine(), measured=f"{MEASURED:,}", pool=f"{POOL:,}")
+    return head + table(["set", "documents", "persons", *map(str, STEPS)], rows) + verdict + _PICTURE
+
+
+def _standard_error(found: Errors) -> NDArray[np.float64]:
+    spread: NDArray[np.float64] = found.std(axis=0, ddof=min(1, len(found) - 1)) / np.sqrt(len(found))
+    return spread
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--sets", nargs="*", default=SETS)
+    parser.add_argument("--results", type=Path, default=Path("person.jsonl"))
+    parser.add_argument("--draw", action="store_true", help="write the page of what is known, without measuring")
     asked = parser.parse_args(arguments)
-    rows = []
-    with httpx.Client(base_url=asked.url, timeout=600.0) as client:
-        for name in asked.sets:
-            for who, ask in {"page": suggested, "random": random_documents}.items():
-                people = [person_at(client, name, seed, f"{name}-{who}-{seed}") for seed in range(asked.seeds)]
-                found = np.array([list(errors(person, ask)) for person in people])
-                rows.append([name, who, *(f"{mean:.3f}" for mean in found.mean(axis=0))])
-                print(rows[-1], file=sys.stderr, flush=True)
-    page = _HEAD.format(machine=machine(), seeds=asked.seeds, most=f"{MOST:,}")
-    write("person.md", page + "\n" + table(["set", "person", *map(str, STEPS)], rows) + _NOTES)
+    if not asked.draw:
+        with httpx.Client(base_url=asked.url, timeout=600.0) as client:
+            measure(client, asked.sets, asked.seeds, asked.results)
+    write("person.md", page_of(asked.results, asked.sets))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from typing import Literal
 
 import numpy as np
 
@@ -40,6 +41,18 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
         compared=len(compared),
         agreed=sum(answer.agreed for answer in compared),
     )
+
+
+def resolved(services: Services, dataset: str, wanted: Literal["latest"] | int | None) -> int | None:
+    """The number of entries of the log that ``wanted`` means now, so that later entries change nothing; raises InvalidRequest, NotFound."""
+    if wanted is None:
+        return None
+    count = services.datasets.log(dataset).refreshed()
+    if wanted == "latest":
+        return count
+    if wanted > count:
+        raise InvalidRequest("annotations", f"the log of the dataset has {count} entries")
+    return wanted
 
 
 def _checked(place: int, given: AnnotationBody, now: datetime) -> NewAnnotation:

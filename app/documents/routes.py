@@ -33,6 +33,7 @@ ModelName = Annotated[str | None, Query(max_length=300, description="Model whose
 AtLeast = Annotated[float, Query(ge=0, le=1, description="Least probability of the label that the model predicts.")]
 AtMost = Annotated[float, Query(ge=0, le=1, description="Most probability of it.")]
 Seed = Annotated[int, Query(ge=0, le=2**31 - 1, description="Seed of the random order.")]
+Mistaken = Annotated[bool, Query(description="Only documents with a label, to which the model gives another one.")]
 WhichState = Annotated[State | None, Query(description="State: open documents have no label and were not left out.")]
 WhichOrder = Annotated[Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")]
 
@@ -60,6 +61,7 @@ async def list_documents(
     order: WhichOrder = Order.POSITION,
     seed: Seed = 0,
     model: ModelName = None,
+    mistaken: Mistaken = False,
 ) -> Response:
     """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it predicts.
 
@@ -67,7 +69,7 @@ async def list_documents(
     chosen, those of the random order random. Documents are those of the dataset; labels are those that people gave, else those of the dataset.
     """
     media_type = negotiate(request, (_JSON, _NDJSON))
-    query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed)
+    query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed, mistaken)
     service.check(query, model=model is not None)
     loaded = None if model is None else await load_model(services, model)
     predictor = None if loaded is None else service.Predictor(loaded.version, loaded.model)

@@ -41,12 +41,13 @@ class Query(NamedTuple):
     at_most: float
     order: Order
     seed: int
+    mistaken: bool
 
     @property
     def needs_scores(self) -> bool:
         """Whether it takes predictions of all documents to answer."""
         by_model = self.order in (Order.LIKELIEST, Order.LEAST_CERTAIN)
-        return by_model or self.predicted is not None or self.at_least > 0 or self.at_most < 1
+        return by_model or self.mistaken or self.predicted is not None or self.at_least > 0 or self.at_most < 1
 
 
 class Predictor(NamedTuple):
@@ -71,7 +72,7 @@ class _Opened(NamedTuple):
 def check(query: Query, *, model: bool) -> None:
     """Raises InvalidRequest for parts of a query that do not fit together."""
     if query.needs_scores and not model:
-        raise InvalidRequest("model", "is needed: predicted, at_least, at_most and these orders are about what a model predicts")
+        raise InvalidRequest("model", "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts")
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
     if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION):
@@ -129,9 +130,17 @@ def _candidates(opened: _Opened, query: Query) -> Positions:
     if scores is not None and opened.predictor is not None:
         if query.predicted is not None:
             wanted &= scores.predicted == _class_index("predicted", query.predicted, opened.predictor.version.classes)
+        if query.mistaken:
+            wanted &= labeled & (scores.predicted != _in_classes(opened.predictor.version, documents))
         if scores.probabilities is not None:
             wanted &= (scores.probabilities >= query.at_least) & (scores.probabilities <= query.at_most)
     return np.flatnonzero(wanted)
+
+
+def _in_classes(version: Version, documents: Documents) -> NDArray[np.intp]:
+    """The labels of documents as positions in the classes of a version, shape (n_documents,); -1 for those that it does not know."""
+    places = {label: place for place, label in enumerate(version.classes)}
+    return np.array([*(places.get(label, -1) for label in documents.classes), -1])[documents.class_indices]
 
 
 def _class_index(field: str, label: str, classes: Any) -> int:

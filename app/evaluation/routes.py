@@ -38,6 +38,8 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"model": Evaluation, "description": "The figures, a page of them, or a plot", "content": {HTML: _PAGE, SVG: _DRAWING}},
     **error_responses(404, 406, 408, 413, 415, 422, 429, 503, 507),
 }
+_SHOWN: dict[int | str, dict[str, Any]] = {200: _ANSWERS[200], **error_responses(404, 406, 422, 429, 503, 507)}
+_ANNOTATIONS = "Labels to compare with: those that people gave by so many entries of the log, or by all (latest); by default those of the dataset."
 _HELD_OUT = {
     "type": "boolean",
     "default": False,
@@ -50,6 +52,27 @@ def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
     content = DOCUMENT_BODY["requestBody"]["content"] | _BODY["requestBody"]["content"]
     body = {"required": True, "content": content, "description": "A dataset (needs the scope train), or labeled documents (needs the scope predict)."}
     return {"requestBody": body, "parameters": [*parameters, _PLOT, _ACCEPT, *DOCUMENT_BODY["parameters"]]}
+
+
+def _query(*parameters: dict[str, Any]) -> dict[str, Any]:
+    """What a link to an evaluation has in its query."""
+    dataset = {"name": "dataset", "in": "query", "required": True, "description": "Id of the dataset.", "schema": {"type": "string"}}
+    held_out = {"name": "held_out", "in": "query", "required": False, "description": _HELD_OUT["description"], "schema": {"type": "boolean"}}
+    latest = {"anyOf": [{"const": "latest"}, {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}]}
+    annotations = {"name": "annotations", "in": "query", "required": False, "description": _ANNOTATIONS, "schema": latest}
+    return {"parameters": [*parameters, dataset, held_out, annotations, _PLOT, _ACCEPT]}
+
+
+@router.get("/{name}/evaluate", responses=_SHOWN, openapi_extra=_query(_MODEL))
+async def show_evaluation(request: Request) -> Response:
+    """Show how good the version that a model serves, or that of an alias, is on a dataset: the same as by POST, as a link."""
+    return await evaluate(request, services_of(request), request.path_params["name"])
+
+
+@router.get("/{name}/versions/{number}/evaluate", responses=_SHOWN, openapi_extra=_query(path_parameter("name", "Name of the model."), _NUMBER))
+async def show_evaluation_of_version(request: Request) -> Response:
+    """Show how good one version of a model is on a dataset: the same as by POST, as a link."""
+    return await evaluate(request, services_of(request), version_reference(request))
 
 
 @router.post("/{name}/evaluate", responses=_ANSWERS, openapi_extra=_extra(_MODEL))

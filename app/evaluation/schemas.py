@@ -1,6 +1,9 @@
 """Schemas of evaluations, and of the body of their calls."""
 
+from typing import Annotated, Literal
+
 import msgspec
+from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
 from app.http.schemas import Schema
@@ -100,3 +103,5 @@ class EvaluateBody(msgspec.Struct, forbid_unknown_fields=True):
     documents: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     held_out: bool = False
     """Whether to leave out the documents of the dataset whose labels the version was trained on."""
+    annotations: Literal["latest"] | Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    """Labels to compare with: those that people gave by so many entries of the log, or by all; by default those of the dataset alone."""

@@ -1,11 +1,13 @@
 """Evaluation of a request: read the documents, score them, compute the figures, answer as JSON, HTML or SVG."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+import msgspec
 from fastapi import Request
 from starlette.responses import Response
 
+from app.annotations.service import resolved
 from app.codecs.base import MAX_FAULTS
 from app.codecs.dispatch import document_blocks, media_type_of
 from app.codecs.faults import invalid_documents
@@ -39,6 +41,7 @@ class _Input(NamedTuple):
     batches: Iterable[Batch]
     dataset: str | None = None
     held_out: bool = False
+    annotations: Literal["latest"] | int | None = None
 
 
 class _Form(NamedTuple):
@@ -77,6 +80,10 @@ def _form(request: Request) -> _Form:
 async def _read(request: Request, services: Services) -> _Input:
     """The documents of the request. A dataset needs a key that may read datasets, documents in the body one that may predict."""
     bounds = services.settings.prediction_bounds
+    if request.method == "GET":
+        services.access.authorize(request.scope, "datasets")
+        asked = _query(request)
+        return _Input((), asked.dataset, asked.held_out, asked.annotations)
     if media_type_of(request.headers) != JSON:
         services.access.authorize(request.scope, "predictions")
         reserve, query = request.scope[RESERVATION].grow, request.query_params
@@ -87,8 +94,21 @@ async def _read(request: Request, services: Services) -> _Input:
         raise InvalidRequest("dataset", "give either dataset or documents")
     if posted and body.held_out:
         raise InvalidRequest("held_out", "needs a dataset: whether documents in the body were trained on is unknown")
+    if posted and body.annotations is not None:
+        raise InvalidRequest("annotations", "needs a dataset: documents in the body have their labels with them")
     services.access.authorize(request.scope, "predictions" if posted else "datasets")
-    return _Input(decode_documents(document_blocks(body.documents), {"content-type": JSON}, bounds), body.dataset, body.held_out)
+    return _Input(decode_documents(document_blocks(body.documents), {"content-type": JSON}, bounds), body.dataset, body.held_out, body.annotations)
+
+
+def _query(request: Request) -> EvaluateBody:
+    """The query of a link to an evaluation; raises InvalidRequest."""
+    given = {name: value for name, value in request.query_params.items() if name in ("dataset", "held_out", "annotations")}
+    if "dataset" not in given:
+        raise InvalidRequest("dataset", "is needed: the dataset to evaluate on")
+    try:
+        return msgspec.convert(given, EvaluateBody, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest("query", str(error)) from None
 
 
 def _answer(services: Services, version: Version, model: Model, input: _Input, form: _Form) -> Response:
@@ -109,7 +129,8 @@ def _answer(services: Services, version: Version, model: Model, input: _Input, f
 def _on_dataset(services: Services, version: Version, model: Model, input: _Input, evaluator: Evaluator) -> Evaluation:
     assert input.dataset is not None
     dataset = services.datasets.get(input.dataset)
-    documents, overlap = services.datasets.open(dataset.id), training_overlap(services, version, dataset)
+    documents = services.datasets.open(dataset.id, resolved(services, dataset.id, input.annotations))
+    overlap = training_overlap(services, version, dataset)
     if input.held_out and not overlap.known:
         raise InvalidRequest("held_out", f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted")
     positions = positions_to_evaluate(documents, overlap, input.held_out)

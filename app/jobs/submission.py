@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
+from app.annotations.service import resolved
 from app.codecs.json.slices import decoded_slices
 from app.codecs.json.struct import is_given
 from app.codecs.json.text import InvalidJson
@@ -87,7 +88,7 @@ def _submit_documents(services: Services, body: JobBody, submission: _Submission
 
 
 def _submit(services: Services, body: JobBody, submission: _Submission, dataset: Dataset) -> tuple[Job, bool]:
-    annotations = _annotations(services, body, dataset)
+    annotations = resolved(services, dataset.id, body.annotations)
     classes = services.datasets.open(dataset.id, annotations).classes if annotations else [label for label, _ in dataset.classes]
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents)
     text = _text(body, dataset)
@@ -113,18 +114,6 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         with suppress(QueueUnavailable):
             services.queue.enqueue(job.request.id, Place(job.request.size, submission.key_id))
     return job, created
-
-
-def _annotations(services: Services, body: JobBody, dataset: Dataset) -> int | None:
-    """The number of entries of the log to learn from. It is resolved now, so that later entries do not change the job."""
-    if body.annotations is None:
-        return None
-    count = services.datasets.log(dataset.id).refreshed()
-    if body.annotations == "latest":
-        return count
-    if body.annotations > count:
-        raise InvalidRequest("annotations", f"the log of the dataset has {count} entries")
-    return body.annotations
 
 
 def _text(body: JobBody, dataset: Dataset) -> dict[str, int] | None:

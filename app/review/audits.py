@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.documents.dataset_scores import DatasetScores, scores_at, scores_of_dataset
-from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, VersionError
+from app.review.schemas import AuditBody, AuditOut, AuditReport, Automatic, Forecast, VersionError
 from app.services import Services
+from core.evaluation.forecast import Point, forecast
 from core.evaluation.proportions import clopper_pearson, fewest_labels, promise
 from workers.contract import Audit, Label, Version
 from workers.errors import Conflict, NotFound
@@ -21,6 +22,8 @@ from workers.names import new_id
 from workers.repositories.datasets import Documents
 
 _MOST_VERSIONS = 50
+_MORE = 20
+"""Labels to come that a forecast is about."""
 Positions = NDArray[np.int64]
 
 
@@ -42,6 +45,8 @@ class _Answers(NamedTuple):
     told: NDArray[np.bool_]
     """Whether the version was told the label."""
     scores: DatasetScores
+    learned: int | None
+    """Number of labels that the version learned from; None if its dataset was deleted."""
 
 
 def draw(services: Services, dataset: str, body: AuditBody) -> AuditOut:
@@ -87,15 +92,17 @@ def report(services: Services, dataset: str, id: str, reference: str | None, pre
     labels = _Labels(positions, [documents.classes[place] for place in documents.class_indices[positions].tolist()])
     reference = audit.model if reference is None else reference
     versions = [] if reference is None else _versions(services, reference)
+    errors = [_error(version, _answers(services, version, dataset, documents, labels)) for version in versions]
     return AuditReport(
         **audit_out(audit, documents).model_dump(),
         labeled=len(labeled),
         skipped=len(skipped),
         open=_ids(documents, left),
-        versions=[_error(version, _answers(services, version, dataset, documents, labels)) for version in versions],
+        versions=errors,
         automatic=None
         if reference is None
         else _automatic(services, _untold(services, reference, versions, audit), dataset, documents, labels, precision),
+        forecast=_forecast(errors),
         warnings=_warnings(len(labeled), len(skipped)),
     )
 
@@ -120,7 +127,7 @@ def _answers(services: Services, version: Version, dataset: str, documents: Docu
     """What a version says of the documents of an audit, by itself or, where it was told the label, by cross-validation."""
     scores = scores_at(services.model_cache.load(version), documents, labels.positions)
     predicted = scores.predicted.astype(np.int64)
-    told = _told(services, version, dataset, labels.positions)
+    learned, told = _told(services, version, dataset, labels.positions)
     usable = ~told
     left_out = services.models.held_out(version) if told.any() else None
     if left_out is not None:
@@ -131,19 +138,18 @@ def _answers(services: Services, version: Version, dataset: str, documents: Docu
         usable |= known
     said = [version.classes[place] for place in predicted.tolist()]
     right = np.array([one == other for one, other in zip(said, labels.labels, strict=True)], bool)
-    return _Answers(right, usable, told, scores)
+    return _Answers(right, usable, told, scores, learned)
 
 
-def _told(services: Services, version: Version, dataset: str, positions: Positions) -> NDArray[np.bool_]:
-    """Whether a version was told the labels of these documents. One that learned from other documents was not."""
+def _told(services: Services, version: Version, dataset: str, positions: Positions) -> tuple[int | None, NDArray[np.bool_]]:
+    """How many labels a version learned from, and whether those of these documents were among them. Those of other documents were not."""
+    nothing = np.zeros(len(positions), bool)
     try:
+        labeled = services.datasets.open(version.dataset, version.annotations).class_indices >= 0
         same = services.datasets.get(version.dataset).documents == services.datasets.get(dataset).documents
-        documents = services.datasets.open(version.dataset, version.annotations) if same else None
     except NotFound:
-        documents = None
-    if documents is None:
-        return np.zeros(len(positions), bool)
-    return documents.class_indices[positions] >= 0
+        return None, nothing
+    return int(np.count_nonzero(labeled)), labeled[positions] if same else nothing
 
 
 def _error(version: Version, answers: _Answers) -> VersionError:
@@ -153,6 +159,7 @@ def _error(version: Version, answers: _Answers) -> VersionError:
     return VersionError(
         model=version.name,
         version=version.number,
+        learned=answers.learned,
         labels=n,
         held_out=int(np.count_nonzero(answers.usable & answers.told)),
         errors=errors,
@@ -160,6 +167,15 @@ def _error(version: Version, answers: _Answers) -> VersionError:
         low=interval.low,
         high=interval.high,
     )
+
+
+def _forecast(versions: list[VersionError]) -> Forecast | None:
+    """What some more labels are likely to bring, by the versions of one model."""
+    found = forecast([Point(each.learned, each.labels, each.errors) for each in versions if each.learned is not None], _MORE)
+    if found is None:
+        return None
+    why = f"{_MORE} more labels are likely to bring the error from {found.now:.1%} to {found.expected:.1%} ({found.low:.1%} to {found.high:.1%})"
+    return Forecast(labels=_MORE, now=found.now, expected=found.expected, low=found.low, high=found.high, why=why)
 
 
 def _automatic(services: Services, version: Version, dataset: str, documents: Documents, labels: _Labels, precision: float) -> Automatic:

@@ -88,6 +88,8 @@ class VersionError(Schema):
 
     model: str
     version: int
+    learned: int | None
+    """Number of labels that the version learned from; null if its dataset was deleted."""
     labels: int
     """Number of labels of the audit that are compared with what the version says without having been told them."""
     held_out: int
@@ -122,6 +124,23 @@ class Automatic(Schema):
     """The promise in a sentence, or what is missing for it."""
 
 
+class Forecast(Schema):
+    """What more labels are likely to bring: the learning curve of the versions, continued."""
+
+    labels: int
+    """Number of labels to come."""
+    now: float
+    """Error that is likely now, by all versions."""
+    expected: float
+    """Error that is likely then."""
+    low: float
+    """Lower end of what is likely: the error is there in some 80 of 100 cases."""
+    high: float
+    """Upper end."""
+    why: str
+    """The forecast in a sentence."""
+
+
 class AuditReport(AuditOut):
     """An audit with what its labels say by now."""
 
@@ -135,4 +154,6 @@ class AuditReport(AuditOut):
     """Versions of the model, newest first; none if no model is named."""
     automatic: Automatic | None
     """What the version that the model serves may label; null if no model is named."""
+    forecast: Forecast | None
+    """What twenty more labels are likely to bring; null if no version is measured."""
     warnings: list[str]

@@ -204,3 +204,12 @@ def test_what_is_shown_by_predictions_is_chosen(gateway: Gateway, vectors: str) 
     documents(gateway, vectors, model="news", predicted="yes", limit=1)
     annotate(gateway, vectors, {"document": "v1", "label": "no"}, {"document": "v6", "label": "yes"})
     assert summary(gateway, vectors)["drawn"] == {"chosen": 1}
+
+
+def test_what_a_model_gets_wrong_comes_by_how_sure_it_was(gateway: Gateway, vectors: str) -> None:
+    publish(gateway.store, calibrated=True)
+    answers = {"v1": "yes", "v2": "no", "v4": "yes", "v9": "no", "v10": "maybe"}
+    annotate(gateway, vectors, *({"document": document, "label": label} for document, label in answers.items()))
+    assert ids(documents(gateway, vectors, model="news", mistaken=True, order="likeliest")) == ["v10", "v1", "v9", "v4"]
+    assert ids(documents(gateway, vectors, model="news", mistaken=True, predicted="no")) == ["v1", "v4"]
+    assert "model: is needed" in refused(gateway, vectors, mistaken=True)

@@ -65,16 +65,19 @@ def test_it_says_the_error_with_its_interval(gateway: Gateway, dataset: str) -> 
     audit = draw(gateway, dataset, n=50)
     before = report(gateway, audit)
     assert before["versions"][0] == {
-        **{"model": "news", "version": 1, "labels": 0, "held_out": 0, "errors": 0, "error": None},
+        **{"model": "news", "version": 1, "learned": 2, "labels": 0, "held_out": 0, "errors": 0, "error": None},
         **{"low": 0.0, "high": 1.0},
     }
     assert before["open"] == audit["documents"]
+    assert before["forecast"] is None
     answer_all(gateway, audit, wrong=2)
     found = report(gateway, audit)
     assert (found["labeled"], found["open"]) == (50, [])
     assert {name: found["versions"][0][name] for name in ("labels", "errors", "error")} == {"labels": 50, "errors": 2, "error": 0.04}
     assert found["versions"][0]["low"] == pytest.approx(0.004881, abs=1e-6)
     assert found["versions"][0]["high"] == pytest.approx(0.137138, abs=1e-6)
+    assert found["forecast"]["low"] < found["forecast"]["expected"] < found["forecast"]["now"] < 0.1
+    assert found["forecast"]["why"].startswith("20 more labels are likely to bring the error from")
     assert "72 labels" in found["automatic"]["why"]
     assert not found["automatic"]["possible"]
 

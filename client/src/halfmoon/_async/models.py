@@ -145,6 +145,14 @@ class AsyncModel(ModelMixin):
         page = await self._transport.send("POST", path, content=content, headers=headers | _HTML, params=query, repeatable=True)
         return msgspec.structs.replace(figures, page=page.text)
 
+    @operation("show_evaluation", "show_evaluation_of_version")
+    async def evaluation(self, data: AsyncDataset | str, *, held_out: bool = False, annotations: int | str | None = None) -> Evaluation:
+        """The same on a dataset, by a link that a browser opens too. ``annotations``: a number of entries of its log, or ``"latest"``."""
+        params = {"dataset": data if isinstance(data, str) else data.id, "held_out": held_out, "annotations": annotations}
+        figures = await self._transport.call("GET", f"{self._path}/evaluate", Evaluation, params=params)
+        page = await self._transport.send("GET", f"{self._path}/evaluate", headers=_HTML, params=params)
+        return msgspec.structs.replace(figures, page=page.text)
+
     @operation("suggest_newest", "suggest_by_version")
     async def suggest(self, data: AsyncDataset | str, n: int = 10, *, include: Sequence[str] = ("document",), **more: Any) -> list[Suggestion]:
         """Documents of the dataset to label next, the most useful first, each with its text. ``more``: strategy, random, seed."""

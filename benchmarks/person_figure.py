@@ -1,0 +1,74 @@
+"""The figures of ``benchmarks.person``: SVG as text, one for light and one for dark pages."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+_DOCS = Path(__file__).parent.parent / "docs"
+_WIDTH, _HEIGHT = 360, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 16, 34, 36
+_COLUMNS = 2
+_LEGEND = 30
+_GRID = 4
+
+
+class _Colours(NamedTuple):
+    ink: str
+    quiet: str
+    line: str
+    page: str
+    random: str
+
+
+_THEMES = {
+    "light": _Colours("#1b1c22", "#5d606d", "#dcdde3", "#4338ca", "#8a5a00"),
+    "dark": _Colours("#ececf1", "#a3a6b4", "#33353f", "#a5a0ff", "#e0b04c"),
+}
+
+
+def draw(errors: Mapping[str, tuple[Sequence[float], ...]], steps: Sequence[int]) -> None:
+    """Write ``docs/person-light.svg`` and ``docs/person-dark.svg``: a panel a set, its errors at the page and with random documents."""
+    for theme, colours in _THEMES.items():
+        panels = [_panel(name, found, steps, colours, place) for place, (name, found) in enumerate(errors.items())]
+        rows = -(-len(panels) // _COLUMNS)
+        width, height = _COLUMNS * _WIDTH, rows * _HEIGHT + _LEGEND
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" font-family="system-ui, sans-serif" font-size="12">'
+        )
+        title = "<title>Error by number of answers, at the page and with random documents</title>"
+        body = "\n".join([title, *panels, _legend(rows * _HEIGHT + 18, colours)])
+        (_DOCS / f"person-{theme}.svg").write_text(f"{head}\n{body}\n</svg>\n")
+
+
+def _panel(name: str, found: tuple[Sequence[float], ...], steps: Sequence[int], colours: _Colours, place: int) -> str:
+    most = max(max(line) for line in found) * 1.1
+    inner_width, inner_height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+    across = [_LEFT + inner_width * k / (len(steps) - 1) for k in range(len(steps))]
+
+    def up(value: float) -> float:
+        return _TOP + inner_height * (1 - value / most)
+
+    parts = [f'<g transform="translate({place % _COLUMNS * _WIDTH} {place // _COLUMNS * _HEIGHT})">']
+    parts.append(f'<text x="{_LEFT}" y="20" fill="{colours.ink}" font-weight="600">{name}</text>')
+    for k in range(_GRID + 1):
+        value = most * k / _GRID
+        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{up(value):.1f}" y2="{up(value):.1f}" stroke="{colours.line}"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{up(value) + 4:.1f}" text-anchor="end" fill="{colours.quiet}">{value:.0%}</text>')
+    for x, step in zip(across, steps, strict=True):
+        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle" fill="{colours.quiet}">{step}</text>')
+    for line, colour, dash in zip(found, (colours.page, colours.random), ("", ' stroke-dasharray="5 4"'), strict=True):
+        points = " ".join(f"{x:.1f},{up(value):.1f}" for x, value in zip(across, line, strict=True))
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{up(value):.1f}" r="3" fill="{colour}"/>' for x, value in zip(across, line, strict=True)]
+    return "\n".join([*parts, "</g>"])
+
+
+def _legend(y: float, colours: _Colours) -> str:
+    named = ((colours.page, "", "at the page"), (colours.random, ' stroke-dasharray="5 4"', "random documents"))
+    parts = []
+    for k, (colour, dash, text) in enumerate(named):
+        x = _LEFT + 140 * k
+        parts.append(f'<line x1="{x}" x2="{x + 24}" y1="{y - 4}" y2="{y - 4}" stroke="{colour}" stroke-width="2"{dash}/>')
+        parts.append(f'<text x="{x + 30}" y="{y}" fill="{colours.ink}">{text}</text>')
+    parts.append(f'<text x="{_LEFT + 320}" y="{y}" fill="{colours.quiet}">error by number of answers</text>')
+    return "\n".join(parts)
