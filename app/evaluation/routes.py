@@ -32,6 +32,8 @@ _PLOT = {
     "precision_recall (of the 8), or reliability (of models with probabilities).",
     "schema": {"type": "string", "enum": list(PLOTS)},
 }
+_ANY = {**_ACCEPT, "description": f"{JSON}, {HTML} for a page with plots; a plot is always {SVG}.", "schema": {"type": "string", "enum": ["*/*"]}}
+"""What links accept. No type fits every query, so that the contract names none."""
 _PAGE = {"schema": {"type": "string"}, "example": "<!doctype html>…"}
 _DRAWING = {"schema": {"type": "string"}, "example": "<svg …>…</svg>"}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
@@ -60,7 +62,7 @@ def _query(*parameters: dict[str, Any]) -> dict[str, Any]:
     held_out = {"name": "held_out", "in": "query", "required": False, "description": _HELD_OUT["description"], "schema": {"type": "boolean"}}
     latest = {"anyOf": [{"const": "latest"}, {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}]}
     annotations = {"name": "annotations", "in": "query", "required": False, "description": _ANNOTATIONS, "schema": latest}
-    return {"parameters": [*parameters, dataset, held_out, annotations, _PLOT, _ACCEPT]}
+    return {"parameters": [*parameters, dataset, held_out, annotations, _PLOT, _ANY]}
 
 
 @router.get("/{name}/evaluate", responses=_SHOWN, openapi_extra=_query(_MODEL))

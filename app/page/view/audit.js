@@ -3,6 +3,7 @@
 import { get, modelOf, part, post } from "./api.js";
 import { Answers } from "./answers.js";
 import { inOrder } from "./classes.js";
+import { Curve } from "./curve.js";
 import { Document } from "./document.js";
 import { outboxOf } from "./outbox.js";
 import { project } from "./project.js";
@@ -92,8 +93,10 @@ function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
 function Report({ report, precision, onPrecision }) {
   const automatic = report.automatic;
   return html`<section id="report"><h2>What it says</h2>
-    ${report.versions.length ? html`<div class="scroll"><table><thead><tr><th>Version</th><th class="number">Error</th><th class="number">from … to (95 %)</th><th class="number">Labels</th></tr></thead>
-      <tbody>${report.versions.map((/** @type {any} */ each) => html`<tr><td>${each.version}</td><td class="number"><b>${percent(each.error, 1)}</b></td><td class="number">${percent(each.low, 1)} … ${percent(each.high, 1)}</td><td class="number" title="told later, so cross-validation answered for it">${each.labels}${each.held_out ? ` (${each.held_out} told)` : ""}</td></tr>`)}</tbody></table></div>` : html`<p>There is no model yet.</p>`}
+    ${report.versions.length ? html`<div class="scroll"><table class="stacked"><thead><tr><th>Version</th><th class="number">Error</th><th class="number">Likely (95 %)</th><th class="number">Labels</th></tr></thead>
+      <tbody>${report.versions.map((/** @type {any} */ each) => html`<tr><td data-head="Version">${each.version}</td><td class="number" data-head="Error"><b>${percent(each.error, 1)}</b></td><td class="number" data-head="Likely (95 %)">${percent(each.low, 1)} to ${percent(each.high, 1)}</td><td class="number" data-head="Labels" title=${each.held_out ? `${each.held_out} of these labels were told to the version, so cross-validation, which left them out, answers for it` : undefined}>${each.labels}${each.held_out ? ` (${each.held_out} told)` : ""}</td></tr>`)}</tbody></table></div>` : html`<p>There is no model yet.</p>`}
+    <${Curve} versions=${report.versions} forecast=${report.forecast} />
+    ${report.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}
     ${automatic && html`<h3>Labeling automatically</h3><div class="row" role="group" aria-label="Precision to promise">${PRECISIONS.map((each) => html`<button key=${each} aria-pressed=${each === precision} onClick=${() => onPrecision(each)}>${percent(each)} right</button>`)}</div><p>${sentence(automatic.why)}.</p>`}
   </section>`;
 }

@@ -10,6 +10,7 @@ import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, u
 
 const MOST = 50;
 const AGAIN = 0.05;
+const MOST_BUTTONS = 20;
 
 /** @param {{parts: string[]}} props */
 export function Batch({ parts }) {
@@ -23,7 +24,7 @@ export function Batch({ parts }) {
   const chosen = label ?? String(served.classes[0]);
   return html`<h1>One class at a time</h1>
     <p>The documents of which the model is the surest. Take out the wrong ones, then confirm the others.</p>
-    <div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => setLabel(String(each))}>${each}</button>`)}</div>
+    ${served.classes.length > MOST_BUTTONS ? html`<label>Class <select name="class" value=${chosen} onChange=${(/** @type {any} */ event) => setLabel(event.target.value)}>${served.classes.map((/** @type {any} */ each) => html`<option key=${each} value=${String(each)}>${each}</option>`)}</select></label>` : html`<div class="row" role="group" aria-label="Class">${served.classes.map((/** @type {any} */ each) => html`<button key=${each} aria-pressed=${String(each) === chosen} onClick=${() => setLabel(String(each))}><span class="clip" dir="auto">${each}</span></button>`)}</div>`}
     <${Sheet} key=${chosen} dataset=${dataset} model=${project.value.model} label=${served.classes.find((/** @type {any} */ each) => String(each) === chosen)} />`;
 }
 

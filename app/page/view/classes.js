@@ -14,6 +14,13 @@ export function inOrder(dataset, names) {
   return now;
 }
 
+/** Forget a class that no document has. @param {string} dataset @param {string} name */
+export function forget(dataset, name) {
+  const left = (orders.get(dataset) ?? stored(dataset)).filter((each) => each !== name);
+  orders.set(dataset, left);
+  keep(dataset, left);
+}
+
 /** @param {string} dataset @returns {string[]} */
 function stored(dataset) {
   try {

@@ -1,7 +1,7 @@
 /** @file The data: drop a file, see what was understood, choose the columns; the datasets that there are. */
 
 import { call, get, part } from "./api.js";
-import { open } from "./project.js";
+import { change, open, project } from "./project.js";
 import { go, to } from "./route.js";
 import { documentsOfLines, guess, lookInto } from "./table.js";
 import { Notice, Problem, counted, html, say, useLoad, useRef, useState, when } from "./ui.js";
@@ -14,7 +14,7 @@ export function Data() {
     <h1>${listed.length ? "Data" : "Start with your documents"}</h1>
     ${file ? html`<${Upload} file=${file} onCancel=${() => setFile(null)} />` : html`<${Drop} onFile=${setFile} first=${!listed.length} />`}
     <${Problem} error=${datasets.error} />
-    ${listed.length > 0 && html`<section><h2>Datasets</h2><${Datasets} listed=${listed} /></section>`}`;
+    ${listed.length > 0 && html`<section><h2>Datasets</h2><${Datasets} listed=${listed} onChange=${datasets.again} /></section>`}`;
 }
 
 /** @param {{onFile: (file: File) => void, first: boolean}} props */
@@ -98,15 +98,29 @@ function Preview({ look, chosen }) {
   </table></div>`;
 }
 
-/** @param {{listed: any[]}} props */
-function Datasets({ listed }) {
-  return html`<ul class="list">
+/** @param {{listed: any[], onChange: () => void}} props */
+function Datasets({ listed, onChange }) {
+  const [removing, setRemoving] = useState("");
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const remove = async (/** @type {any} */ dataset) => {
+    try {
+      await call("DELETE", `v1/datasets/${part(dataset.id)}`);
+      if (project.value.dataset === dataset.id) change({ dataset: "", name: "", model: "" });
+      say("Removed");
+      setError(null);
+      onChange();
+    } catch (failure) {
+      setError(failure);
+    }
+    setRemoving("");
+  };
+  return html`<${Problem} error=${error} /><ul class="list">
     ${listed.map(
       (dataset) => html`<li key=${dataset.id}>
         <div><b>${dataset.name ?? "without a name"}</b> <span class="quiet">${when(dataset.created_at)}</span><br />
         <span class="quiet">${counted(dataset.n_documents, "document")}, ${counted(dataset.n_labeled, "label")} in the file</span>
         ${dataset.warnings.filter((/** @type {string} */ warning) => warning !== "no document is labeled").slice(0, 2).map((/** @type {string} */ warning) => html`<br /><span class="quiet">${warning}</span>`)}</div>
-        <a class="button" href=${to("label", dataset.id)} onClick=${() => open(dataset)}>Label</a>
+        ${removing === dataset.id ? html`<div class="row"><span>Remove the documents and all labels of them?</span><button class="danger" onClick=${() => remove(dataset)}>Remove for good</button><button onClick=${() => setRemoving("")}>Keep</button></div>` : html`<div class="row"><button aria-label=${`Remove ${dataset.name ?? dataset.id}`} onClick=${() => setRemoving(dataset.id)}>Remove</button><a class="button" href=${to("label", dataset.id)} onClick=${() => open(dataset)}>Label</a></div>`}
       </li>`,
     )}
   </ul>`;

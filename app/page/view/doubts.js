@@ -24,14 +24,16 @@ export function Doubts({ parts }) {
     say(label === current.label ? "Kept" : `Changed to ${label}`);
     setPlace(place + 1);
   };
+  const undo = () => {
+    if (!place) return;
+    outboxOf(dataset).add({ document: doubts[place - 1].id, action: "undo", by: project.value.by || undefined });
+    setPlace(place - 1);
+    say("Taken back");
+  };
   useKeys((event) => {
-    if (!current) return;
-    if (event.key === "1") answer(current.label);
-    if (event.key === "2") answer(current.likelier);
-    if (event.key === "u" && place > 0) {
-      outboxOf(dataset).add({ document: doubts[place - 1].id, action: "undo", by: project.value.by || undefined });
-      setPlace(place - 1);
-    }
+    if (current && event.key === "1") answer(current.label);
+    if (current && event.key === "2") answer(current.likelier);
+    if (event.key === "u") undo();
   });
   if (found.error) return html`<h1>Doubts</h1><${Problem} error=${found.error} />`;
   if (found.loaded && !found.value) return html`<h1>Doubts</h1><${Empty} title="There is no model yet"><p>Doubts come from a model that learned from your labels.</p><a class="button primary" href=${to("label", dataset)}>Label</a><//>`;
@@ -40,7 +42,7 @@ export function Doubts({ parts }) {
     <p>Labels that look wrong to a model which was not told them. The most doubtful comes first.</p>
     ${found.value.warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}
     ${current ? html`<${Doubt} doubt=${current} place=${place} count=${doubts.length} onAnswer=${answer} />` : html`<${Empty} title=${doubts.length ? "That was the last doubt" : "No label looks wrong"}><p>${found.value.n_labeled} labels were looked at.</p><a class="button primary" href=${to("label", dataset)}>Go on labeling</a><//>`}
-    <p class="quiet" id="saved" role="status">${outboxOf(dataset).text}</p>`;
+    <div class="row steady"><button onClick=${undo} disabled=${!place}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outboxOf(dataset).text}</span></div>`;
 }
 
 /** @param {{doubt: any, place: number, count: number, onAnswer: (label: any) => void}} props */

@@ -2,7 +2,7 @@
 
 import { get, part, post } from "./api.js";
 import { Answers } from "./answers.js";
-import { inOrder } from "./classes.js";
+import { forget, inOrder } from "./classes.js";
 import { Document } from "./document.js";
 import { outboxOf } from "./outbox.js";
 import { change, open, project } from "./project.js";
@@ -75,6 +75,12 @@ function Seat({ dataset }) {
     say("Taken back");
   };
   const addClass = (/** @type {string} */ name) => setAdded([...added, name]);
+  const removeClass = (/** @type {string} */ name) => {
+    forget(dataset.id, name);
+    setAdded(added.filter((each) => each !== name));
+    say(`${name} is removed`);
+  };
+  const unused = classes.map(String).filter((name) => !counts.value[name] && !(name in dataset.classes));
   useKeys((event) => {
     if (event.key === " " && !/** @type {HTMLElement} */ (event.target).closest("button, a, summary, [role=radio]")) event.preventDefault(), answer({ action: "skip" });
     if (event.key === "u") undo();
@@ -91,6 +97,7 @@ function Seat({ dataset }) {
       <${Problem} error=${queue.error.value} />
       ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} order=${order} onOrder=${setOrder} />`}
       <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} onLabel=${label} onNew=${addClass} />
+      ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}
       ${classes.length < 2 && html`<p class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</p>`}
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
@@ -99,7 +106,7 @@ function Seat({ dataset }) {
       </div>
       <${Reply} last=${last} />
     </section>
-    <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} documents=${summary.value?.documents} />
+    <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} />
   </div>`;
 }
 

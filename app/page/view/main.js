@@ -3,7 +3,7 @@
 import { keyNeeded } from "./api.js";
 import { project } from "./project.js";
 import { route, to } from "./route.js";
-import { effect, html, render, signal, spoken } from "./ui.js";
+import { effect, html, render, signal, spoken, useEffect } from "./ui.js";
 
 /** The views, each fetched when it is shown first. */
 const VIEWS = {
@@ -19,6 +19,9 @@ const VIEWS = {
   keys: () => import("./keys.js").then((module) => module.Keys),
 };
 const TITLES = { data: "Data", label: "Label", batch: "One class", doubts: "Doubts", audit: "Audit", models: "Models", model: "Model", try: "Try", jobs: "Jobs", keys: "Key" };
+
+/** The views of a dataset. */
+const OF_DATA = ["label", "batch", "doubts", "audit"];
 
 /** The view that was fetched last. */
 const shown = signal({ name: "", View: /** @type {any} */ (null) });
@@ -39,17 +42,19 @@ function wanted() {
 /** The links of the frame; those of a project lead to the dataset that was opened last. */
 function links() {
   const { dataset, model } = project.value;
-  const ofDataset = dataset ? ["label", "batch", "doubts", "audit"].map((view) => [view, to(view, dataset)]) : [];
+  const ofDataset = dataset ? OF_DATA.map((view) => [view, to(view, dataset)]) : [];
   return [["data", to("data")], ...ofDataset, ["models", to("models")], ["try", model ? to("try", model) : to("try")], ["jobs", to("jobs")]];
 }
 
 function Page() {
   const { view, parts, query } = route.value;
   const name = wanted();
-  const View = shown.value.name === name ? shown.value.View : name in VIEWS ? Fetching : Missing;
+  const without = OF_DATA.includes(name) && !parts[0] && !project.value.dataset;
+  const View = without ? NoData : shown.value.name === name ? shown.value.View : name in VIEWS ? Fetching : Missing;
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;
+  useEffect(() => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [current]);
   return html`
     <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header>
@@ -66,9 +71,16 @@ function Fetching() {
   return html`<p class="quiet">Loading …</p>`;
 }
 
+function NoData() {
+  return html`<h1>No data yet</h1><div class="empty"><p>Choose the documents to work on.</p><a class="button primary" href=${to("data")}>Go to the data</a></div>`;
+}
+
 function Missing() {
   return html`<div class="empty"><h1>Nothing is here</h1><p><a href=${to("data")}>Go to the data</a></p></div>`;
 }
+
+// a file that misses the field must not take the place of the page
+for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
 
 /** @param {Event} event */
 function skip(event) {

@@ -1,44 +1,73 @@
-/** @file One version: how good it is, what it goes by, class by class. */
+/** @file One version: how good it is, what it gets wrong, what it goes by, class by class. */
 
 import { get, part, post } from "./api.js";
+import { snippet } from "./document.js";
 import { to } from "./route.js";
-import { Bar, Notice, Problem, html, percent, sentence, useLoad, when } from "./ui.js";
+import { Bar, Notice, Problem, counted, html, percent, sentence, useLoad, when } from "./ui.js";
 
 const MOST_CLASSES = 30;
+const MOST_MISTAKES = 10;
 
 /** @param {{parts: string[]}} props */
 export function Model({ parts }) {
   const [name, number] = parts;
   const path = `v1/models/${part(name)}/versions/${part(number)}`;
   const version = useLoad(() => get(path), [path]);
+  const dataset = useLoad(async () => (version.value ? stillThere(version.value.dataset) : null), [version.value]);
   const explained = useLoad(() => post(`${path}/explain`, { n: 12 }), [path]);
-  if (version.error) return html`<h1>${name}</h1><${Problem} error=${version.error} />`;
+  if (version.error) return html`<h1>${name}</h1><${Problem} error=${version.error} /><p><a href=${to("models")}>All models</a></p>`;
   if (!version.value) return html`<p class="quiet">Loading …</p>`;
   const { held_out: held, confidence, comparison } = version.value;
   return html`<h1>${name}, version ${number}</h1>
-    <p class="quiet">trained ${when(version.value.created_at)} by ${version.value.algorithm}, ${version.value.classes.length} classes · <a href=${to("try", `${name}/${number}`)}>try it</a></p>
+    <p class="quiet">trained ${when(version.value.created_at)} by ${version.value.algorithm}, ${counted(version.value.classes.length, "class")} · <a href=${to("try", `${name}/${number}`)}>try it</a></p>
     ${confidence === "none" && html`<${Notice} kind="error">It knows no more than chance would. More labels are needed.<//>`}
     ${held && html`<p>Of ${held.labels} labels that it was not told it is right on <b>${percent(held.right / held.labels, 1)}</b>; by chance it would be on ${percent(held.by_chance)}.</p>`}
     ${comparison && html`<p>${sentence(comparison.why)}.</p>`}
-    <${Evaluation} path=${path} version=${version.value} />
-    <h2>What it goes by</h2><${Problem} error=${explained.error} />
-    ${explained.value && html`<${Weights} explained=${explained.value} />`}`;
+    ${dataset.value && html`<${Mistakes} dataset=${dataset.value} name=${name} number=${number} /><${Evaluation} path=${path} dataset=${dataset.value} version=${version.value} />`}
+    <section><h2>What it goes by</h2><${Problem} error=${explained.error} />
+    ${explained.value && html`<${Weights} explained=${explained.value} />`}</section>`;
 }
 
-/** @param {{path: string, version: any}} props */
-function Evaluation({ path, version }) {
+/** The dataset, or null if it was deleted: it is looked up in the list, which is not an error. @param {string} id */
+async function stillThere(id) {
+  const { datasets } = await get("v1/datasets", { limit: 500 });
+  return datasets.find((/** @type {any} */ each) => each.id === id) ?? null;
+}
+
+/** The labels that it contradicts, those first of which it is the surest. @param {{dataset: any, name: string, number: string}} props */
+function Mistakes({ dataset, name, number }) {
+  const query = { model: `${name}/${number}`, mistaken: true, order: "likeliest", limit: MOST_MISTAKES };
+  const found = useLoad(() => get(`v1/datasets/${part(dataset.id)}/documents`, query), [dataset.id, name, number]);
+  const listed = found.value?.documents ?? [];
+  if (found.error) return html`<${Problem} error=${found.error} />`;
+  if (!found.value) return html`<p class="quiet">Looking for its mistakes …</p>`;
+  return html`<section><h2>Worst mistakes</h2>
+    ${listed.length ? html`<p>Labels that it contradicts, those first of which it is the surest. Either it is wrong, or the label is: <a href=${to("doubts", dataset.id)}>look at the doubts</a>.</p>
+    <div class="scroll"><table class="stacked"><thead><tr><th>Document</th><th>Label</th><th>The version says</th><th class="number">Probability</th></tr></thead>
+      <tbody>${listed.map((/** @type {any} */ each) => html`<tr key=${each.id}><td><span class="lines" dir="auto">${snippet(each)}</span></td><td data-head="Label"><span class="clip" dir="auto">${each.label}</span></td><td data-head="The version says"><span class="clip" dir="auto">${each.predicted}</span></td><td class="number" data-head="Probability">${percent(each.probability, 1)}</td></tr>`)}</tbody></table></div>` : html`<p>It agrees with every label that there is.</p>`}</section>`;
+}
+
+/** The figures on labels that it was not told; where there are none, on those of the file. @param {{path: string, dataset: any, version: any}} props */
+function Evaluation({ path, dataset }) {
   const found = useLoad(async () => {
-    const { datasets } = await get("v1/datasets", { limit: 500 });
-    const dataset = datasets.find((/** @type {any} */ each) => each.id === version.dataset);
-    return dataset?.n_labeled ? post(`${path}/evaluate`, { dataset: dataset.id }) : null;
-  }, [path]);
+    const fresh = { dataset: dataset.id, annotations: "latest", held_out: true };
+    const told = { dataset: dataset.id, annotations: "latest" };
+    for (const query of [fresh, told]) {
+      const answer = await get(`${path}/evaluate`, query).catch((error) => (error.status === 422 ? null : Promise.reject(error)));
+      if (answer) return { ...answer, query: new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])), fresh: query === fresh };
+    }
+    return null;
+  }, [path, dataset.id]);
   if (found.error) return html`<${Problem} error=${found.error} />`;
   if (!found.value) return null;
-  const { classes, warnings, confusion } = found.value;
-  return html`<section><h2>On the labels of the file</h2>${warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}
-    <p>${found.value.labeled.toLocaleString("en")} labels, ${percent(found.value.accuracy, 1)} right.</p>
-    <div class="scroll"><table><thead><tr><th>Class</th><th class="number">Labels</th><th class="number">Precision</th><th class="number">Recall</th><th>Most often taken for</th></tr></thead>
-      <tbody>${classes.slice(0, MOST_CLASSES).map((/** @type {any} */ each, /** @type {number} */ k) => html`<tr><td>${each.label}</td><td class="number">${each.documents}</td><td class="number">${percent(each.precision, 1)}</td><td class="number">${percent(each.recall, 1)}</td><td>${takenFor(confusion[k], k, classes)}</td></tr>`)}</tbody></table></div></section>`;
+  const { classes, warnings, confusion, query, fresh } = found.value;
+  const link = `${path}/evaluate?${query}`;
+  return html`<section><h2>${fresh ? "On labels that it was not told" : "On the labels that it learned from"}</h2>
+    <p>${counted(found.value.labeled, "label")}, ${percent(found.value.accuracy, 1)} right. <a href=${link} target="_blank" rel="noopener">All figures and plots, as a page of their own</a></p>
+    ${warnings.slice(0, 2).map((/** @type {string} */ warning) => html`<p class="quiet">${sentence(warning)}.</p>`)}
+    <div class="scroll"><table class="stacked"><thead><tr><th>Class</th><th class="number">Labels</th><th class="number">Precision</th><th class="number">Recall</th><th>Most often taken for</th></tr></thead>
+      <tbody>${classes.slice(0, MOST_CLASSES).map((/** @type {any} */ each, /** @type {number} */ k) => html`<tr><td><span class="clip" dir="auto">${each.label}</span></td><td class="number" data-head="Labels">${each.documents}</td><td class="number" data-head="Precision">${percent(each.precision, 1)}</td><td class="number" data-head="Recall">${percent(each.recall, 1)}</td><td data-head="Most often taken for">${takenFor(confusion[k], k, classes)}</td></tr>`)}</tbody></table></div>
+    ${classes.length > MOST_CLASSES && html`<p class="quiet">and ${counted(classes.length - MOST_CLASSES, "more class")}</p>`}</section>`;
 }
 
 /** @param {number[]} row @param {number} own @param {any[]} classes */
@@ -51,11 +80,12 @@ function takenFor(row, own, classes) {
 function Weights({ explained }) {
   const two = explained.classes.length === 2;
   const shown = explained.weights.slice(0, MOST_CLASSES);
-  return html`<div class="columns">${shown.flatMap((/** @type {any} */ each) => [html`<${Side} key=${`for ${each.class}`} label=${each.class} listed=${each.for} />`, two && html`<${Side} key="against" label=${explained.classes.find((/** @type {any} */ label) => label !== each.class)} listed=${each.against} />`])}</div>`;
+  return html`<div class="columns">${shown.flatMap((/** @type {any} */ each) => [html`<${Side} key=${`for ${each.class}`} label=${each.class} listed=${each.for} />`, two && html`<${Side} key="against" label=${explained.classes.find((/** @type {any} */ label) => label !== each.class)} listed=${each.against} />`])}</div>
+    ${explained.weights.length > MOST_CLASSES && html`<p class="quiet">and ${counted(explained.weights.length - MOST_CLASSES, "more class")}</p>`}`;
 }
 
 /** @param {{label: any, listed: any[]}} props */
 function Side({ label, listed }) {
   const most = Math.max(1e-12, ...listed.map((each) => Math.abs(each.weight)));
-  return html`<section class="card"><h3>${label}</h3>${listed.length ? listed.map((each) => html`<${Bar} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.weight) / most} text=${Math.abs(each.weight).toPrecision(2)} />`) : html`<p class="quiet">nothing speaks for it by itself</p>`}</section>`;
+  return html`<section class="card"><h3 dir="auto">${label}</h3>${listed.length ? listed.map((each) => html`<${Bar} label=${each.name ?? each.id ?? `feature ${each.feature ?? each.position}`} share=${Math.abs(each.weight) / most} text=${Math.abs(each.weight).toPrecision(2)} />`) : html`<p class="quiet">nothing speaks for it by itself</p>`}</section>`;
 }

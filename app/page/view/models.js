@@ -1,11 +1,15 @@
 /** @file Models: their versions side by side, which one is served, and the way back. */
 
 import { call, get, part } from "./api.js";
+import { Curve } from "./curve.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
-import { Empty, Problem, counted, html, percent, say, useLoad, useState, when } from "./ui.js";
+import { Empty, Problem, counted, html, percent, say, sentence, useLoad, useState, when } from "./ui.js";
 
 const LIVE = "live";
+const MOST = 20;
+const COMPARED = 4;
+const MOST_CLASSES = 12;
 
 export function Models() {
   const models = useLoad(async () => {
@@ -34,22 +38,38 @@ function Versions({ model, onChange }) {
       setError(failure);
     }
   };
-  const errors = new Map((audit.value?.versions ?? []).map((/** @type {any} */ each) => [each.version, each]));
-  const shown = model.versions.slice(-20).reverse();
+  const audited = audit.value?.versions ?? [];
+  const errors = new Map(audited.map((/** @type {any} */ each) => [each.version, each]));
+  const shown = model.versions.slice(-MOST).reverse();
   return html`<section class="card"><h2>${model.name}</h2><${Problem} error=${error} />
-    <div class="scroll"><table><thead><tr><th>Version</th><th>Trained</th><th class="number">Right on labels left out</th><th class="number">Error by audit</th><th>Classes</th><th><span class="unseen">Aliases and actions</span></th></tr></thead>
-    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} audited=${errors.get(each.version)} onPublish=${publish} />`)}</tbody></table></div>
-    ${model.versions.length > 20 && html`<p class="quiet">${counted(model.versions.length - 20, "older version")}</p>`}</section>`;
+    <div class="scroll"><table class="stacked"><thead><tr><th>Version</th><th>Trained</th><th class="number">Right on labels left out</th><th class="number">Error by audit</th><th>Classes</th><th><span class="unseen">Aliases and actions</span></th></tr></thead>
+    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} audited=${errors.get(each.version)} auditing=${!audit.loaded} onPublish=${publish} />`)}</tbody></table></div>
+    ${model.versions.length > MOST && html`<p class="quiet">${counted(model.versions.length - MOST, "older version")}</p>`}
+    <div class="columns"><${Curve} versions=${audited} forecast=${audit.value?.forecast} /><${Fractions} versions=${shown.slice(0, COMPARED)} /></div>
+    ${audit.value?.forecast && html`<p>${sentence(audit.value.forecast.why)}.</p>`}
+    ${audit.loaded && !audited.some((/** @type {any} */ each) => each.labels) && html`<p class="quiet">How often a version is wrong is known after an <a href=${to("audit", model.versions.at(-1)?.dataset ?? "")}>audit</a>.</p>`}</section>`;
 }
 
-/** @param {{version: any, model: any, audited: any, onPublish: (version: number) => void}} props */
-function Row({ version, model, audited, onPublish }) {
+/** @param {{version: any, model: any, audited: any, auditing: boolean, onPublish: (version: number) => void}} props */
+function Row({ version, model, audited, auditing, onPublish }) {
   const held = version.held_out;
   const aliases = Object.entries(model.aliases).filter(([, number]) => number === version.version).map(([name]) => name);
-  return html`<tr><td><a href=${to("model", model.name, version.version)}>${version.version}</a> ${version.version === model.served && html`<span class="tag">served</span>`}${!version.takes_over && html`<span class="tag" title=${version.comparison?.why}>worse</span>`}</td>
-    <td class="date">${when(version.created_at)}</td><td class="number">${held ? `${percent(held.right / held.labels)} of ${held.labels}` : "–"}</td>
-    <td class="number">${audited?.labels ? html`${percent(audited.error, 1)} <span class="quiet">${percent(audited.low)} … ${percent(audited.high)}</span>` : "–"}</td><td>${version.classes.length > 4 ? counted(version.classes.length, "class") : version.classes.join(", ")}</td>
+  return html`<tr><td data-head="Version"><a href=${to("model", model.name, version.version)} aria-label=${`Version ${version.version}`}>${version.version}</a> ${version.version === model.served && html`<span class="tag">served</span>`}${!version.takes_over && html`<span class="tag bad" title=${version.comparison?.why}>worse, not served</span>`}</td>
+    <td class="date" data-head="Trained">${when(version.created_at)}</td><td class="number" data-head="Right on labels left out">${held ? `${percent(held.right / held.labels)} of ${held.labels}` : "–"}</td>
+    <td class="number" data-head="Error by audit">${audited?.labels ? html`${percent(audited.error, 1)} <span class="quiet">${percent(audited.low)} to ${percent(audited.high)}</span>` : auditing ? "…" : "–"}</td><td data-head="Classes">${version.classes.length > 4 ? counted(version.classes.length, "class") : version.classes.join(", ")}</td>
     <td>${aliases.map((name) => html`<span class="tag strong">${name}</span> `)}${!aliases.includes(LIVE) && html`<button onClick=${() => onPublish(version.version)} aria-label=${`Make version ${version.version} ${LIVE}`}>make ${LIVE}</button>`}</td></tr>`;
+}
+
+/** How common each class is, as the newest versions estimate it: where these disagree, one of them is wrong. @param {{versions: any[]}} props */
+function Fractions({ versions }) {
+  const key = versions.map((each) => each.job).join();
+  const found = useLoad(() => Promise.all(versions.map((each) => get(`v1/jobs/${part(each.job)}`).then((job) => ({ version: each.version, fractions: job.report?.class_fractions ?? {} }), () => null))), [key]);
+  const known = (found.value ?? []).filter((each) => each && Object.keys(each.fractions).length);
+  if (!known.length) return null;
+  const names = [...new Set(known.flatMap((each) => Object.keys(each.fractions)))].sort((one, other) => (known[0].fractions[other] ?? 0) - (known[0].fractions[one] ?? 0));
+  return html`<section><h3>Class fractions</h3><div class="scroll"><table><thead><tr><th>Class</th>${known.map((each) => html`<th class="number">v${each.version}</th>`)}</tr></thead>
+    <tbody>${names.slice(0, MOST_CLASSES).map((name) => html`<tr><td><span class="clip" dir="auto">${name}</span></td>${known.map((each) => html`<td class="number">${percent(each.fractions[name], 1)}</td>`)}</tr>`)}</tbody></table></div>
+    ${names.length > MOST_CLASSES && html`<p class="quiet">and ${counted(names.length - MOST_CLASSES, "rarer class")}</p>`}</section>`;
 }
 
 /** What the last audit of the data of a model says of its versions. @param {any} model */

@@ -3,22 +3,29 @@
 import { get, part } from "./api.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
-import { Bar, Notice, counted, html, percent, useLoad } from "./ui.js";
+import { Bar, Notice, counted, html, percent, sentence, useLoad } from "./ui.js";
 
-/** @param {{dataset: any, counts: Record<string, number>, trainer: any, documents: number | undefined}} props */
-export function Side({ dataset, counts, trainer, documents }) {
+/** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any}} props */
+export function Side({ dataset, counts, trainer, summary }) {
   const labels = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const most = Math.max(1, ...Object.values(counts));
   const named = Object.entries(counts).sort((a, b) => b[1] - a[1]);
   return html`<aside class="side" aria-label="Progress">
     <h2>${project.value.name}</h2>
-    <p class="quiet">${counted(labels, "label")} of ${counted(documents ?? dataset.n_documents, "document")}</p>
+    <p class="quiet">${counted(labels, "label")} of ${counted(dataset.n_documents, "document")}</p>
     <div>${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
+    <${People} summary=${summary} />
     <${Knowledge} trainer=${trainer} labels=${labels} />
     <${Audited} dataset=${dataset.id} trainer=${trainer} />
     <${Advice} labels=${labels} counts=${counts} trainer=${trainer} dataset=${dataset.id} />
   </aside>`;
+}
+
+/** How far people agree, where several of them answered the same documents. @param {{summary: any}} props */
+function People({ summary }) {
+  if (!summary?.compared) return null;
+  return html`<p class="quiet">${counted(Object.keys(summary.people).length, "person").replace("persons", "people")}; they agree on ${summary.agreed} of ${counted(summary.compared, "document")} that several answered.</p>`;
 }
 
 /** @param {{trainer: any, labels: number}} props */
@@ -43,7 +50,7 @@ function Audited({ dataset, trainer }) {
   const report = audits.value;
   const served = report?.versions.find((/** @type {any} */ each) => each.version === trainer.version.value?.version);
   if (!served?.labels) return null;
-  return html`<p>Audit: error ${percent(served.error, 1)} (${percent(served.low)} to ${percent(served.high)})</p>${report.automatic?.possible && html`<p>${report.automatic.documents.toLocaleString("en")} documents may be labeled automatically.</p>`}`;
+  return html`<p>Audit: error ${percent(served.error, 1)} (${percent(served.low)} to ${percent(served.high)})</p>${report.automatic?.possible && html`<p>${report.automatic.documents.toLocaleString("en")} documents may be labeled automatically.</p>`}${report.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}`;
 }
 
 /** @param {{labels: number, counts: Record<string, number>, trainer: any, dataset: string}} props */

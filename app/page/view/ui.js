@@ -34,10 +34,10 @@ export function when(time) {
   return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** A bar of a share, with a text beside it. @param {{share: number, label: string, text: string, strong?: boolean}} props */
-export function Bar({ share, label, text, strong }) {
+/** A bar of a share, with a text beside it. @param {{share: number, label: string, text: string, strong?: boolean, wide?: boolean}} props */
+export function Bar({ share, label, text, strong, wide }) {
   const width = `${Math.max(0, Math.min(1, share)) * 100}%`;
-  return html`<div class=${strong ? "bar strong" : "bar"}>
+  return html`<div class=${`bar${strong ? " strong" : ""}${wide ? " wide-label" : ""}`}>
     <span class="bar-label" title=${label}>${label}</span>
     <span class="bar-track" aria-hidden="true"><span class="bar-fill" style=${{ width }}></span></span>
     <span class="bar-text">${text}</span>
