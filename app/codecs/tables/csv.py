@@ -1,6 +1,7 @@
 """``text/csv`` and ``text/tab-separated-values``: a document a row, after a row with the names of the columns.
 
-- The columns ``text``, ``label`` and ``id`` are read, or those that the query parameters of these names give. Others are not used.
+- The columns ``text``, ``label`` and ``id`` are read, or those that the query parameters of these names give; an empty
+  one of label or id stands for no column. Others are not used.
 - An empty label is none. An empty id stands for the position of its document.
 - Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is the comma, semicolon, tab or
   bar of which its first row has most.
@@ -85,7 +86,7 @@ class TableDecoder:
         unused = self._header.unused if self._header else []
         if not unused:
             return ()
-        missing = [column for column in COLUMNS if self._header and column not in self._header.places]
+        missing = [column for column in COLUMNS if self._header and column not in self._header.places and self._columns.get(column) != ""]
         meant = next((f"no column is named {each!r}{did_you_mean(each, unused)}" for each in missing if did_you_mean(each, unused)), "")
         return [*filter(None, [meant]), f"columns that are not used: {listed(unused)}"]
 
@@ -213,6 +214,8 @@ def _header_of(row: Row, asked: Mapping[Column, str]) -> _Header:
     places: dict[Column, int] = {}
     for column in COLUMNS:
         name = asked.get(column, column)
+        if not name and column != "text":
+            continue
         found = [place for place, each in enumerate(names) if each == name]
         if not found and column not in asked:
             found = [place for place, each in enumerate(lower) if each == name]

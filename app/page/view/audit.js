@@ -14,7 +14,7 @@ const PRECISIONS = [0.9, 0.95, 0.98];
 
 /** @param {{parts: string[]}} props */
 export function Audit({ parts }) {
-  const dataset = parts[0] ?? project.value.dataset;
+  const dataset = parts[0];
   const path = `v1/datasets/${part(dataset)}/audits`;
   const audits = useLoad(() => get(path), [dataset]);
   const [error, setError] = useState(/** @type {any} */ (null));

@@ -14,7 +14,7 @@ const MOST_BUTTONS = 20;
 
 /** @param {{parts: string[]}} props */
 export function Batch({ parts }) {
-  const dataset = parts[0] ?? project.value.dataset;
+  const dataset = parts[0];
   const model = useLoad(() => modelOf(project.value.model), [project.value.model]);
   const [label, setLabel] = useState(/** @type {string | null} */ (null));
   const served = model.value?.versions.find((/** @type {any} */ each) => each.version === model.value.served);

@@ -1,7 +1,7 @@
 /** @file The data: drop a file, see what was understood, choose the columns; the datasets that there are. */
 
 import { call, get, part } from "./api.js";
-import { change, open, project } from "./project.js";
+import { change, project } from "./project.js";
 import { go, to } from "./route.js";
 import { documentsOfLines, guess, lookInto } from "./table.js";
 import { Notice, Problem, counted, html, say, useLoad, useRef, useState, when } from "./ui.js";
@@ -53,7 +53,6 @@ function Upload({ file, onCancel }) {
     setError(null);
     try {
       const dataset = await upload(file, /** @type {any} */ (look.value), chosen);
-      open(dataset);
       say(`${dataset.n_documents} documents are there`);
       go("label", dataset.id);
     } catch (failure) {
@@ -120,7 +119,7 @@ function Datasets({ listed, onChange }) {
         <div><b>${dataset.name ?? "without a name"}</b> <span class="quiet">${when(dataset.created_at)}</span><br />
         <span class="quiet">${counted(dataset.n_documents, "document")}, ${counted(dataset.n_labeled, "label")} in the file</span>
         ${dataset.warnings.filter((/** @type {string} */ warning) => warning !== "no document is labeled").slice(0, 2).map((/** @type {string} */ warning) => html`<br /><span class="quiet">${warning}</span>`)}</div>
-        ${removing === dataset.id ? html`<div class="row"><span>Remove the documents and all labels of them?</span><button class="danger" onClick=${() => remove(dataset)}>Remove for good</button><button onClick=${() => setRemoving("")}>Keep</button></div>` : html`<div class="row"><button aria-label=${`Remove ${dataset.name ?? dataset.id}`} onClick=${() => setRemoving(dataset.id)}>Remove</button><a class="button" href=${to("label", dataset.id)} onClick=${() => open(dataset)}>Label</a></div>`}
+        ${removing === dataset.id ? html`<div class="row"><span>Remove the documents and all labels of them?</span><button class="danger" onClick=${() => remove(dataset)}>Remove for good</button><button onClick=${() => setRemoving("")}>Keep</button></div>` : html`<div class="row"><button aria-label=${`Remove ${dataset.name ?? dataset.id}`} onClick=${() => setRemoving(dataset.id)}>Remove</button><a class="button" href=${to("label", dataset.id)}>Label</a></div>`}
       </li>`,
     )}
   </ul>`;
@@ -130,7 +129,7 @@ function Datasets({ listed, onChange }) {
 async function upload(file, look, chosen) {
   const body = look.kind === "lines" ? await documentsOfLines(file) : file;
   const query = new URLSearchParams({ name: datasetName(file.name) });
-  if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) if (column) query.set(name, column);
+  if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) query.set(name, column);
   const packed = file.name.toLowerCase().endsWith(".gz") ? { "Content-Encoding": "gzip" } : {};
   return call("POST", `v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed });
 }

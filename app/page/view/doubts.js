@@ -9,7 +9,7 @@ import { Empty, Key, Notice, Problem, html, percent, say, useKeys, useLoad, useS
 
 /** @param {{parts: string[]}} props */
 export function Doubts({ parts }) {
-  const dataset = parts[0] ?? project.value.dataset;
+  const dataset = parts[0];
   const model = project.value.model;
   const found = useLoad(async () => {
     await outboxOf(dataset).settled();

@@ -5,7 +5,7 @@ import { Answers } from "./answers.js";
 import { forget, inOrder } from "./classes.js";
 import { Document } from "./document.js";
 import { outboxOf } from "./outbox.js";
-import { change, open, project } from "./project.js";
+import { change, project } from "./project.js";
 import { Queue } from "./queue.js";
 import { to } from "./route.js";
 import { Side } from "./side.js";
@@ -20,17 +20,8 @@ const WHY = {
   again: ["once more", "you answered this together with others; it comes again to see how well that went"],
 };
 
-/** @param {{parts: string[]}} props */
-export function Label({ parts }) {
-  const dataset = useLoad(() => get(`v1/datasets/${part(parts[0] ?? project.value.dataset)}`), [parts[0]]);
-  if (dataset.error) return html`<${Problem} error=${dataset.error} /><p><a href=${to("data")}>Choose other data</a></p>`;
-  if (!dataset.value) return html`<p class="quiet">Loading …</p>`;
-  open(dataset.value);
-  return html`<${Seat} key=${dataset.value.id} dataset=${dataset.value} />`;
-}
-
 /** @param {{dataset: any}} props */
-function Seat({ dataset }) {
+export function Label({ dataset }) {
   const [order, setOrder] = useState("mixed");
   const [added, setAdded] = useState(/** @type {string[]} */ ([]));
   const [last, setLast] = useState(/** @type {any} */ (null));
@@ -97,14 +88,14 @@ function Seat({ dataset }) {
       <${Problem} error=${queue.error.value} />
       ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} order=${order} onOrder=${setOrder} />`}
       <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} onLabel=${label} onNew=${addClass} />
-      ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}
-      ${classes.length < 2 && html`<p class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</p>`}
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
         <button onClick=${undo} disabled=${!seat.history.length}><${Key}>u<//> Undo</button>
         <span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.offline.value ? ": the service does not answer, nothing is lost" : ""}</span>
       </div>
       <${Reply} last=${last} />
+      ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}
+      ${classes.length < 2 && html`<p class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</p>`}
     </section>
     <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} />
   </div>`;
@@ -139,7 +130,7 @@ function Toolbar({ order, onOrder, onHelp }) {
   const mode = project.value.mode;
   return html`<div class="toolbar">
     <form class="row" role="search" onSubmit=${find}><input type="search" name="find" value=${text} placeholder="search for a rare class" aria-label="Search for documents" onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
-      <button>Find</button>${order !== "mixed" && html`<button type="button" onClick=${() => (setText(""), onOrder("mixed"))}>Back to the mix</button>`}</form>
+      <button>Find</button>${order !== "mixed" && html`<button type="button" aria-label="Back to the mix" onClick=${() => (setText(""), onOrder("mixed"))}>Back</button>`}</form>
     <div class="row row-end">
       <label class="row"><span class="quiet">Model</span>
         <select name="mode" value=${mode} onChange=${(/** @type {any} */ event) => change({ mode: event.target.value })}><option value="blind">after mine</option><option value="assisted">before mine</option></select></label>
@@ -158,7 +149,7 @@ function Help() {
 function Nothing({ queue, order, onOrder }) {
   if (!queue.done.value) return html`<article class="card paper"><p class="quiet">Fetching documents …</p></article>`;
   if (order !== "mixed") return html`<${Empty} title="No more documents contain this"><button onClick=${() => onOrder("mixed")}>Back to the mix</button><//>`;
-  return html`<${Empty} title="All documents are answered"><p>Every document has a label, or was skipped.</p><//>`;
+  return html`<${Empty} title="All documents are answered"><p>Every document has a label, or was skipped. The model learns from them; see what it <a href=${to("doubts")}>doubts</a>.</p><//>`;
 }
 
 /** @param {string} dataset @param {string} order @param {any} trainer */

@@ -1,9 +1,9 @@
 /** @file The page: its frame, and the view that the address names. */
 
-import { keyNeeded } from "./api.js";
-import { project } from "./project.js";
+import { get, keyNeeded, part } from "./api.js";
+import { open, project } from "./project.js";
 import { route, to } from "./route.js";
-import { effect, html, render, signal, spoken, useEffect } from "./ui.js";
+import { Problem, effect, html, render, signal, spoken, useEffect, useLoad } from "./ui.js";
 
 /** The views, each fetched when it is shown first. */
 const VIEWS = {
@@ -50,7 +50,8 @@ function Page() {
   const { view, parts, query } = route.value;
   const name = wanted();
   const without = OF_DATA.includes(name) && !parts[0] && !project.value.dataset;
-  const View = without ? NoData : shown.value.name === name ? shown.value.View : name in VIEWS ? Fetching : Missing;
+  const fetched = shown.value.name === name ? shown.value.View : null;
+  const View = without ? NoData : !(name in VIEWS) ? Missing : !fetched ? Fetching : OF_DATA.includes(name) ? OfData : fetched;
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;
@@ -63,12 +64,21 @@ function Page() {
         ${links().map(([name, link]) => html`<a key=${name} href=${link} aria-current=${name === current ? "page" : undefined}>${TITLES[/** @type {keyof typeof TITLES} */ (name)]}</a>`)}
       </nav>
     </header>
-    <main id="main" tabindex="-1"><${View} key=${view + parts.join("/")} parts=${parts} query=${query} /></main>
+    <main id="main" tabindex="-1"><${View} key=${view + parts.join("/")} view=${fetched} parts=${parts} query=${query} /></main>
     <div class="unseen" role="status" aria-live="polite">${spoken}</div>`;
 }
 
 function Fetching() {
   return html`<p class="quiet">Loading …</p>`;
+}
+
+/** A view of a dataset, once that is open: an address may name another one than was open before. @param {{view: any, parts: string[], query: URLSearchParams}} props */
+function OfData({ view: View, parts, query }) {
+  const id = parts[0] || project.value.dataset;
+  const dataset = useLoad(() => get(`v1/datasets/${part(id)}`).then(open), [id]);
+  if (dataset.error) return html`<h1>These data are not here</h1><${Problem} error=${dataset.error} /><p><a href=${to("data")}>Choose other data</a></p>`;
+  if (!dataset.value) return html`<${Fetching} />`;
+  return html`<${View} parts=${[id, ...parts.slice(1)]} query=${query} dataset=${dataset.value} />`;
 }
 
 function NoData() {

@@ -1,5 +1,6 @@
 /** @file What a person works on: a dataset and the model that learns from it; who the person is, and how they like to label. */
 
+import { modelOf } from "./api.js";
 import { effect, signal } from "./ui.js";
 
 const KEY = "halfmoon.project";
@@ -32,13 +33,17 @@ export function change(changes) {
   project.value = { ...project.value, ...changes };
 }
 
-/** Work on a dataset; its model is called as the dataset is. @param {{id: string, name: string | null}} dataset */
-export function open(dataset) {
-  if (project.value.dataset === dataset.id) return;
-  change({ dataset: dataset.id, name: dataset.name ?? dataset.id, model: modelName(dataset) });
+/** Work on a dataset. @template {{id: string, name: string | null}} T @param {T} dataset @returns {Promise<T>} the same, once it is open */
+export async function open(dataset) {
+  if (project.value.dataset !== dataset.id) change({ dataset: dataset.id, name: dataset.name ?? dataset.id, model: await modelName(dataset) });
+  return dataset;
 }
 
-/** A name for the model of a dataset: a model's name begins with a letter or a digit. @param {{id: string, name: string | null}} dataset */
-export function modelName(dataset) {
-  return dataset.name ?? dataset.id;
+/** A name for the model of a dataset: that of the dataset, unless the model of that name learned from other documents, as after the same file was
+ * sent again. @param {{id: string, name: string | null}} dataset */
+async function modelName(dataset) {
+  const name = dataset.name ?? dataset.id;
+  const model = await modelOf(name);
+  const own = !model || model.versions.some((/** @type {any} */ each) => each.dataset === dataset.id);
+  return own ? name : `${name}-${dataset.id.slice(-6)}`;
 }

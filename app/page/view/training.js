@@ -18,6 +18,7 @@ export class Trainer {
     this.version = signal(/** @type {any} */ (null));
     this.note = signal("");
     this.learned = -1;
+    this.tried = -1;
     this.answered = performance.now();
     this.closed = false;
     this.onVersion = () => {};
@@ -33,9 +34,13 @@ export class Trainer {
     if (this.closed) return;
     await this.begin();
     if (this.job.value) return this.#follow();
-    const fresh = sequence - this.learned;
+    // labels of the file count like answers as long as nothing was tried
+    const fresh = this.version.value || this.tried >= 0 ? sequence - Math.max(this.learned, this.tried) : labels;
     const idle = performance.now() - this.answered > IDLE;
-    if (labels >= FEW && (fresh >= ENOUGH || (fresh >= FEW && idle))) await this.train();
+    if (labels >= FEW && (fresh >= ENOUGH || (fresh >= FEW && idle))) {
+      this.tried = sequence;
+      await this.train();
+    }
   }
 
   async train() {

@@ -54,6 +54,7 @@ def test_columns_by_query() -> None:
     table = b"Ticket,Body,Topic,text\n7,hello,x,no\n"
     assert read(table, text="Body", label="Topic", id="Ticket")[0] == [("hello", "x", "7")]
     assert read(b"Text,LABEL\na,b\n")[0] == [("a", "b", None)]
+    assert read(b"id,text,label\n7,a,b\n", label="", id="") == ([("a", None, None)], ["columns that are not used: 'id', 'label'"])
 
 
 def test_other_encodings() -> None:
