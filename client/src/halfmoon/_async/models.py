@@ -41,14 +41,9 @@ class AsyncModels:
     @operation("list_models")
     async def all(self) -> AsyncIterator[ModelSummary]:
         """The models that have a version, by name."""
-        cursor: str | None = None
-        while True:
-            page = await self._transport.call("GET", "/v1/models", _Page, params={"cursor": cursor})
+        async for page in self._transport.pages("/v1/models", _Page):
             for summary in page.models:
                 yield summary
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
 
 class AsyncAliases(AliasesMixin):

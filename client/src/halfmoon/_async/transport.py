@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
+Page = TypeVar("Page", bound="Paged")
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 _BUSY = (429, 503)
@@ -24,6 +25,13 @@ _JSON = {"Content-Type": "application/json"}
 _UNNAMED: Mapping[str, str] = {}
 
 Chunks = Callable[[], Iterator[bytes]]
+
+
+class Paged(Protocol):
+    """A page of a list."""
+
+    next_cursor: str | None
+    """Cursor of the next page, None on the last one."""
 
 
 class AsyncTransport:
@@ -86,6 +94,16 @@ class AsyncTransport:
                 raise refusal
             await sleep(_wait(refusal, self._retries - left))
         raise AssertionError("the last try returns or raises")
+
+    async def pages(self, path: str, kind: type[Page], params: Mapping[str, Any] = _UNNAMED) -> AsyncIterator[Page]:
+        """The pages of a list, each decoded as ``kind``; the next one is fetched when it is wanted."""
+        cursor: str | None = None
+        while True:
+            page = await self.call("GET", path, kind, params={**params, "cursor": cursor})
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     @asynccontextmanager
     async def stream(self, path: str, headers: Mapping[str, str] = _UNNAMED, timeout: float | None = None) -> AsyncIterator["httpx.Response"]:

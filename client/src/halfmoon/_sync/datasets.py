@@ -19,6 +19,11 @@ class _Page(Struct):
     next_cursor: str | None
 
 
+class _Documents(Struct, rename={"next_cursor": "next"}):
+    documents: list[dict[str, Any]]
+    next_cursor: str | None
+
+
 class _Log(Struct):
     annotations: list[Annotation]
     next: int | None
@@ -62,14 +67,9 @@ class Datasets:
     @operation("list_datasets")
     def all(self) -> "Iterator[Dataset]":
         """All datasets, newest first."""
-        cursor: str | None = None
-        while True:
-            page = self._transport.call("GET", "/v1/datasets", _Page, params={"cursor": cursor})
+        for page in self._transport.pages("/v1/datasets", _Page):
             for record in page.datasets:
                 yield Dataset(self._transport, record)
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
 
 class Dataset:
@@ -138,14 +138,9 @@ class Dataset:
     @operation("list_documents")
     def documents(self, **params: Any) -> Iterator[dict[str, Any]]:
         """The documents as they were sent, in order; ``params`` are those of the call, such as label, contains and model."""
-        cursor: str | None = None
-        while True:
-            page = self._transport.call("GET", f"/v1/datasets/{self.id}/documents", dict[str, Any], params={**params, "cursor": cursor})
-            for document in page["documents"]:
+        for page in self._transport.pages(f"/v1/datasets/{self.id}/documents", _Documents, params):
+            for document in page.documents:
                 yield document
-            cursor = page["next"]
-            if cursor is None:
-                return
 
     @operation("draw_audit")
     def draw_audit(self, n: int, **more: Any) -> dict[str, Any]:

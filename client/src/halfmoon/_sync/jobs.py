@@ -41,14 +41,9 @@ class Jobs:
     @operation("list_jobs")
     def all(self, *, state: str | None = None, model: str | None = None) -> "Iterator[Job]":
         """Jobs, newest first, of this state and model if they are given."""
-        cursor: str | None = None
-        while True:
-            page = self._transport.call("GET", "/v1/jobs", _Page, params={"state": state, "model": model, "cursor": cursor})
+        for page in self._transport.pages("/v1/jobs", _Page, {"state": state, "model": model}):
             for record in page.jobs:
                 yield Job(self._transport, record)
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
 
 class Job:

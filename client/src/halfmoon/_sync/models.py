@@ -41,14 +41,9 @@ class Models:
     @operation("list_models")
     def all(self) -> Iterator[ModelSummary]:
         """The models that have a version, by name."""
-        cursor: str | None = None
-        while True:
-            page = self._transport.call("GET", "/v1/models", _Page, params={"cursor": cursor})
+        for page in self._transport.pages("/v1/models", _Page):
             for summary in page.models:
                 yield summary
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
 
 class Aliases(AliasesMixin):

@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
+Page = TypeVar("Page", bound="Paged")
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 _BUSY = (429, 503)
@@ -24,6 +25,13 @@ _JSON = {"Content-Type": "application/json"}
 _UNNAMED: Mapping[str, str] = {}
 
 Chunks = Callable[[], Iterator[bytes]]
+
+
+class Paged(Protocol):
+    """A page of a list."""
+
+    next_cursor: str | None
+    """Cursor of the next page, None on the last one."""
 
 
 class Transport:
@@ -86,6 +94,16 @@ class Transport:
                 raise refusal
             sleep(_wait(refusal, self._retries - left))
         raise AssertionError("the last try returns or raises")
+
+    def pages(self, path: str, kind: type[Page], params: Mapping[str, Any] = _UNNAMED) -> Iterator[Page]:
+        """The pages of a list, each decoded as ``kind``; the next one is fetched when it is wanted."""
+        cursor: str | None = None
+        while True:
+            page = self.call("GET", path, kind, params={**params, "cursor": cursor})
+            yield page
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     @contextmanager
     def stream(self, path: str, headers: Mapping[str, str] = _UNNAMED, timeout: float | None = None) -> Iterator["httpx.Response"]:
