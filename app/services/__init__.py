@@ -164,7 +164,9 @@ def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
         max_attempts=settings.max_attempts,
         abandoned_seconds=settings.abandoned_after_seconds,
     )
-    yield PeriodicTask("reconcile", [jobs.needs, bound(datasets.recover_deletions), bound(reconciler.reconcile)], settings.reconcile_interval_seconds)
+    yield PeriodicTask(
+        "reconcile", [jobs.unfinished_requests, bound(datasets.recover_deletions), bound(reconciler.reconcile)], settings.reconcile_interval_seconds
+    )
     retention = Retention(datasets, jobs, models, settings.retention_policy)
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds)
     removals = [store.remove_abandoned, quota.recount, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned]

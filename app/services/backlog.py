@@ -41,7 +41,7 @@ class Backlog:
     def allowance(self, key_id: str | None) -> Allowance:
         """The allowance of a key now. Raises StoreUnavailable."""
         ids = self._jobs.unfinished_ids()
-        own = sum(1 for needs in self._jobs.needs_of(ids).values() if needs.caller == key_id)
+        own = sum(1 for request in self._jobs.requests_of(ids).values() if request.caller == key_id)
         allowances = (
             Allowance("jobs", self._most_per_key, self._most_per_key - own),
             Allowance("jobs of everybody", self._most, self._most - len(ids)),

@@ -44,8 +44,8 @@ from workers.problems import problem_of
 from workers.queue.redis_state import TraceRow
 from workers.repositories.deletions import Deletions
 from workers.repositories.idempotency import IdempotencyKeys, digest_of
-from workers.repositories.job_needs import JobNeeds, Needs
 from workers.repositories.models import MODEL_FILES, Models
+from workers.repositories.unfinished_requests import RequestSummary, UnfinishedRequests
 from workers.store import KeyMissing, Store, records
 from workers.store.delete_except import delete_except
 from workers.store.os_errors import translate_os_errors
@@ -66,7 +66,7 @@ class Jobs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._idempotency_keys = IdempotencyKeys(store)
-        self._needs = JobNeeds(store)
+        self._unfinished_requests = UnfinishedRequests(store)
 
     def submit(
         self,
@@ -343,22 +343,22 @@ class Jobs:
         found = (job.state for job, _ in in_parallel(self._find, [id for id in ids if id not in waiting]) if job is not None)
         return Counter(found) + Counter({JobState.QUEUED: sum(1 for id in ids if id in waiting)})
 
-    def needs(self) -> Mapping[str, Needs]:
-        """What the jobs need that are not known to have ended, by id."""
-        return self.needs_of(self.unfinished_ids())
+    def unfinished_requests(self) -> Mapping[str, RequestSummary]:
+        """The requests of the jobs that are not known to have ended, by id."""
+        return self.requests_of(self.unfinished_ids())
 
-    def needs_of(self, unfinished: Collection[str]) -> Mapping[str, Needs]:
-        """What these jobs need, which are all that are not known to have ended."""
-        return self._needs.of(unfinished)
+    def requests_of(self, unfinished: Collection[str]) -> Mapping[str, RequestSummary]:
+        """The requests of these jobs, which are all that are not known to have ended."""
+        return self._unfinished_requests.of(unfinished)
 
     def unfinished_job_of(self, dataset: Dataset) -> Job | None:
         """An unfinished job of this dataset, None if it has none."""
-        return self._unfinished_among(id for id, needs in self.needs().items() if needs.dataset == dataset.id)
+        return self._unfinished_among(id for id, request in self.unfinished_requests().items() if request.dataset == dataset.id)
 
     def starting_from(self, name: str, numbers: Collection[int]) -> Job | None:
         """An unfinished job that starts from one of these versions, None if no job does."""
         starts = {Publication(name=name, version=number) for number in numbers}
-        return self._unfinished_among(id for id, needs in self.needs().items() if needs.start in starts)
+        return self._unfinished_among(id for id, request in self.unfinished_requests().items() if request.start in starts)
 
     def _unfinished_among(self, ids: Iterable[str]) -> Job | None:
         found = (self._find(id)[0] for id in ids)

@@ -99,7 +99,7 @@ class Retention:
         if self._policy.datasets is None:
             return
         # in this order: a job that ends in between is found as a version
-        named = {needs.dataset for needs in self._jobs.needs().values()}
+        named = {request.dataset for request in self._jobs.unfinished_requests().values()}
         named |= {version.dataset for version in self._models.every_version()}
         sized = [(each.id, each.created_at, _size(each.files.values())) for each in self._datasets.every() if each.id not in named]
         for id in surplus(sized, self._policy.datasets, now):

@@ -24,7 +24,7 @@ from workers.settings import Settings
 from workers.store import Store, open_store
 from workers.store.admission import admit
 from workers.upkeep.binding import Binding
-from workers.worker.apart import run_apart
+from workers.worker.store_process import run_in_store_process
 from workers.worker.context import WorkerContext
 from workers.worker.memory_limit import memory_limit
 from workers.worker.processors import usable_processors
@@ -55,7 +55,7 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
     with _WorkerHeartbeat(settings, name):
         if replaces is not None:
             with suppress(Unavailable):  # a gateway enqueues the jobs when their leases have run out
-                run_apart(partial(_requeue_jobs_of, context, worker_name(replaces, "")))
+                run_in_store_process(partial(_requeue_jobs_of, context, worker_name(replaces, "")))
         _log.info("worker is ready", worker=name, queue=settings.queue)
         _work(settings, context)
     _log.info("worker has stopped", worker=name)
@@ -79,7 +79,7 @@ def _work(settings: Settings, context: WorkerContext) -> None:
             # RQ refuses the name of a worker that it has not seen exit
             name = f"{context.worker}.{secrets.token_hex(2)}"
             queue = OrderedQueue(settings.queue, redis, settings.job_sizes)
-            rq_worker = RQWorker(queue, name, redis, drain_seconds=settings.drain_seconds, killed=partial(_recover_apart, context))
+            rq_worker = RQWorker(queue, name, redis, drain_seconds=settings.drain_seconds, killed=partial(_recover_in_store_process, context))
         except Exception as error:
             _log.warning("Redis does not answer", error=redis_error_text(error), retry_in=backoff)
         else:
@@ -106,7 +106,7 @@ def _await_admission(settings: Settings, store: Store) -> bool:
     _stop_on_signals(stop)
     while not stop.is_set():
         try:
-            run_apart(partial(_check, settings, store))
+            run_in_store_process(partial(_check, settings, store))
             return True
         except Unavailable as error:
             _log.warning("waiting for store and Redis", error=str(error), retry_in=backoff)
@@ -131,9 +131,9 @@ def _requeue_jobs_of(context: WorkerContext, dead: str) -> None:
         _log.warning("a dead worker's job waits for a gateway to enqueue it again", worker=dead, error=str(error))
 
 
-def _recover_apart(context: WorkerContext, job_id: str, death: Death) -> None:
+def _recover_in_store_process(context: WorkerContext, job_id: str, death: Death) -> None:
     with suppress(Unavailable):  # a gateway enqueues the job when its lease has run out
-        run_apart(partial(_recover, context, job_id, death))
+        run_in_store_process(partial(_recover, context, job_id, death))
 
 
 def _recover(context: WorkerContext, job_id: str, death: Death) -> None:

@@ -47,10 +47,10 @@ def test_a_deletion_reads_the_jobs_that_it_concerns(store: Store, reads: Reads) 
         submit(store, dataset=busy)
     jobs = Jobs(store)
     datasets = Datasets(store, jobs=jobs)
-    assert len(reads(jobs.needs)) == MANY, "each is read once"
+    assert len(reads(jobs.unfinished_requests)) == MANY, "each is read once"
     assert [key for key in reads(lambda: datasets.delete(free)) if key.startswith("jobs/")] == []
     new = submit(store, dataset=busy)
-    assert {key.split("/")[1] for key in reads(jobs.needs)} == {new}
+    assert {key.split("/")[1] for key in reads(jobs.unfinished_requests)} == {new}
 
 
 def test_jobs_that_wait_are_counted_and_not_read(store: Store, reads: Reads) -> None:

@@ -14,8 +14,8 @@ from tests.workers.conftest import Valkey
 from workers.errors import CannotStart, StoreUnavailable, Unavailable
 from workers.settings import Settings
 from workers.store import forks
-from workers.worker.apart import run_apart
 from workers.worker.run import _context, _WorkerHeartbeat
+from workers.worker.store_process import run_in_store_process
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def test_the_work_is_done_by_another_process(tmp_path: Path) -> None:
     def work() -> None:
         file.write_text(str(os.getpid()))
 
-    run_apart(work)
+    run_in_store_process(work)
     assert int(file.read_text()) != os.getpid()
 
 
@@ -40,18 +40,18 @@ def test_what_is_wrong_is_raised_here(raised: type[Exception], expected: type[Ex
         raise raised("the bucket is away")
 
     with pytest.raises(expected, match="the bucket is away"):
-        run_apart(work)
+        run_in_store_process(work)
 
 
 def test_a_child_that_dies_is_no_answer() -> None:
     with pytest.raises(Unavailable, match="without an answer"):
-        run_apart(lambda: os._exit(9))
+        run_in_store_process(lambda: os._exit(9))
 
 
 def test_nothing_is_begun_that_would_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "_user", os.getpid())
     with pytest.raises(forks.UsedBeforeFork):
-        run_apart(lambda: None)
+        run_in_store_process(lambda: None)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of forks beside threads, which is what is tested
@@ -74,5 +74,5 @@ def test_the_work_does_not_wait_for_a_lock_that_the_heartbeat_held(valkey: Valke
     monkeypatch.setattr(ConnectionPool, "make_connection", slow)
     with _WorkerHeartbeat(settings, "w"):
         assert locked.wait(SOON)
-        run_apart(work)
+        run_in_store_process(work)
         release.set()

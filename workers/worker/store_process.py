@@ -1,4 +1,4 @@
-"""Runs what uses the store in a child process, so that a worker itself never does.
+"""The store process of a worker: a process of its own that uses the store for it, since the worker itself never may.
 
 The client of a bucket has threads. A process that was forked after them is without, and its first call of the store would wait for ever
 (``workers.store.forks``). What a thread of the worker uses, such as the heartbeat's connection to Redis, must not be used by the work either:
@@ -15,7 +15,7 @@ from workers.process import die_with_parent
 from workers.store.forks import check_fork
 
 
-def run_apart(work: Callable[[], None]) -> None:
+def run_in_store_process(work: Callable[[], None]) -> None:
     """Do the work in a child process; raises CannotStart and Unavailable as the work does, and Unavailable if the child ends without a word.
 
     Raises UsedBeforeFork where the child could not use the store.

@@ -1,0 +1,43 @@
+"""The requests of unfinished jobs in short, by job: each is read once, since a request never changes."""
+
+import threading
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from workers.contract import JobRequest, Publication
+from workers.store import Store, records
+from workers.store.parallel import in_parallel
+
+
+class RequestSummary(NamedTuple):
+    """What a job keeps from being deleted, and whose it is."""
+
+    dataset: str
+    start: Publication | None
+    """version that it starts from"""
+    caller: str | None
+    """id of the API key of its request"""
+
+
+class UnfinishedRequests:
+    """The requests of the unfinished jobs of a store. With ten thousand that wait, a deletion looks at those that it concerns."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, RequestSummary] = {}
+        self._lock = threading.Lock()
+
+    def of(self, ids: Collection[str]) -> Mapping[str, RequestSummary]:
+        """The requests of the jobs with these ids, which are all that are unfinished, but of those whose request is missing or damaged."""
+        with self._lock:
+            wanted = set(ids)
+            self._known = {id: known for id, known in self._known.items() if id in wanted}
+            unknown = [id for id in ids if id not in self._known]
+            for id, found in zip(unknown, in_parallel(self._read, unknown), strict=True):
+                if found is not None:
+                    self._known[id] = found
+            return {id: self._known[id] for id in ids if id in self._known}
+
+    def _read(self, id: str) -> RequestSummary | None:
+        request = records.find_readable(self._store, f"jobs/{id}/request.json", JobRequest)
+        return None if request is None else RequestSummary(request.dataset, request.start, request.caller)
