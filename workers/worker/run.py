@@ -24,11 +24,11 @@ from workers.settings import Settings
 from workers.store import Store, open_store
 from workers.store.admission import admit
 from workers.upkeep.binding import Binding
-from workers.worker.store_process import run_in_store_process
 from workers.worker.context import WorkerContext
 from workers.worker.memory_limit import memory_limit
 from workers.worker.processors import usable_processors
 from workers.worker.rq_worker import RQWorker
+from workers.worker.store_process import run_in_store_process
 from workers.worker.tasks import worker_context
 
 _FIRST_BACKOFF_SECONDS = 0.2
