@@ -64,7 +64,7 @@ def train(service: Service) -> int:
 
 
 def test_the_sections(runbook: dict[str, str]) -> None:
-    assert list(runbook) == ["Check the health", "Back up", "Restore", "Scale out", "Roll a model back", "Rotate a key"]
+    assert list(runbook) == ["Check the health", "Back up", "Restore", "Scale out", "Install on Kubernetes", "Roll a model back", "Rotate a key"]
 
 
 def test_looking_backing_up_rolling_back_rotating_and_restoring(runbook: dict[str, str], tmp_path: Path) -> None:
