@@ -9,7 +9,7 @@ from workers.contract import Job, JobState
 from workers.errors import NotFound, StoreDamaged
 from workers.names import earliest_id
 from workers.repositories.jobs import Jobs
-from workers.store.parallel import in_parallel
+from workers.store.parallel import THREADS, in_parallel
 
 _MOST_READ = 300
 _MOST_KNOWN = 200_000
@@ -62,9 +62,9 @@ class JobList:
     ) -> tuple[list[Job], str | None]:
         """At most ``limit`` jobs, newest first, older than the one called ``cursor``, and the cursor of the next page if there may be one."""
         found: list[Job] = []
-        n_read, last = 0, cursor
+        n_read, last, at_once = 0, cursor, limit + 1
         ids = self._candidates(state, model, cursor)
-        while chunk := list(islice(ids, min(limit + 1, _MOST_READ - n_read))):
+        while chunk := list(islice(ids, min(at_once, _MOST_READ - n_read))):
             for id, job in zip(chunk, in_parallel(self._read, chunk), strict=True):
                 if job is not None and state in (None, job.state) and model in (None, job.request.model):
                     if len(found) == limit:
@@ -72,6 +72,7 @@ class JobList:
                     found.append(job)
                 last = id
             n_read += len(chunk)
+            at_once = max(2 * at_once, THREADS)  # few jobs match, so more are read at the same time
             if n_read >= _MOST_READ:
                 return found, last if next(ids, None) is not None else None
         return found, None

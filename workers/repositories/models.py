@@ -96,7 +96,9 @@ class Models:
         numbers = self._numbers(name)
         if not numbers:
             raise NotFound("model", name)
-        found = in_parallel(partial(self._find_readable, name), numbers)
+        unknown = [number for number in numbers if (name, number) not in self._versions]
+        read = dict(zip(unknown, in_parallel(partial(self._find_readable, name), unknown), strict=True))
+        found = (read[number] if number in read else self._find_readable(name, number) for number in numbers)
         return [version for version in found if version is not None]
 
     def version(self, name: str, number: int) -> Version:

@@ -6,7 +6,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
-_THREADS = 32
+THREADS = 64
+"""calls at the same time: five thousand of ten milliseconds take less than a second"""
+_RUNS = 8
+"""runs of items for each thread: to hand over one item at a time would cost more than a call of a quick store"""
 
 
 def in_parallel(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
@@ -15,8 +18,11 @@ def in_parallel(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     if len(waiting) < 2:
         yield from map(function, waiting)
         return
-    with ThreadPoolExecutor(min(_THREADS, len(waiting)), "store") as threads:
+    length = max(1, len(waiting) // (THREADS * _RUNS))
+    runs = (waiting[start : start + length] for start in range(0, len(waiting), length))
+    with ThreadPoolExecutor(min(THREADS, len(waiting)), "store") as threads:
         try:
-            yield from threads.map(function, waiting)
+            for results in threads.map(lambda run: [function(item) for item in run], runs):
+                yield from results
         finally:
             threads.shutdown(wait=True, cancel_futures=True)

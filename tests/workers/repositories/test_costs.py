@@ -1,9 +1,11 @@
 """Calls of the store do not grow with backlog and history."""
 
 from collections.abc import Callable
+from threading import Barrier
 
 import pytest
 
+from tests.waiting import SOON
 from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import JobState
 from workers.repositories.datasets import Datasets
@@ -11,7 +13,7 @@ from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
 from workers.store.folder import FolderStore
-from workers.store.parallel import in_parallel
+from workers.store.parallel import THREADS, in_parallel
 
 MANY = 40
 
@@ -94,8 +96,14 @@ def test_the_outcome_of_an_attempt_says_how_many_versions_there_were(store: Stor
     assert jobs.publish(id) == jobs.publish(id)
 
 
+def test_many_calls_are_under_way_at_a_time() -> None:
+    together = Barrier(THREADS)
+    assert sorted(in_parallel(lambda number: together.wait(SOON), range(THREADS))) == list(range(THREADS))
+
+
 def test_what_is_done_at_the_same_time_comes_in_order_and_fails_as_it_would() -> None:
     assert list(in_parallel(str, range(100))) == [str(number) for number in range(100)]
+    assert list(in_parallel(str, range(5000))) == [str(number) for number in range(5000)]
     assert list(in_parallel(str, [])) == []
     with pytest.raises(ZeroDivisionError):
         list(in_parallel(lambda number: 1 / number, [1, 0, 2]))
