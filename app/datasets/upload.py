@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import IO, TypeVar
@@ -48,15 +48,14 @@ async def _read_dataset(request: Request, services: Services, name: str | None) 
         return await in_thread(pool, _seal, body, builder)
 
 
-def make_dataset(services: Services, documents: msgspec.Raw) -> Dataset:
-    """Store the documents of a JSON array as a dataset without a name."""
+def make_dataset(services: Services, documents: msgspec.Raw) -> Generator[None, None, Dataset]:
+    """Store the documents of a JSON array as a dataset without a name, a batch a step."""
     with services.datasets.builder(None) as builder:
         body = body_decoder({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
         for block in document_blocks(documents):
-            for _ in _parse(body, builder, block):
-                pass
-        for _ in _parse(body, builder, b"", complete=True):
-            pass
+            yield from _parse(body, builder, block)
+            yield
+        yield from _parse(body, builder, b"", complete=True)
         return _seal(body, builder)
 
 

@@ -1,7 +1,7 @@
 """Routes of jobs: create, list, show, cancel, follow and delete; their traces and labels."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.http.access import KEY_ID
-from app.http.bodies import in_thread, read_json
+from app.http.bodies import in_steps, in_thread, read_json
 from app.http.negotiation import negotiate
 from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_responses, json_body
 from app.http.paging import Cursor, PageSize
@@ -123,7 +123,16 @@ async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
     body = await read_json(request, services, JobBody)
-    return await in_thread(services.store_pool, _submit, services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID))
+    steps = _submit(services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID))
+    try:
+        # also without the client: a job is accepted or not, whoever waits for the answer
+        *_, answer = await in_steps(None, services.store_pool, steps)
+    except BaseException:
+        # what was begun is removed in a thread, too
+        await asyncio.shield(in_thread(services.store_pool, steps.close))
+        raise
+    assert answer is not None
+    return answer
 
 
 @router.get("", responses=error_responses(422, 503))
@@ -214,12 +223,13 @@ def _labels(services: Services, id: str) -> Path:
     return path
 
 
-def _submit(services: Services, body: JobBody, key: str | None, key_id: str | None) -> Response:
-    job, allowance = submit(services, body, key, key_id)
+def _submit(services: Services, body: JobBody, key: str | None, key_id: str | None) -> Generator[Response | None, None, None]:
+    """The steps of a submission, and at last its answer."""
+    job, allowance = yield from submit(services, body, key, key_id)
     with suppress(RedisStateUnavailable, QueueUnavailable):
         add_progress(job, services.redis_state, services.queue)
     headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}
-    return Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
+    yield Response(JobOut.of(job).model_dump_json(), 202, headers, "application/json")
 
 
 async def _chained(first: bytes, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

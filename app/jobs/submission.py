@@ -1,9 +1,9 @@
 """Submission of a training job: it is validated completely before anything is stored."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import structlog
@@ -31,6 +31,7 @@ from workers.names import check_name
 from workers.queue.order import Place
 
 _MAX_KEY_LENGTH = 255
+T = TypeVar("T")
 _decode = msgspec.json.Decoder(list[Any]).decode
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -52,8 +53,12 @@ class Accepted(NamedTuple):
     allowance: Allowance
 
 
-def submit(services: Services, body: JobBody, idempotency_key: str | None, key_id: str | None) -> Accepted:
-    """The job of this request, or of an earlier equal request with the same idempotency key.
+Steps = Generator[None, None, T]
+"""Work in steps, between which others go on, and then its result."""
+
+
+def submit(services: Services, body: JobBody, idempotency_key: str | None, key_id: str | None) -> Steps[Accepted]:
+    """The job of this request, or of an earlier equal request with the same idempotency key. Documents are read a slice a step.
 
     Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
 
@@ -61,7 +66,8 @@ def submit(services: Services, body: JobBody, idempotency_key: str | None, key_i
     UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict. After an error nothing is kept.
     """
     _check(body, idempotency_key)
-    submission = _Submission(idempotency_key, "" if idempotency_key is None else _fingerprint(body, services.settings.max_document_bytes), key_id)
+    fingerprint = "" if idempotency_key is None else (yield from _fingerprint(body, services.settings.max_document_bytes))
+    submission = _Submission(idempotency_key, fingerprint, key_id)
     allowance = services.backlog.allowance(key_id)
     known = None if idempotency_key is None else services.jobs.find_by_idempotency_key(idempotency_key, key_id, submission.fingerprint)
     if known is not None:
@@ -72,12 +78,12 @@ def submit(services: Services, body: JobBody, idempotency_key: str | None, key_i
     if body.dataset is not None:
         job, created = _submit(services, body, submission, services.datasets.get(body.dataset))
     else:
-        job, created = _submit_documents(services, body, submission)
+        job, created = yield from _submit_documents(services, body, submission)
     return Accepted(job, allowance.without(int(created)))
 
 
-def _submit_documents(services: Services, body: JobBody, submission: _Submission) -> tuple[Job, bool]:
-    dataset = make_dataset(services, body.documents)
+def _submit_documents(services: Services, body: JobBody, submission: _Submission) -> Steps[tuple[Job, bool]]:
+    dataset = yield from make_dataset(services, body.documents)
     needed = False
     try:
         job, needed = _submit(services, body, submission, dataset)
@@ -169,7 +175,7 @@ def _check(body: JobBody, idempotency_key: str | None) -> None:
         raise InvalidRequest("Idempotency-Key", f"must have 1 to {_MAX_KEY_LENGTH} characters")
 
 
-def _fingerprint(body: JobBody, longest: int) -> str:
+def _fingerprint(body: JobBody, longest: int) -> Steps[str]:
     """Digest of what the request means; the spacing and the order of its JSON do not matter."""
     meaning: dict[str, Any] = {"dataset": body.dataset, "documents": None, "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
@@ -181,6 +187,7 @@ def _fingerprint(body: JobBody, longest: int) -> str:
     digest = hashlib.sha256(before + null.removesuffix(b"null"))
     for part in _meaning(body.documents, longest):
         digest.update(part)
+        yield
     digest.update(after)
     return digest.hexdigest()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,12 +13,13 @@ import numpy as np
 import pytest
 from starlette.requests import ClientDisconnect
 
+from app.codecs import dispatch
 from app.codecs.arrays import npz
 from app.http.bodies import in_steps
-from tests.app.conftest import Gateway, publish
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, publish
 from tests.app.http.test_hostile import dial, head
 from tests.waiting import SOON, until
-from workers.repositories.datasets import Batch
+from workers.repositories.datasets import Batch, DatasetBuilder
 
 
 class Client:
@@ -105,3 +107,33 @@ def test_a_matrix_whose_client_has_left_is_not_read_on(
     until(lambda: gateway.kept() == before)
     until(lambda: "halfmoon_body_bytes 0.0" in gateway.client.get("/metrics").text)
     assert sum(rows) < 300, "of 400"
+
+
+def test_documents_of_two_jobs_take_turns_in_one_thread(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "BLOCK_BYTES", 64)
+    gateway = start(parse_threads=1)
+    begun, go_on, order = threading.Event(), threading.Event(), []
+    add = DatasetBuilder.add
+
+    def noted(builder: DatasetBuilder, batch: Batch) -> None:
+        order.append(builder)
+        begun.set()
+        assert go_on.wait(SOON)
+        add(builder, batch)
+
+    def held() -> float:
+        found = re.search(r"^halfmoon_body_bytes (\S+)", gateway.client.get("/metrics").text, re.MULTILINE)
+        assert found is not None
+        return float(found[1])
+
+    monkeypatch.setattr(DatasetBuilder, "add", noted)
+    with ThreadPoolExecutor(2) as clients:
+        first = clients.submit(gateway.job, documents=TWO_CLASSES)
+        assert begun.wait(SOON)
+        before = held()
+        second = clients.submit(gateway.job, documents=TWO_CLASSES)
+        until(lambda: held() > before)
+        go_on.set()
+        assert (first.result().status_code, second.result().status_code) == (202, 202)
+    one, other = order[0], next(builder for builder in order if builder is not order[0])
+    assert order.index(other) < max(at for at, builder in enumerate(order) if builder is one)
