@@ -18,6 +18,7 @@ export class Refusal extends Error {
 /** Call the service; throws Refusal. @param {string} method @param {string} path @param {any} [body] @param {Record<string, string>} [headers] */
 export async function call(method, path, body, headers = {}) {
   const raw = body instanceof Blob;
+  /** @type {Record<string, string>} */
   const type = body === undefined || raw ? {} : { "Content-Type": "application/json" };
   let answer;
   try {

@@ -130,6 +130,7 @@ async function upload(file, look, chosen) {
   const body = look.kind === "lines" ? await documentsOfLines(file) : file;
   const query = new URLSearchParams({ name: datasetName(file.name) });
   if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) query.set(name, column);
+  /** @type {Record<string, string>} */
   const packed = file.name.toLowerCase().endsWith(".gz") ? { "Content-Encoding": "gzip" } : {};
   return call("POST", `v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed });
 }

@@ -85,7 +85,7 @@ export function Label({ dataset }) {
       <${Toolbar} order=${order} onOrder=${setOrder} onHelp=${() => setHelp(!help)} />
       ${help && html`<${Help} />`}
       ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
-      <${Problem} error=${queue.error.value} />
+      ${!current && html`<${Problem} error=${queue.error.value} />`}
       ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} order=${order} onOrder=${setOrder} />`}
       <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} onLabel=${label} onNew=${addClass} />
       <div class="row steady">

@@ -64,7 +64,7 @@ function Row({ version, model, audited, auditing, onPublish }) {
 function Fractions({ versions }) {
   const key = versions.map((each) => each.job).join();
   const found = useLoad(() => Promise.all(versions.map((each) => get(`v1/jobs/${part(each.job)}`).then((job) => ({ version: each.version, fractions: job.report?.class_fractions ?? {} }), () => null))), [key]);
-  const known = (found.value ?? []).filter((each) => each && Object.keys(each.fractions).length);
+  const known = (found.value ?? []).flatMap((each) => (each && Object.keys(each.fractions).length ? [each] : []));
   if (!known.length) return null;
   const names = [...new Set(known.flatMap((each) => Object.keys(each.fractions)))].sort((one, other) => (known[0].fractions[other] ?? 0) - (known[0].fractions[one] ?? 0));
   return html`<section><h3>Class fractions</h3><div class="scroll"><table><thead><tr><th>Class</th>${known.map((each) => html`<th class="number">v${each.version}</th>`)}</tr></thead>

@@ -65,7 +65,7 @@ export class Queue {
     this.filling = true;
     try {
       const { fresh, last } = this.find ? await this.#found() : await this.#mixed();
-      const unseen = fresh.filter((each) => !this.seen.has(each.id));
+      const unseen = fresh.filter((/** @type {Next} */ each) => !this.seen.has(each.id));
       for (const { id } of unseen) this.seen.add(id);
       this.documents.value = [...this.documents.value, ...unseen];
       this.done.value = last;

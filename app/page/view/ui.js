@@ -55,7 +55,7 @@ export function Problem({ error }) {
   const faults = error.faults ?? [];
   return html`<${Notice} kind="error">
     <p>${error.message}</p>
-    ${faults.length > 1 && html`<ul>${faults.map((fault) => html`<li>${fault.document && html`<b>${fault.document}</b> `}${fault.field}: ${fault.detail}</li>`)}</ul>`}
+    ${faults.length > 1 && html`<ul>${faults.map((/** @type {any} */ fault) => html`<li>${fault.document && html`<b>${fault.document}</b> `}${fault.field}: ${fault.detail}</li>`)}</ul>`}
   <//>`;
 }
 
@@ -96,18 +96,29 @@ export function useKeys(hear) {
   }, []);
 }
 
-/** Load something when what it depends on changes; what comes too late is dropped.
+const AGAIN = 2000;
+/** Absent, too busy, or not ready: what is worth another attempt. */
+const PASSING = [0, 429, 503];
+
+/** Load something when what it depends on changes; what comes too late is dropped, and what fails for a while is tried again.
  * @template T @param {() => Promise<T>} load @param {any[]} depends @returns {{value: T | null, error: any, loaded: boolean, again: () => void}} */
 export function useLoad(load, depends) {
   const [state, setState] = useState({ value: /** @type {any} */ (null), error: null, loaded: false });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
-    let current = true;
+    let current = true, timer = 0;
+    const failed = (/** @type {any} */ error) => {
+      setState((before) => ({ value: before.value, error, loaded: true }));
+      if (PASSING.includes(error.status)) timer = setTimeout(() => setTurn((before) => before + 1), AGAIN);
+    };
     load().then(
       (value) => current && setState({ value, error: null, loaded: true }),
-      (error) => current && setState((before) => ({ value: before.value, error, loaded: true })),
+      (error) => current && failed(error),
     );
-    return () => void (current = false);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
   }, [...depends, turn]);
   return { ...state, again: () => setTurn((before) => before + 1) };
 }

@@ -1,0 +1,4 @@
+declare const htm: {
+  bind<H>(h: H): (strings: TemplateStringsArray, ...values: any[]) => any;
+};
+export default htm;
