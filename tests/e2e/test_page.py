@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,14 @@ def messages() -> list[tuple[str, str]]:
     kinds = chance.choice(CLASSES, 600, p=[0.7, 0.3]).tolist()
     words = {"ham": _HAM, "spam": _SPAM}
     return [(" ".join([*chance.choice(words[kind], 5), *chance.choice(_BOTH, 4)]) + f" {k}", kind) for k, kind in enumerate(kinds)]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all people: each has data of their own."""
+    folder = tmp_path_factory.mktemp("page")
+    with Service(folder / "data", folder / "log") as service:
+        yield service
 
 
 @pytest.fixture
@@ -79,6 +88,11 @@ def label(at: Seat, truth: dict[str, str], count: int) -> list[str]:
     return answered
 
 
+def dataset_of(service: Service) -> str:
+    """Id of the data that were sent last."""
+    return str(service.get("/v1/datasets")["datasets"][0]["id"])
+
+
 def saved(at: Seat, count: int) -> None:
     at.page.wait_for_function("n => document.querySelector('#saved')?.innerText.startsWith(`saved ${n}, waiting 0`)", arg=count, timeout=HANG * 1000)
 
@@ -101,9 +115,25 @@ def audit(at: Seat, truth: dict[str, str], texts: dict[str, str], count: int) ->
     at.page.wait_for_selector("#report td")
 
 
-def test_the_walk(tmp_path: Path, truth: dict[str, str]) -> None:
+def publish(at: Seat, service: Service) -> None:
+    """Compare the versions, point the alias to the first, and look at what it gets wrong."""
+    page = at.page
+    at.view("Models")
+    page.get_by_role("columnheader", name="v1").wait_for()
+    at.press(page.get_by_role("button", name="Make version 1 live"))
+    page.get_by_text("live", exact=True).nth(1).wait_for()
+    check_accessible(at)
+    at.press(page.get_by_role("link", name="Version 1", exact=True))
+    page.get_by_role("heading", name="Worst mistakes").wait_for()
+    page.get_by_role("heading", name="On labels that it was not told").wait_for()
+    check_accessible(at)
+    link = page.get_by_role("link", name="All figures and plots").get_attribute("href")
+    assert "<svg" in service.client.get(f"/{link}", headers={"accept": "text/html"}).text
+
+
+def test_the_walk(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     texts = {text: f"m{k}" for k, (text, _) in enumerate(messages())}
-    with Service(tmp_path / "data", tmp_path / "log") as service, seat(service.url) as at:
+    with seat(service.url) as at:
         page = at.page
         check_accessible(at)
         open_data(at, tmp_path / "messages.csv")
@@ -139,10 +169,7 @@ def test_the_walk(tmp_path: Path, truth: dict[str, str]) -> None:
         check_accessible(at)
         assert page.locator("#report tbody tr td").nth(1).inner_text().endswith("%")
 
-        at.view("Models")
-        at.press(page.get_by_role("button", name="Make version 1 live"))
-        page.get_by_text("live", exact=True).nth(1).wait_for()
-        check_accessible(at)
+        publish(at, service)
 
         at.view("Try")
         at.type(page.get_by_role("textbox", name="Text"), "urgent: claim your free prize, win cash")
@@ -153,14 +180,15 @@ def test_the_walk(tmp_path: Path, truth: dict[str, str]) -> None:
         check_accessible(at)
 
         assert at.complaints == []
-        dataset = service.get("/v1/datasets")["datasets"][0]["id"]
+        dataset = dataset_of(service)
         summary = service.get(f"/v1/datasets/{dataset}/annotations/summary")
         assert summary["labeled"] == 40 + confirmed - 1 + 50
-        assert service.get("/v1/models")["models"][0]["aliases"] == {"live": 1}
+        [model] = [each for each in service.get("/v1/models")["models"] if each["aliases"]]
+        assert model["aliases"] == {"live": 1}
 
 
-def test_answers_survive_a_killed_gateway_and_a_reload(tmp_path: Path, truth: dict[str, str]) -> None:
-    with Service(tmp_path / "data", tmp_path / "log") as service, seat(service.url) as at:
+def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    with seat(service.url) as at:
         open_data(at, tmp_path / "messages.csv")
         add_classes(at)
         answered = label(at, truth, 30)
@@ -173,7 +201,39 @@ def test_answers_survive_a_killed_gateway_and_a_reload(tmp_path: Path, truth: di
         service.kill("api")
         answered += label(at, truth, 5)
         at.page.wait_for_function("() => document.querySelector('#saved')?.innerText.includes('waiting 0')", timeout=HANG * 1000)
-        dataset = service.get("/v1/datasets")["datasets"][0]["id"]
+        dataset = dataset_of(service)
         entries = service.get(f"/v1/datasets/{dataset}/annotations?limit=500")["annotations"]
         assert Counter(each["document"] for each in entries) == Counter(answered)
         assert all(each["label"] == truth[each["document"]] for each in entries)
+
+
+def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
+    """Markup is text, right-to-left text is read from the right, texts of 1 MB fit their card, and 200 classes are found by typing."""
+    script = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
+    texts = {"markup": script, "hebrew": "שלום עולם", "long": "x" * 1_000_000, "words": "word " * 200_000}
+    labels = [f"class {k:03d} <b>" for k in range(200)]
+    with (tmp_path / "any.csv").open("w", newline="") as file:
+        rows = [[id, text, ""] for id, text in texts.items()] + [[f"d{k}", f"text {k}", label] for k, label in enumerate(labels)]
+        csv.writer(file).writerows([["id", "text", "label"], *rows])
+    with seat(service.url, viewport={"width": 360, "height": 740}) as at:
+        page = at.page
+        open_data(at, tmp_path / "any.csv")
+        seen = set()
+        for k in range(len(texts)):
+            id = page.inner_text("article .clip")
+            assert (page.text_content("article .document") or "").startswith(texts[id][:1000])
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert page.evaluate("(paper => paper.scrollWidth <= paper.clientWidth)(document.querySelector('.paper'))")
+            if id == "hebrew":
+                assert page.evaluate("getComputedStyle(document.querySelector('article .document')).direction") == "rtl"
+            seen.add(id)
+            page.keyboard.type(f"{k + 41:03d}")
+            page.keyboard.press("Enter")
+            at.leave_field()
+            saved(at, k + 1)
+        assert seen == set(texts)
+        page.get_by_text("All documents are answered").wait_for()
+        assert page.title() == "Label · Halfmoon"
+        assert at.complaints == []
+        entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
+        assert [each["label"] for each in entries] == labels[41:45]

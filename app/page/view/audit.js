@@ -7,7 +7,7 @@ import { Curve } from "./curve.js";
 import { Document } from "./document.js";
 import { outboxOf } from "./outbox.js";
 import { project } from "./project.js";
-import { Bar, Empty, Key, Notice, Problem, counted, html, percent, say, sentence, useKeys, useLoad, useState, when } from "./ui.js";
+import { Bar, Empty, Key, Notice, Paper, Problem, Scroll, counted, html, percent, say, scrollPaper, sentence, useKeys, useLoad, useState, when } from "./ui.js";
 
 const SIZES = [50, 100, 200];
 const PRECISIONS = [0.9, 0.95, 0.98];
@@ -82,9 +82,10 @@ function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
   const current = known[ids[0]];
   useKeys((event) => {
     if (event.key === " " && current && !/** @type {HTMLElement} */ (event.target).closest("button, a")) event.preventDefault(), onAnswer({ action: "skip" });
+    scrollPaper(event);
     if (event.key === "u") onUndo();
   });
-  return html`<section aria-label="Document"><article class="card paper" key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}</article>
+  return html`<section aria-label="Document"><${Paper} key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}<//>
     ${classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
     <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outboxOf(dataset).text}</span></div></section>`;
 }
@@ -93,8 +94,8 @@ function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
 function Report({ report, precision, onPrecision }) {
   const automatic = report.automatic;
   return html`<section id="report"><h2>What it says</h2>
-    ${report.versions.length ? html`<div class="scroll"><table class="stacked"><thead><tr><th>Version</th><th class="number">Error</th><th class="number">Likely (95 %)</th><th class="number">Labels</th></tr></thead>
-      <tbody>${report.versions.map((/** @type {any} */ each) => html`<tr><td data-head="Version">${each.version}</td><td class="number" data-head="Error"><b>${percent(each.error, 1)}</b></td><td class="number" data-head="Likely (95 %)">${percent(each.low, 1)} to ${percent(each.high, 1)}</td><td class="number" data-head="Labels" title=${each.held_out ? `${each.held_out} of these labels were told to the version, so cross-validation, which left them out, answers for it` : undefined}>${each.labels}${each.held_out ? ` (${each.held_out} told)` : ""}</td></tr>`)}</tbody></table></div>` : html`<p>There is no model yet.</p>`}
+    ${report.versions.length ? html`<${Scroll} label="Errors by version"><table class="stacked"><thead><tr><th>Version</th><th class="number">Error</th><th class="number">Likely (95 %)</th><th class="number">Labels</th></tr></thead>
+      <tbody>${report.versions.map((/** @type {any} */ each) => html`<tr><td data-head="Version">${each.version}</td><td class="number" data-head="Error"><b>${percent(each.error, 1)}</b></td><td class="number" data-head="Likely (95 %)">${percent(each.low, 1)} to ${percent(each.high, 1)}</td><td class="number" data-head="Labels" title=${each.held_out ? `${each.held_out} of these labels were told to the version, so cross-validation, which left them out, answers for it` : undefined}>${each.labels}${each.held_out ? ` (${each.held_out} told)` : ""}</td></tr>`)}</tbody></table><//>` : html`<p>There is no model yet.</p>`}
     <${Curve} versions=${report.versions} forecast=${report.forecast} />
     ${report.forecast && html`<p>${sentence(report.forecast.why)}.</p>`}
     ${automatic && html`<h3>Labeling automatically</h3><div class="row" role="group" aria-label="Precision to promise">${PRECISIONS.map((each) => html`<button key=${each} aria-pressed=${each === precision} onClick=${() => onPrecision(each)}>${percent(each)} right</button>`)}</div><p>${sentence(automatic.why)}.</p>`}

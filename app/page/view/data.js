@@ -4,7 +4,7 @@ import { call, get, part } from "./api.js";
 import { change, project } from "./project.js";
 import { go, to } from "./route.js";
 import { documentsOfLines, guess, lookInto } from "./table.js";
-import { Notice, Problem, counted, html, say, useLoad, useRef, useState, when } from "./ui.js";
+import { Notice, Problem, Scroll, counted, html, say, useLoad, useRef, useState, when } from "./ui.js";
 
 export function Data() {
   const datasets = useLoad(() => get("v1/datasets", { limit: 100 }), []);
@@ -91,10 +91,10 @@ function Columns({ look, chosen, onChange }) {
 function Preview({ look, chosen }) {
   const used = Object.values(chosen);
   const style = (/** @type {string} */ column) => (look.kind !== "table" || used.includes(column) ? "" : "quiet");
-  return html`<div class="scroll"><table>
+  return html`<${Scroll} label="First rows"><table>
     <thead><tr>${look.columns.map((/** @type {string} */ column) => html`<th class=${style(column)}>${column}</th>`)}</tr></thead>
     <tbody>${look.rows.map((/** @type {string[]} */ row) => html`<tr>${look.columns.map((/** @type {string} */ column, /** @type {number} */ k) => html`<td class=${style(column)}><span class="clip">${row[k]}</span></td>`)}</tr>`)}</tbody>
-  </table></div>`;
+  </table><//>`;
 }
 
 /** @param {{listed: any[], onChange: () => void}} props */

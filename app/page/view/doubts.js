@@ -5,7 +5,7 @@ import { Document } from "./document.js";
 import { outboxOf } from "./outbox.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
-import { Empty, Key, Notice, Problem, html, percent, say, useKeys, useLoad, useState } from "./ui.js";
+import { Empty, Key, Notice, Paper, Problem, html, percent, say, scrollPaper, useKeys, useLoad, useState } from "./ui.js";
 
 /** @param {{parts: string[]}} props */
 export function Doubts({ parts }) {
@@ -33,6 +33,7 @@ export function Doubts({ parts }) {
   useKeys((event) => {
     if (current && event.key === "1") answer(current.label);
     if (current && event.key === "2") answer(current.likelier);
+    scrollPaper(event);
     if (event.key === "u") undo();
   });
   if (found.error) return html`<h1>Doubts</h1><${Problem} error=${found.error} />`;
@@ -48,6 +49,6 @@ export function Doubts({ parts }) {
 /** @param {{doubt: any, place: number, count: number, onAnswer: (label: any) => void}} props */
 function Doubt({ doubt, place, count, onAnswer }) {
   const why = doubt.why === "duplicate" ? html`nearly the same as <b>${doubt.other}</b>, which is <b>${doubt.likelier}</b>` : html`its label has a probability of ${percent(doubt.probability)}`;
-  return html`<article class="card paper"><p class="row quiet"><span class="tag">${place + 1} of ${count}</span><span class="clip">${doubt.id}</span><span class="row-end">${why}</span></p><${Document} document=${doubt.document} /></article>
+  return html`<${Paper} key=${doubt.id}><p class="row quiet"><span class="tag">${place + 1} of ${count}</span><span class="clip">${doubt.id}</span><span class="row-end">${why}</span></p><${Document} document=${doubt.document} /><//>
     <div class="answers"><button class="answer" onClick=${() => onAnswer(doubt.label)}><${Key}>1<//><span class="clip">keep ${doubt.label}</span></button><button class="answer" onClick=${() => onAnswer(doubt.likelier)}><${Key}>2<//><span class="clip">change to ${doubt.likelier}</span></button></div>`;
 }

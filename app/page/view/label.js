@@ -10,7 +10,7 @@ import { Queue } from "./queue.js";
 import { to } from "./route.js";
 import { Side } from "./side.js";
 import { trainerOf } from "./training.js";
-import { Empty, Key, Notice, Problem, html, percent, say, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
+import { Empty, Key, Notice, Paper, Problem, html, percent, say, scrollPaper, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 const WHY = {
   random: ["random", "drawn at random: these labels say how common each class is"],
@@ -74,13 +74,14 @@ export function Label({ dataset }) {
   const unused = classes.map(String).filter((name) => !counts.value[name] && !(name in dataset.classes));
   useKeys((event) => {
     if (event.key === " " && !/** @type {HTMLElement} */ (event.target).closest("button, a, summary, [role=radio]")) event.preventDefault(), answer({ action: "skip" });
+    scrollPaper(event);
     if (event.key === "u") undo();
     if (event.key === "?") setHelp(!help);
     if (event.key === "Escape") setHelp(false);
-    if (event.key === "Enter" && assisted && guess.value?.label !== undefined && event.target === document.body) label(guess.value.label);
+    if (event.key === "Enter" && assisted && guess.value?.label !== undefined && !/** @type {HTMLElement} */ (event.target).closest("button, a, summary")) label(guess.value.label);
   });
 
-  return html`<div class="seat">
+  return html`<h1 class="unseen">Label</h1><div class="seat">
     <section class="work" aria-label="Document">
       <${Toolbar} order=${order} onOrder=${setOrder} onHelp=${() => setHelp(!help)} />
       ${help && html`<${Help} />`}
@@ -104,11 +105,11 @@ export function Label({ dataset }) {
 /** @param {{document: any, guess: any}} props */
 function Card({ document, guess }) {
   const [name, why] = WHY[/** @type {keyof typeof WHY} */ (document.why)];
-  return html`<article class="card paper">
+  return html`<${Paper}>
     <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span>
       ${guess && html`<span class="row-end">the model: <b>${guess.label}</b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
     <${Document} document=${document} spans=${guess?.spans ?? []} />
-  </article>`;
+  <//>`;
 }
 
 /** What the model thought, after a blind answer. @param {{last: any}} props */
@@ -141,13 +142,13 @@ function Toolbar({ order, onOrder, onHelp }) {
 }
 
 function Help() {
-  const keys = [["1 … 9", "the class with that number; above nine classes type its name, Enter confirms"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["?", "these keys"]];
+  const keys = [["1 … 9", "the class with that number; above nine classes type its name, Enter confirms"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["↑ ↓", "scroll a long document"], ["?", "these keys"]];
   return html`<dl class="card keys">${keys.map(([key, does]) => html`<div><dt><${Key}>${key}<//></dt><dd>${does}</dd></div>`)}</dl>`;
 }
 
 /** @param {{queue: Queue, order: string, onOrder: (order: string) => void}} props */
 function Nothing({ queue, order, onOrder }) {
-  if (!queue.done.value) return html`<article class="card paper"><p class="quiet">Fetching documents …</p></article>`;
+  if (!queue.done.value) return html`<${Paper}><p class="quiet">Fetching documents …</p><//>`;
   if (order !== "mixed") return html`<${Empty} title="No more documents contain this"><button onClick=${() => onOrder("mixed")}>Back to the mix</button><//>`;
   return html`<${Empty} title="All documents are answered"><p>Every document has a label, or was skipped. The model learns from them; see what it <a href=${to("doubts")}>doubts</a>.</p><//>`;
 }

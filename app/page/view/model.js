@@ -3,7 +3,7 @@
 import { get, part, post } from "./api.js";
 import { snippet } from "./document.js";
 import { to } from "./route.js";
-import { Bar, Notice, Problem, counted, html, percent, sentence, useLoad, when } from "./ui.js";
+import { Bar, Notice, Problem, Scroll, counted, html, percent, sentence, useLoad, when } from "./ui.js";
 
 const MOST_CLASSES = 30;
 const MOST_MISTAKES = 10;
@@ -43,8 +43,8 @@ function Mistakes({ dataset, name, number }) {
   if (!found.value) return html`<p class="quiet">Looking for its mistakes …</p>`;
   return html`<section><h2>Worst mistakes</h2>
     ${listed.length ? html`<p>Labels that it contradicts, those first of which it is the surest. Either it is wrong, or the label is: <a href=${to("doubts", dataset.id)}>look at the doubts</a>.</p>
-    <div class="scroll"><table class="stacked"><thead><tr><th>Document</th><th>Label</th><th>The version says</th><th class="number">Probability</th></tr></thead>
-      <tbody>${listed.map((/** @type {any} */ each) => html`<tr key=${each.id}><td><span class="lines" dir="auto">${snippet(each)}</span></td><td data-head="Label"><span class="clip" dir="auto">${each.label}</span></td><td data-head="The version says"><span class="clip" dir="auto">${each.predicted}</span></td><td class="number" data-head="Probability">${percent(each.probability, 1)}</td></tr>`)}</tbody></table></div>` : html`<p>It agrees with every label that there is.</p>`}</section>`;
+    <${Scroll} label="Worst mistakes"><table class="stacked"><thead><tr><th>Document</th><th>Label</th><th>The version says</th><th class="number">Probability</th></tr></thead>
+      <tbody>${listed.map((/** @type {any} */ each) => html`<tr key=${each.id}><td><span class="lines" dir="auto">${snippet(each)}</span></td><td data-head="Label"><span class="clip" dir="auto">${each.label}</span></td><td data-head="The version says"><span class="clip" dir="auto">${each.predicted}</span></td><td class="number" data-head="Probability">${percent(each.probability, 1)}</td></tr>`)}</tbody></table><//>` : html`<p>It agrees with every label that there is.</p>`}</section>`;
 }
 
 /** The figures on labels that it was not told; where there are none, on those of the file. @param {{path: string, dataset: any, version: any}} props */
@@ -65,8 +65,8 @@ function Evaluation({ path, dataset }) {
   return html`<section><h2>${fresh ? "On labels that it was not told" : "On the labels that it learned from"}</h2>
     <p>${counted(found.value.labeled, "label")}, ${percent(found.value.accuracy, 1)} right. <a href=${link} target="_blank" rel="noopener">All figures and plots, as a page of their own</a></p>
     ${warnings.slice(0, 2).map((/** @type {string} */ warning) => html`<p class="quiet">${sentence(warning)}.</p>`)}
-    <div class="scroll"><table class="stacked"><thead><tr><th>Class</th><th class="number">Labels</th><th class="number">Precision</th><th class="number">Recall</th><th>Most often taken for</th></tr></thead>
-      <tbody>${classes.slice(0, MOST_CLASSES).map((/** @type {any} */ each, /** @type {number} */ k) => html`<tr><td><span class="clip" dir="auto">${each.label}</span></td><td class="number" data-head="Labels">${each.documents}</td><td class="number" data-head="Precision">${percent(each.precision, 1)}</td><td class="number" data-head="Recall">${percent(each.recall, 1)}</td><td data-head="Most often taken for">${takenFor(confusion[k], k, classes)}</td></tr>`)}</tbody></table></div>
+    <${Scroll} label="Figures by class"><table class="stacked"><thead><tr><th>Class</th><th class="number">Labels</th><th class="number">Precision</th><th class="number">Recall</th><th>Most often taken for</th></tr></thead>
+      <tbody>${classes.slice(0, MOST_CLASSES).map((/** @type {any} */ each, /** @type {number} */ k) => html`<tr><td><span class="clip" dir="auto">${each.label}</span></td><td class="number" data-head="Labels">${each.documents}</td><td class="number" data-head="Precision">${percent(each.precision, 1)}</td><td class="number" data-head="Recall">${percent(each.recall, 1)}</td><td data-head="Most often taken for">${takenFor(confusion[k], k, classes)}</td></tr>`)}</tbody></table><//>
     ${classes.length > MOST_CLASSES && html`<p class="quiet">and ${counted(classes.length - MOST_CLASSES, "more class")}</p>`}</section>`;
 }
 

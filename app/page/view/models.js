@@ -4,7 +4,7 @@ import { call, get, part } from "./api.js";
 import { Curve } from "./curve.js";
 import { project } from "./project.js";
 import { to } from "./route.js";
-import { Empty, Problem, counted, html, percent, say, sentence, useLoad, useState, when } from "./ui.js";
+import { Empty, Problem, Scroll, counted, html, percent, say, sentence, useLoad, useState, when } from "./ui.js";
 
 const LIVE = "live";
 const MOST = 20;
@@ -42,8 +42,8 @@ function Versions({ model, onChange }) {
   const errors = new Map(audited.map((/** @type {any} */ each) => [each.version, each]));
   const shown = model.versions.slice(-MOST).reverse();
   return html`<section class="card"><h2>${model.name}</h2><${Problem} error=${error} />
-    <div class="scroll"><table class="stacked"><thead><tr><th>Version</th><th>Trained</th><th class="number">Right on labels left out</th><th class="number">Error by audit</th><th>Classes</th><th><span class="unseen">Aliases and actions</span></th></tr></thead>
-    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} audited=${errors.get(each.version)} auditing=${!audit.loaded} onPublish=${publish} />`)}</tbody></table></div>
+    <${Scroll} label="Versions"><table class="stacked"><thead><tr><th>Version</th><th>Trained</th><th class="number">Right on labels left out</th><th class="number">Error by audit</th><th>Classes</th><th><span class="unseen">Aliases and actions</span></th></tr></thead>
+    <tbody>${shown.map((/** @type {any} */ each) => html`<${Row} key=${each.version} version=${each} model=${model} audited=${errors.get(each.version)} auditing=${!audit.loaded} onPublish=${publish} />`)}</tbody></table><//>
     ${model.versions.length > MOST && html`<p class="quiet">${counted(model.versions.length - MOST, "older version")}</p>`}
     <div class="columns"><${Curve} versions=${audited} forecast=${audit.value?.forecast} /><${Fractions} versions=${shown.slice(0, COMPARED)} /></div>
     ${audit.value?.forecast && html`<p>${sentence(audit.value.forecast.why)}.</p>`}
@@ -67,8 +67,8 @@ function Fractions({ versions }) {
   const known = (found.value ?? []).flatMap((each) => (each && Object.keys(each.fractions).length ? [each] : []));
   if (!known.length) return null;
   const names = [...new Set(known.flatMap((each) => Object.keys(each.fractions)))].sort((one, other) => (known[0].fractions[other] ?? 0) - (known[0].fractions[one] ?? 0));
-  return html`<section><h3>Class fractions</h3><div class="scroll"><table><thead><tr><th>Class</th>${known.map((each) => html`<th class="number">v${each.version}</th>`)}</tr></thead>
-    <tbody>${names.slice(0, MOST_CLASSES).map((name) => html`<tr><td><span class="clip" dir="auto">${name}</span></td>${known.map((each) => html`<td class="number">${percent(each.fractions[name], 1)}</td>`)}</tr>`)}</tbody></table></div>
+  return html`<section><h3>Class fractions</h3><${Scroll} label="Class fractions"><table><thead><tr><th>Class</th>${known.map((each) => html`<th class="number">v${each.version}</th>`)}</tr></thead>
+    <tbody>${names.slice(0, MOST_CLASSES).map((name) => html`<tr><td><span class="clip" dir="auto">${name}</span></td>${known.map((each) => html`<td class="number">${percent(each.fractions[name], 1)}</td>`)}</tr>`)}</tbody></table><//>
     ${names.length > MOST_CLASSES && html`<p class="quiet">and ${counted(names.length - MOST_CLASSES, "rarer class")}</p>`}</section>`;
 }
 

@@ -64,6 +64,27 @@ export function Empty({ title, children }) {
   return html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 }
 
+/** What scrolls within itself, so that the keyboard must reach it. @param {{label: string, children: any}} props */
+export function Scroll({ label, children }) {
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0">${children}</div>`;
+}
+
+/** A document as it is read: it scrolls within itself. @param {{children: any}} props */
+export function Paper({ children }) {
+  return html`<article class="card paper" tabindex="0" aria-label="Document">${children}</article>`;
+}
+
+const STEPS = { ArrowDown: 60, ArrowUp: -60, PageDown: 240, PageUp: -240 };
+
+/** Let the keys that scroll move the document that is read. @param {KeyboardEvent} event */
+export function scrollPaper(event) {
+  const step = STEPS[/** @type {keyof typeof STEPS} */ (event.key)];
+  const paper = document.querySelector(".paper");
+  if (!step || !paper || paper.scrollHeight <= paper.clientHeight || paper.contains(/** @type {Node} */ (event.target))) return;
+  event.preventDefault();
+  paper.scrollBy(0, step);
+}
+
 /** A key of the keyboard. @param {{children: any}} props */
 export function Key({ children }) {
   return html`<kbd>${children}</kbd>`;
