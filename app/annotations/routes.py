@@ -40,9 +40,9 @@ async def annotate(request: Request) -> Response:
 @router.get("/{id}/annotations", responses=error_responses(404, 422, 503))
 def list_annotations(services: ServicesDep, id: str, after: After = 0, limit: PageSize = 50) -> AnnotationPage:
     """List the log of a dataset, oldest first."""
-    entries = services.datasets.log(id).between(after, limit + 1)
-    found = [AnnotationOut.of(after + number, entry) for number, entry in enumerate(entries[:limit], 1)]
-    return AnnotationPage(annotations=found, next=after + limit if len(entries) > limit else None)
+    log = services.datasets.log(id)
+    found = [AnnotationOut.of(number, entry) for number, entry in log.between(after, limit)]
+    return AnnotationPage(annotations=found, next=after + limit if len(log) > after + limit else None)
 
 
 @router.get("/{id}/annotations/summary", responses=error_responses(404, 422, 503))

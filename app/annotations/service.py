@@ -24,20 +24,20 @@ def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
 def summary(services: Services, dataset: str) -> AnnotationSummary:
     """What the log of a dataset says now; raises NotFound."""
     log = services.datasets.log(dataset)
-    answers, entries = log.answers(), log.between(0, log.refreshed())
-    documents = services.datasets.open(dataset, len(entries))
+    answers, count = log.answers(), log.refreshed()
+    documents = services.datasets.open(dataset, count)
     labeled = documents.class_indices >= 0
     counts = np.bincount(documents.class_indices[labeled], minlength=len(documents.classes)).tolist()
     draws = np.zeros(len(Draw), np.int64) if documents.drawn is None else np.bincount(documents.drawn[labeled], minlength=len(Draw))
     compared = [answer for answer in answers.values() if answer.people > 1]
     return AnnotationSummary(
-        sequence=len(entries),
+        sequence=count,
         classes={str(label): count for label, count in zip(documents.classes, counts, strict=True)},
         documents=len(documents.class_indices),
         labeled=int(np.count_nonzero(labeled)),
         skipped=sum(answer.label is None and not labeled[position] for position, answer in answers.items()),
         drawn={draw.word: int(draws[draw]) for draw in Draw if draw is not Draw.UNKNOWN and draws[draw]},
-        people=dict(Counter(entry.by or "" for entry in entries)),
+        people=dict(Counter(entry.by or "" for _, entry in log.between(0, count))),
         compared=len(compared),
         agreed=sum(answer.agreed for answer in compared),
     )

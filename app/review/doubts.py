@@ -56,7 +56,7 @@ def _answer(services: Services, version: Version, model: Model, body: DoubtsBody
     log = services.datasets.log(body.dataset)
     documents = services.datasets.open_annotated(body.dataset, log.answers())
     since = version.annotations or 0 if version.dataset == body.dataset else 0
-    answered = np.unique([entry.position for entry in log.between(since, len(log))]).astype(np.int64)
+    answered = np.unique([entry.position for _, entry in log.between(since, len(log))]).astype(np.int64)
     ranked, n_labeled = _ranked(documents, version, left_out, answered)
     warnings: list[str] = []
     found = {item["id"]: item for item in _held_out(documents, version, ranked, body.n)}

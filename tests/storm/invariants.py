@@ -125,7 +125,7 @@ def received_answers_are_in_the_log_once(evidence: Evidence) -> Iterator[str]:
     for dataset, received in evidence.ledger.annotations.items():
         if dataset in visible:
             log = Datasets(evidence.store).log(dataset)
-            kept = Counter(entry.id for entry in log.between(0, log.refreshed()))
+            kept = Counter(entry.id for _, entry in log.between(0, log.refreshed()))
             yield from (f"dataset {dataset}: annotation {id} was received and is not in the log" for id in sorted(received - kept.keys()))
             yield from (f"dataset {dataset}: annotation {id} is in the log {count} times" for id, count in kept.items() if count > 1)
 

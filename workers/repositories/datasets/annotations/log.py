@@ -5,6 +5,9 @@ datasets/{id}/annotations/{first}.json  entries that were appended together; the
 Numbers of entries begin with 1 and have no gaps. The name of the next record follows from the record before, and one writer of many creates it: so
 nothing is lost or kept twice, whatever dies, and however many processes append at once. A writer that was not first reads what the other has
 appended, leaves out what is there already, and tries the next name.
+
+Entries of a record that cannot be read are left out, and keep their numbers: the name of the record after it says how many they are. After the last
+record nobody can know that, so nothing is appended until it was repaired: a writer that can still read it would append at another number.
 """
 
 import re
@@ -35,7 +38,10 @@ class AnnotationLog:
         self._store = store
         self._folder = f"datasets/{dataset}/annotations"
         self._lock = Lock()
-        self._entries: list[Annotation] = []
+        self._entries: list[Annotation | None] = []
+        """entries, None for those that cannot be read"""
+        self._unread: set[str] = set()
+        """keys of the records that could not be read"""
         self._ids: set[str] = set()
         self._answers = Answers()
         self._label_type: type | None = None
@@ -55,10 +61,12 @@ class AnnotationLog:
         return self._label_type
 
     def append(self, entries: Sequence[Annotation]) -> tuple[int, int]:
-        """Append entries but those whose ids the log has; the number of entries then, and how many were new. Raises LimitExceeded."""
+        """Append entries but those whose ids the log has; the number of entries then, and how many were new. Raises LimitExceeded, StoreDamaged."""
         with self._lock:
             while True:
-                self._refresh()
+                damaged = self._refresh()
+                if damaged is not None:
+                    raise damaged
                 fresh = self._fresh(entries)
                 if not fresh:
                     return len(self._entries), 0
@@ -68,11 +76,12 @@ class AnnotationLog:
                     self._add(fresh)
                     return len(self._entries), len(fresh)
 
-    def between(self, after: int, limit: int) -> list[Annotation]:
-        """At most ``limit`` entries after entry ``after``."""
+    def between(self, after: int, limit: int) -> list[tuple[int, Annotation]]:
+        """The ``limit`` entries after entry ``after``, with their numbers, but those that cannot be read."""
         with self._lock:
             self._refresh()
-            return self._entries[after : after + limit]
+            found = enumerate(self._entries[after : after + limit], after + 1)
+            return [(number, entry) for number, entry in found if entry is not None]
 
     def answers(self, number: int | None = None) -> dict[int, Answer]:
         """What people say of documents, by position: in all entries, or in the first ``number``."""
@@ -82,7 +91,7 @@ class AnnotationLog:
                 return dict(self._answers)
             earlier = self._entries[:number]
         answers = Answers()
-        answers.add(earlier)
+        answers.add(entry for entry in earlier if entry is not None)
         return dict(answers)
 
     def _fresh(self, entries: Sequence[Annotation]) -> list[Annotation]:
@@ -90,27 +99,68 @@ class AnnotationLog:
         first = {entry.id: entry for entry in reversed(entries)}
         return [entry for entry in entries if entry.id not in self._ids and first[entry.id] is entry]
 
-    def _refresh(self) -> None:
-        """Read what was appended since. At first all records are read at once: from a bucket, one after the other would take minutes."""
+    def _refresh(self) -> StoreDamaged | None:
+        """Read what was appended since; what is wrong with the last record, if it cannot be read.
+
+        At first, and after a repair, all records are read at once: from a bucket, one after the other would take minutes.
+        """
+        # one that was removed stays noted as missing, so it is not read
+        if any(self._store.exists(key) and records.find_readable(self._store, key, Annotations) for key in self._unread):
+            self._forget()
         if not self._entries:
             self._read_all()
         while True:
             try:
                 record = records.read(self._store, self._next_key(), Annotations)
             except KeyMissing:
-                return
-            self._add(record.entries)
+                return None
+            except StoreDamaged as error:
+                before = len(self._entries)
+                self._read_all()
+                if len(self._entries) == before:  # nothing after it can be read
+                    return error
+            else:
+                self._add(record.entries)
 
     def _read_all(self) -> None:
-        names = [name for name in self._store.children(self._folder) if _NAME.fullmatch(name)]
+        """Read all records that are not known yet but a last one that cannot be read. Raises StoreDamaged for a name that overlaps another record."""
+        last = self._next_key(-1).rpartition("/")[2]
+        names = [name for name in self._store.children(self._folder, last) if _NAME.fullmatch(name)]
         with ThreadPoolExecutor(_READERS) as readers:
             # no more in memory than is read at a time
             for start in range(0, len(names), _READERS):
                 keys = [f"{self._folder}/{name}" for name in islice(names, start, start + _READERS)]
-                for key, record in zip(keys, readers.map(lambda key: records.read(self._store, key, Annotations), keys), strict=True):
-                    if key != self._next_key():
-                        raise StoreDamaged(key)
-                    self._add(record.entries)
+                found = readers.map(lambda key: records.find_readable(self._store, key, Annotations), keys)
+                for key, record in zip(keys, found, strict=True):
+                    if record is None:
+                        self._unread.add(key)
+                    else:
+                        self._leave_out_before(key)
+                        self._add(record.entries)
+
+    def _leave_out_before(self, key: str) -> None:
+        """Give the entries their numbers that lie before this record and cannot be read."""
+        missing = _first_number(key) - 1 - len(self._entries)
+        if missing < 0:
+            raise StoreDamaged(key, "the record before it has its number")
+        expected = self._next_key()
+        if missing and expected not in self._unread:  # somebody has removed it
+            self._store.damage.add(StoreDamaged(expected, "it is missing"), lambda: self._look_for(expected))
+            self._unread.add(expected)
+        self._entries += [None] * missing
+
+    def _look_for(self, key: str) -> None:
+        """Raises StoreDamaged if a record is missing in a log that exists, KeyMissing if the log was deleted."""
+        try:
+            self._store.read(key)
+        except KeyMissing:
+            if self._store.children(self._folder, key.rpartition("/")[2]):
+                raise StoreDamaged(key, "it is missing") from None
+            raise
+
+    def _forget(self) -> None:
+        self._entries, self._ids, self._answers, self._label_type = [], set(), Answers(), None
+        self._unread.clear()
 
     def _add(self, entries: Sequence[Annotation]) -> None:
         self._entries += entries
@@ -119,8 +169,12 @@ class AnnotationLog:
         if self._label_type is None:
             self._label_type = next((type(entry.label) for entry in entries if entry.label is not None), None)
 
-    def _next_key(self) -> str:
-        return f"{self._folder}/{len(self._entries) + 1:0{_DIGITS}d}.json"
+    def _next_key(self, offset: int = 0) -> str:
+        return f"{self._folder}/{len(self._entries) + 1 + offset:0{_DIGITS}d}.json"
+
+
+def _first_number(key: str) -> int:
+    return int(key.rpartition("/")[2].removesuffix(".json"))
 
 
 class AnnotationLogs:
