@@ -7,17 +7,16 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
-_CONTROLS_OF_LINES = {code: text for code, text in _CONTROLS.items() if chr(code) not in "\n\t"}
-_OF_LINES = ("exception", "stack")
-"""Fields that are printed as lines of their own."""
+_OF_LINES = {"exception": "traceback", "stack": "stack_trace"}
+"""Fields that would be printed as lines of their own, and their names as a part of one line."""
 
 
-def without_controls(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
-    """The event with control characters written out. What a client sent could otherwise command the terminal, or forge a line."""
-    for key, value in event.items():
-        if isinstance(value, str):
-            event[key] = value.translate(_CONTROLS_OF_LINES if key in _OF_LINES else _CONTROLS)
-    return event
+def in_one_line(logger: WrappedLogger, name: str, event: EventDict) -> EventDict:
+    """The event with control characters written out: what a client sent could otherwise command the terminal, or forge a line of a traceback."""
+    for key, new_key in _OF_LINES.items():
+        if key in event:
+            event[new_key] = str(event.pop(key)).replace("\n", " | ")
+    return {key: value.translate(_CONTROLS) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def configure_logging(log_format: str, level: str) -> None:
@@ -29,7 +28,7 @@ def configure_logging(log_format: str, level: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    console: list[Processor] = [without_controls, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    console: list[Processor] = [in_one_line, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     renderers: list[Processor] = [structlog.processors.JSONRenderer()] if log_format == "json" else console
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

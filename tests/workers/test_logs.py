@@ -26,23 +26,25 @@ def test_what_a_client_sent_commands_no_terminal() -> None:
     done = subprocess.run([sys.executable, "-c", WRITE], capture_output=True, text=True, timeout=HANG, check=False)
     assert done.returncode == 0, done.stderr
     assert {character for character in done.stderr if not character.isprintable()} == {"\n"}
-    assert done.stderr.count("\\x1b[31mred\\x1b]0;title\\x07\\x0d2026") >= 3
+    assert done.stderr.count("\n") == 3, "a traceback is part of its line"
+    assert "Traceback (most recent call last): |   File" in done.stderr
+    assert done.stderr.replace("\\\\", "\\").count("\\x1b[31mred\\x1b]0;title\\x07\\x0d2026") == 4
 
 
 CODE = """
 import sys
-from rq import Queue as Messages
 from rq.registry import StartedJobRegistry
-from rq.serializers import JSONSerializer
 from workers.queue.connect import connect
 from workers.logs import configure_logging
+from workers.queue.ordered_queue import OrderedQueue
 from workers.queue.queue import Queue
 
 configure_logging("json", "info")
 redis = connect(sys.argv[1], 60)
 Queue(redis, "q").enqueue("job-1")
-messages = Messages("q", connection=redis, serializer=JSONSerializer)
-(message,) = messages.get_jobs()
+messages = OrderedQueue("q", redis)
+(name,) = [name for size in messages.sizes for name in redis.zrange(messages.waiting_key(size), 0, -1)]
+message = messages.fetch_job(name.decode())
 begun = StartedJobRegistry(queue=messages)
 redis.zadd(begun.key, {f"{message.id}:execution": 1})
 begun.cleanup()
