@@ -163,5 +163,15 @@ def renewed(page: str, head: str, parts: Iterable[str], order: Sequence[str]) ->
     return "\n\n".join([head.strip(), *(sections[title] for title in order if title in sections)]) + "\n"
 
 
+def renewed_section(name: str, head: str, section: str) -> str:
+    """A page of ``docs/`` in which one section is made anew, or added at the end; ``head`` begins a page that is not there yet."""
+    path = Path(__file__).parent.parent / "docs" / name
+    page = path.read_text() if path.exists() else head
+    title = section.partition("\n")[0]
+    before, found, after = f"{page.rstrip()}\n".partition(f"\n{title}\n")
+    rest = after.partition("\n## ") if found else ("", "", "")
+    return "\n\n".join(each.strip() for each in (before, section, f"## {rest[2]}" if rest[1] else "") if each.strip()) + "\n"
+
+
 def _lines(path: str) -> list[str]:
     return Path(path).read_text().splitlines() if Path(path).exists() else []

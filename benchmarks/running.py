@@ -79,7 +79,7 @@ def gateway(beside: Service) -> Iterator[tuple[str, psutil.Process]]:
     """A second gateway on the store and the Valkey of a service, just started and not ready yet."""
     redis = f"unix://{beside.data}/valkey/valkey.sock"
     settings = {"HALFMOON_REDIS_URL": redis, "HALFMOON_STORE_URL": (beside.data / "store").as_uri(), "HALFMOON_CACHE_DIR": str(beside.data / "cache")}
-    port = _free_port()
+    port = free_port()
     with _running([sys.executable, "-m", "app.cli", "api", "--port", str(port)], settings) as process:
         yield f"http://127.0.0.1:{port}", process
 
@@ -87,7 +87,7 @@ def gateway(beside: Service) -> Iterator[tuple[str, psutil.Process]]:
 @contextmanager
 def plain_app(model: Path) -> Iterator[tuple[str, psutil.Process]]:
     """Just started and not ready yet."""
-    port = _free_port()
+    port = free_port()
     with _running([sys.executable, "-m", "benchmarks.plain_app", str(model), str(port)], {}) as process:
         yield f"http://127.0.0.1:{port}", process
 
@@ -138,7 +138,7 @@ def _get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

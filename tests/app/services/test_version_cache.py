@@ -1,6 +1,7 @@
 """Which version a reference names: as the store says, and as last known while it does not answer."""
 
 import asyncio
+import random
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -46,9 +47,9 @@ class Flaky(Models):
 class World:
     """A cache over a flaky store, with a clock that the test sets."""
 
-    def __init__(self, store: Store, executor: ThreadPoolExecutor, fresh: float = 0.0) -> None:
+    def __init__(self, store: Store, executor: ThreadPoolExecutor, fresh: float = 0.0, patience: float = 0.05) -> None:
         self.models, self.now = Flaky(store), 0.0
-        self.cache = VersionCache(self.models, executor, fresh, 60.0, patience=0.05, clock=lambda: self.now)
+        self.cache = VersionCache(self.models, executor, fresh, 60.0, patience=patience, clock=lambda: self.now)
 
     async def resolve(self, reference: str = "news") -> tuple[int, float | None]:
         found = await self.cache.resolve(reference)
@@ -180,3 +181,30 @@ def test_a_damaged_alias_is_answered_as_last_known(world: World) -> None:
         assert world.models.asked == asked + 1, "the store is not away, so it is asked"
 
     run(scene)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_gateway_answers_by_a_moved_alias_for_longer_than_its_bound(store: Store, seed: int) -> None:
+    """Gateways with caches of their own, asked at random moments; in that which moved the alias it is moved at once."""
+    publish(store)
+    publish(store)
+    models, chance, fresh = Models(store), random.Random(seed), 0.25
+    models.set_alias("news", "live", 1)
+
+    async def scene(executor: ThreadPoolExecutor) -> None:
+        gateways = [World(store, executor, fresh, patience=SOON) for _ in range(3)]
+        moved, now, target = -1.0, 0.0, 1
+        for _ in range(120):
+            now += chance.expovariate(20.0)
+            for gateway in gateways:
+                gateway.now = now
+            if chance.random() < 0.1:
+                target, moved = 3 - target, now
+                models.set_alias("news", "live", target)
+                gateways[0].cache.forget("news")
+            place = chance.randrange(3)
+            number, _ = await gateways[place].resolve("news@live")
+            assert number == target or (place and now - moved < fresh)
+
+    with ThreadPoolExecutor(1) as executor:
+        asyncio.run(scene(executor))
