@@ -35,7 +35,8 @@ def section(plan: Plan, result: Result, seconds: float, loads: list[float]) -> s
         f"The load of the machine, other programs included, was {min(loads):.1f} to {max(loads):.1f}.\n\n"
         + table(["jobs accepted", "ended as", "lost", "doubled"], [[sum(result.states.values()), ended, result.lost, result.doubled]])
         + f"\n{table(head, rows)}\n"
-        f"{stops[0].upper()}{stops[1:]}. Times count from when a prediction was due. When a gateway is killed, what it was answering fails, and a "
+        f"{stops[0].upper()}{stops[1:]}. Times count from when a prediction was due: where fewer ended than "
+        "were due, the machine had no processor left, and they came late. When a gateway is killed, what it was answering fails, and a "
         "client that repeats it gets its answer from another.\n\n"
         f"The last prediction that the old version of the moved alias answered began {1000 * result.stale_seconds():.0f} ms after the alias was "
         "set. The bound is `HALFMOON_VERSION_CACHE_SECONDS`, 250 ms: see the [runbook](runbook.md#scale-out).\n"
