@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from app.http.limits import Limit
 from app.services.job_follower import JobFollower
 from app.services.model_cache import ModelCache
-from workers.contract import JobState
+from workers.contract import SIZES, JobState
 from workers.errors import Unavailable
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
@@ -155,6 +155,10 @@ class _InstallationCollector(_Collector):
         yield sizes
         yield GaugeMetricFamily("halfmoon_queue_age_seconds", "Seconds since the oldest of them was posted.", queue.age())
         yield GaugeMetricFamily("halfmoon_workers", "Workers with a recent heartbeat.", queue.workers())
+        takers = GaugeMetricFamily("halfmoon_size_workers", "Workers with a recent heartbeat that take jobs of a size.", labels=["size"])
+        for size in SIZES:
+            takers.add_metric([size], len(redis_state.workers(size)))
+        yield takers
         ended = HistogramMetricFamily(
             "halfmoon_training_seconds",
             "Seconds from the last start of a job to its end, since Redis was last emptied.",

@@ -9,6 +9,8 @@ from app.settings import GatewaySettings
 from core.options.text import TextOptions
 from core.registry import algorithm
 from tests.app.conftest import Gateway, Start
+from tests.waiting import HANG
+from workers.queue.redis_state import RedisState
 from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.worker.inputs import size_of as size_of_rows
@@ -37,11 +39,15 @@ def test_the_bounds_are_settings(gateway: Gateway) -> None:
     assert size_of(huge, options, None, GatewaySettings()) == "large"
 
 
-def test_a_job_waits_by_its_size(start: Start) -> None:
+def test_a_job_waits_by_its_size(start: Start, redis_state: RedisState) -> None:
     gateway = start(small_job_bytes=1)
+    redis_state.record_heartbeat("w", HANG, sizes=["small"])
     id = gateway.job(dataset=gateway.upload(DOCUMENTS["vectors"])["id"]).json()["id"]
     assert Jobs(gateway.store).get(id).request.size == "medium"
     text = gateway.client.get("/metrics").text
     assert 'halfmoon_waiting_jobs{size="medium"} 1.0' in text
     assert 'halfmoon_waiting_jobs{size="small"} 0.0' in text
     assert "halfmoon_queue_depth 1.0" in text
+    assert 'halfmoon_size_workers{size="small"} 1.0' in text
+    assert 'halfmoon_size_workers{size="medium"} 0.0' in text
+    redis_state.remove_worker("w")
