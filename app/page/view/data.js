@@ -3,7 +3,7 @@
 import { call, get, part } from "./api.js";
 import { change, project } from "./project.js";
 import { go, to } from "./route.js";
-import { documentsOfLines, guess, lookInto } from "./table.js";
+import { documentsOfLines, guess, isPacked, lookInto } from "./table.js";
 import { Notice, Problem, Scroll, counted, html, say, useLoad, useRef, useState, when } from "./ui.js";
 
 export function Data() {
@@ -44,7 +44,7 @@ function Upload({ file, onCancel }) {
   const [columns, setColumns] = useState(/** @type {Record<string, string> | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
   const [sending, setSending] = useState(false);
-  if (look.error) return html`<${Problem} error=${look.error} /><button onClick=${onCancel}>Choose another file</button>`;
+  if (look.error) return html`<${Problem} error=${look.error} /><p><button class="primary" onClick=${onCancel}>Choose another file</button></p>`;
   if (!look.value) return html`<p class="quiet">Looking into ${file.name} …</p>`;
   const chosen = columns ?? guess(look.value);
   const send = async (/** @type {Event} */ event) => {
@@ -131,7 +131,7 @@ async function upload(file, look, chosen) {
   const query = new URLSearchParams({ name: datasetName(file.name) });
   if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) query.set(name, column);
   /** @type {Record<string, string>} */
-  const packed = file.name.toLowerCase().endsWith(".gz") ? { "Content-Encoding": "gzip" } : {};
+  const packed = isPacked(file) && look.kind !== "lines" ? { "Content-Encoding": "gzip" } : {};
   return call("POST", `v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed });
 }
 

@@ -4,6 +4,8 @@ const LOOK = 256 * 1024;
 
 /** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string}} Look */
 
+const LONGEST_NAME = 60;
+const SHEETS = ["xlsx", "xls", "ods", "numbers"];
 const TYPES = {
   csv: "text/csv",
   tsv: "text/tab-separated-values",
@@ -21,12 +23,17 @@ const TYPES = {
 export async function lookInto(file) {
   const ending = file.name.toLowerCase().replace(/\.gz$/, "").split(".").pop() ?? "";
   const type = TYPES[/** @type {keyof typeof TYPES} */ (ending)] ?? "";
+  if (SHEETS.includes(ending)) throw new Error(`${file.name} is a spreadsheet. Save it as CSV (in UTF-8) there, and choose that file.`);
   if (!type) throw new Error(`${file.name}: the name must end in ${Object.keys(TYPES).join(", ")}.`);
-  const { text, charset } = decoded(new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), file.size > LOOK);
+  if (!file.size) throw new Error(`${file.name} is empty.`);
+  const packed = isPacked(file);
+  const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), packed || file.size > LOOK);
   const note = charset === "utf-8" ? "" : "The file is not UTF-8, so it is read as Windows-1252.";
   if (type === "text/csv" || type === "text/tab-separated-values") {
+    if (text.includes("\u0000")) throw new Error(`${file.name} is not a table, or one in UTF-16: save it as CSV in UTF-8.`);
     const rows = parse(text, type === "text/csv" ? delimiter(text) : "\t").slice(0, 7);
-    return { kind: "table", type: note ? `${type}; charset=windows-1252` : type, columns: rows[0] ?? [], rows: rows.slice(1, 6), note };
+    if (rows.length < 2) throw new Error(`${file.name} has no rows below the names of its columns.`);
+    return { kind: "table", type: note ? `${type}; charset=windows-1252` : type, columns: rows[0], rows: rows.slice(1, 6), note: [note, headless(rows)].filter(Boolean).join(" ") };
   }
   if (type === "text/plain") {
     const rows = text.split(/\r?\n/).filter(Boolean).slice(0, 5);
@@ -35,9 +42,39 @@ export async function lookInto(file) {
   return { kind: "documents", type, columns: [], rows: [], note: "" };
 }
 
+/** @param {File} file */
+export const isPacked = (file) => file.name.toLowerCase().endsWith(".gz");
+
+/** @param {File} file */
+const unpack = (file) => file.stream().pipeThrough(new DecompressionStream("gzip"));
+
+/** The first bytes of a packed file; throws if it is not one. @param {File} file */
+async function unpacked(file) {
+  const reader = unpack(file).getReader();
+  let bytes = new Uint8Array();
+  try {
+    while (bytes.length < LOOK) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      bytes = new Uint8Array([...bytes, ...value]);
+    }
+  } catch {
+    throw new Error(`${file.name} is not packed by gzip, or damaged.`);
+  }
+  reader.cancel();
+  return bytes.slice(0, LOOK);
+}
+
+/** A warning where the first row looks like a document: a person would lose it, and not see why. @param {string[][]} rows */
+function headless(rows) {
+  const prose = rows[0].some((name) => name.length > LONGEST_NAME || name.trim().split(/\s+/).length > 3);
+  return prose ? "The first row is read as the names of the columns, but looks like a document: add a row of names, such as “text”, above it." : "";
+}
+
 /** A file of lines as documents. @param {File} file */
 export async function documentsOfLines(file) {
-  const lines = (await file.text()).split(/\r?\n/).filter((line) => line.trim());
+  const text = isPacked(file) ? new Response(unpack(file)).text() : file.text();
+  const lines = (await text).split(/\r?\n/).filter((line) => line.trim());
   return new Blob(lines.map((text) => `${JSON.stringify({ text })}\n`));
 }
 
@@ -47,7 +84,7 @@ export function guess({ columns, rows }) {
   const length = (/** @type {number} */ k) => rows.reduce((sum, row) => sum + (row[k]?.length ?? 0), 0);
   const longest = columns.map((column, k) => ({ column, length: length(k) })).sort((a, b) => b.length - a.length)[0]?.column ?? "";
   const text = named(["text", "body", "message", "content", "sms", "tweet", "review", "document", "sentence"]) || longest;
-  return { text, label: named(["label", "class", "category", "topic", "tag", "target"]), id: named(["id", "key", "uid"]) };
+  return { text, label: named(["label", "labels", "class", "category", "topic", "tag", "target", "sentiment", "kind"]), id: named(["id", "key", "uid"]) };
 }
 
 /** @param {Uint8Array} bytes @param {boolean} cut whether the bytes may end within a character */
