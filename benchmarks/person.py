@@ -27,6 +27,8 @@ SETS = ("sms-spam", "reuters-r8", "webkb4-stemmed", "20news-bydate")
 STEPS = (20, 40, 80, 160)
 EACH = 20
 WRONG = 0.02
+RANDOM = 0.5
+"""share of random documents among what is suggested, as the page has it (app/page/view/queue.js)"""
 POOL, MEASURED = 2_000, 1_500
 WORSE = 0.01
 _FINAL = ("succeeded", "failed", "cancelled")
@@ -38,7 +40,7 @@ Made by `python -m benchmarks.person` on:
 {machine}.
 
 Share of wrong labels after so many answers, of which 2 % are wrong, on {measured} documents that the service never had.
-The person at the page begins with random documents, then answers what the page shows: what the model suggests, a quarter of it random.
+The person at the page begins with random documents, then answers what the page shows: what the model suggests, half of it random.
 The other person answers random documents alone. Both begin with the same twenty documents and make their mistakes at the same answers.
 Each person has {pool} documents of a set, drawn at random. Figures are means over persons, ± the standard error of the mean.
 
@@ -79,7 +81,7 @@ def random_documents(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
 
 def suggested(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
     """What the page shows: random documents until there is a model."""
-    body = {"dataset": person.dataset, "n": n, "seed": seed}
+    body = {"dataset": person.dataset, "n": n, "seed": seed, "random": RANDOM}
     answer = person.client.post(f"/v1/models/{person.model}/suggest", json=body)
     if answer.status_code == httpx.codes.NOT_FOUND:
         return random_documents(person, n, seed)

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from core.numerics.elementary import exp, log, log_of
 
 _MEAN_RATE, _RATE_DEVIATION, _HIGHEST_RATE = 0.35, 0.25, 1.2
-_RATES, _ERRORS = 49, 400
+_RATES, _ERRORS = 25, 400
+_SCATTER = 0.2
+"""standard deviation of the logarithm of the error of a version about the power law: no two trainings choose alike"""
+_NODES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+_NODE_WEIGHTS = np.array([0.0545, 0.2442, 0.4026, 0.2442, 0.0545])
+"""the standard normal distribution at five nodes"""
 _LEVEL = 0.8
 _MOST_ERROR = 0.999
 
@@ -51,7 +56,8 @@ def forecast(points: Sequence[Point], more: int) -> Forecast | None:
     weights = _posterior(measured, newest, rates, errors)
     factors = exp(-rates * log_of((newest.learned + more) / newest.learned))
     later = np.outer(factors, errors)
-    low, high = _quantiles(later.ravel(), weights.ravel(), ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
+    scattered = np.minimum(np.multiply.outer(exp(_SCATTER * _NODES), later), 1.0)
+    low, high = _quantiles(scattered.ravel(), np.multiply.outer(_NODE_WEIGHTS, weights).ravel(), ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
     return Forecast(float((weights * errors).sum()), float((weights * later).sum()), low, high)
 
 

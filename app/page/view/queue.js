@@ -7,6 +7,8 @@ import { signal } from "./ui.js";
 const LEAST = 10;
 const MORE = 20;
 const CLAIM_SECONDS = 600;
+/** Share of random documents among suggestions: with fewer, models of some 80 labels misjudge how common the classes are. */
+const RANDOM = 0.5;
 
 /** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], drawn: string | null,
  *   why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
@@ -81,7 +83,7 @@ export class Queue {
   /** Suggestions of the model mixed with random documents; without a model random ones. */
   async #mixed() {
     this.turn += 1;
-    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, include: ["document"], ...claim() };
+    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...claim() };
     if (this.trained()) {
       const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
       const fresh = suggestions.map((/** @type {any} */ each) => ({
