@@ -17,7 +17,7 @@ from benchmarks.base import machine, table, write
 
 _ROOT = Path(__file__).parent.parent
 _PAGE = "reproducibility.md"
-_DOCUMENTS = 400
+_DOCUMENTS, _CLASSES = 400, 20
 PROCESSORS = ("generic", "x86-64-v3", "skylake-avx512", "znver3")
 BLAS = ("Prescott", "Haswell", "Zen", "SkylakeX")
 THREADS = (1, 2, 3, 8)
@@ -94,7 +94,7 @@ def main(names: list[str]) -> None:
     rows = [[name, len(digests), sum(digests.values()), "equal" if len(digests) == 1 else "DIFFERENT"] for name, digests in found.items()]
     note = (
         f"Made by `python -m benchmarks.reproducibility{' sample' if some else ''}` on: {machine()}; {time.monotonic() - begun:.0f} s.\n\n"
-        f"{_DOCUMENTS} made-up texts, words and pairs of words, 2 and 20 classes. {len(lines)} runs:\n\n"
+        f"{_DOCUMENTS} made-up texts, words and pairs of words, 2 and {_CLASSES} classes. {len(lines)} runs:\n\n"
         f"- code compiled for {_all(lines, 0)};\n- OpenBLAS as on {_all(lines, 1)};\n- {_all(lines, 2)} threads;\n"
         f"- in {sum(line[3] for line in lines)} of the runs NumPy and the C library as on a processor without AVX2."
         + (f" Not run, since this processor cannot: {', '.join(sorted(set(left_out)))}." if left_out else "")
@@ -111,7 +111,7 @@ def _all(lines: list[tuple[str, str, int, bool]], place: int) -> str:
 def _digests(cpu: str, blas: str, threads: int, more: dict[str, str]) -> dict[str, str] | None:
     """None where this processor has not the instructions."""
     environment = {**os.environ, "NUMBA_CPU_NAME": cpu, "OPENBLAS_CORETYPE": blas, **more}
-    command = [sys.executable, "-W", "ignore", "-m", "tests.core.digests", str(threads), str(_DOCUMENTS)]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.core.digests", *map(str, (threads, _DOCUMENTS, _CLASSES))]
     done = subprocess.run(command, env=environment, cwd=_ROOT, capture_output=True, text=True, check=False)
     if done.returncode < 0:  # an illegal instruction
         return None

@@ -1,4 +1,4 @@
-"""Digests of all that trainings answer, printed as JSON: ``python -m tests.core.digests THREADS``; see benchmarks.reproducibility."""
+"""Digests of all that trainings answer, as JSON: ``python -m tests.core.digests THREADS DOCUMENTS CLASSES``; see benchmarks.reproducibility."""
 
 import hashlib
 import json
@@ -24,8 +24,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "cccp_tsvm": {"gamma": "median"},
     "auto": {},
 }
-DENSE = {2: ("svm", "tsvm", "da", "cuts3vm"), 20: ("svm",)}
-"""algorithms by number of classes that are tried on dense documents, too"""
+DENSE = ("svm", "tsvm", "da", "cuts3vm")
+"""algorithms that are tried on dense documents, too; with many classes the first alone"""
 _DIMENSIONS = 53
 _WORDS, _OWN, _LENGTH = 3_000, 40, 60
 
@@ -51,10 +51,10 @@ def dense(n_classes: int, count: int) -> SparseRows:
     return SparseRows(np.arange(0, values.size + 1, _DIMENSIONS), indices, values.reshape(-1), _DIMENSIONS)
 
 
-def digests(threads: int, count: int) -> dict[str, str]:
-    """By algorithm and number of classes."""
+def digests(threads: int, count: int, many: int) -> dict[str, str]:
+    """By algorithm and number of classes, which is two or ``many``."""
     found = {}
-    for n_classes in (2, 20):
+    for n_classes in (2, many):
         written, classes = texts(n_classes, count)
         rows = TextRows.of(written)
         terms = fit_terms(rows, TextOptions(), lambda done, held: None)
@@ -64,7 +64,7 @@ def digests(threads: int, count: int) -> dict[str, str]:
             task = TrainingTask(sparse, class_indices, range(n_classes), name, options)
             training = train(task, TrainingContext(threads=threads))
             found[f"{name}, {n_classes} classes"] = digest(training, terms.idf, sparse.values)
-        for name in DENSE[n_classes]:
+        for name in DENSE if n_classes == 2 else DENSE[:1]:
             task = TrainingTask(dense(n_classes, count), class_indices, range(n_classes), name, ALGORITHMS[name])
             found[f"{name}, {n_classes} classes, dense"] = digest(train(task, TrainingContext(threads=threads)))
     return found
@@ -82,4 +82,4 @@ def digest(training: Training, *more: NDArray[Any]) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(digests(int(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(digests(*map(int, sys.argv[1:]))))

@@ -31,11 +31,11 @@ def sets() -> Iterator[tuple[str, SparseRows, NDArray[np.int64]]]:
     terms = fit_terms(rows, TextOptions(), lambda done, held: None)
     yield "text", terms.read(rows).rows, _labeled(np.array(classes))
     rng = np.random.default_rng(0)
-    truth = rng.integers(0, 2, 300)
-    dense = rng.standard_normal((300, 20)) + 0.8 * (2 * truth[:, None] - 1) * (np.arange(20) < 4)
-    yield "clouds", rows_of(dense), _labeled(np.where(rng.random(300) < 0.1, 1 - truth, truth))
+    truth = rng.integers(0, 2, 200)
+    dense = rng.standard_normal((200, 20)) + 0.8 * (2 * truth[:, None] - 1) * (np.arange(20) < 4)
+    yield "clouds", rows_of(dense), _labeled(np.where(rng.random(200) < 0.1, 1 - truth, truth))
     images, digits = load_digits(n_class=4, return_X_y=True)
-    yield "digits", rows_of(images[:300] / 16.0), _labeled(digits[:300])
+    yield "digits", rows_of(images[:200] / 16.0), _labeled(digits[:200])
 
 
 def _labeled(classes: NDArray[np.int64]) -> NDArray[np.int64]:

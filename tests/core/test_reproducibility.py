@@ -23,7 +23,7 @@ MACHINES = {
         },
     ),
 }
-_DOCUMENTS = "300"
+_DOCUMENTS, _CLASSES = "200", "9"
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_the_least_processor_gives_the_bits_of_this_one(repository: Path) -> Non
     """A digest is of weights, scores, labels, probabilities, report and trace. ``python -m benchmarks.reproducibility`` tries more machines."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.core.digests"]
     running = [
-        subprocess.Popen([*command, threads, _DOCUMENTS], env=os.environ | machine, cwd=repository, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([*command, threads, _DOCUMENTS, _CLASSES], env=os.environ | machine, cwd=repository, stdout=subprocess.PIPE, text=True)
         for threads, machine in MACHINES.values()
     ]
     found = [json.loads(process.communicate(timeout=HANG)[0]) for process in running]

@@ -18,9 +18,9 @@ def large_body() -> bytes:
     return large()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service shared by the tests of a file that leave it as they found it."""
+    """A service shared by all tests that only add to it. It looks often for what is new of a job: most of theirs take half a second."""
     folder = tmp_path_factory.mktemp("service")
-    with Service(folder / "data", folder / "log") as running:
+    with Service(folder / "data", folder / "log", event_poll_seconds="0.05") as running:
         yield running

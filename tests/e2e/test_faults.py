@@ -1,5 +1,6 @@
 """Parts of the service are killed; accepted jobs end as they should."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -7,6 +8,14 @@ import pytest
 
 from tests.e2e.service import Service
 from tests.waiting import SLOW, until
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose parts are killed, and come back."""
+    folder = tmp_path_factory.mktemp("service")
+    with Service(folder / "data", folder / "log") as running:
+        yield running
 
 
 def started(service: Service, body: bytes, model: str = "m") -> str:
