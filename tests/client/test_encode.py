@@ -95,11 +95,19 @@ def test_files(tmp_path: Path) -> None:
     assert gzip.decompress(joined(body)) == b"body\nx\n"
 
 
+@pytest.mark.parametrize(("choice", "lost"), [(Choice(label=["a"]), "label"), (Choice(features=["a"]), "features")])
+def test_a_file_is_sent_as_it_is(tmp_path: Path, choice: Choice, lost: str) -> None:
+    (tmp_path / "t.csv").write_bytes(b"text\nx\n")
+    with pytest.raises(InvalidData, match=f"so {lost} cannot be given as a list; read the file into a data frame"):
+        body_of(tmp_path / "t.csv", choice)
+
+
 REFUSED: dict[str, tuple[Any, Choice, str]] = {
     "a column misspelt": (pd.DataFrame(columns(None)), Choice("bdy"), "text: there is no column 'bdy'; did you mean 'body'?"),
     "no column of text": (pd.DataFrame(columns(None)), Choice(), "no column is named 'text'; say which has the text"),
     "labels of another length": (pd.DataFrame(columns(None)), Choice("body", ["a"]), "label: 1 values for 3 documents"),
     "too few labels": (TEXTS, Choice(label=["a"]), "label: there are fewer values than documents"),
+    "too many ids": (TEXTS, Choice(id=[*map(str, range(len(TEXTS) + 1))]), "id: there are more values than documents"),
     "a label with a fraction": (TEXTS[:1], Choice(label=[1.5]), "the label 1.5 is float; a label is a text or an integer"),
     "a truth value as label": (TEXTS[:1], Choice(label=[True]), "the label True is bool"),
     "a number as text": (pd.DataFrame({"text": [3]}), Choice(), "the text 3 is int, no text"),

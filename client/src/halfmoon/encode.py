@@ -22,6 +22,8 @@ _FILES = {
 _TABLES = (".parquet", ".pq", ".arrow", ".feather")
 _SLICE_ROWS = 5_000
 _BLOCK_BYTES = 256 << 10
+_END: Any = object()
+"""What ``next`` returns at the end of an iterator."""
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 Column = str | Sequence[Any] | None
@@ -81,7 +83,11 @@ def _file(path: Path, choice: Choice) -> Body:
         return _frame_batches(path, choice)
     if not ending or ending[0] not in _FILES:
         raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {', '.join((*_FILES, *_TABLES))}, each also with .gz")
-    query = {name: value for name, value in zip(("text", "label", "id"), choice, strict=False) if isinstance(value, str)}
+    given = {"text": choice.text, "label": choice.label, "id": choice.id, "features": choice.features}
+    query = {name: value for name, value in given.items() if isinstance(value, str)}
+    lost = [name for name, value in given.items() if value is not None and name not in query]
+    if lost:
+        raise InvalidData(f"{path.name!r} is sent as it is, so {lost[0]} cannot be given as a list; read the file into a data frame")
     return Body(_FILES[ending[0]], lambda: _blocks(path), query, "gzip" if gzipped else None)
 
 
@@ -188,6 +194,9 @@ def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
     source = iter(data)
     while batch := list(islice(source, _SLICE_ROWS)):
         yield _encode_lines([_line(each, choice, _next("label", labels), _next("id", ids)) for each in batch])
+    for what, values in (("label", labels), ("id", ids)):
+        if values is not None and next(values, _END) is not _END:
+            raise InvalidData(f"{what}: there are more values than documents")
 
 
 def _next(what: str, values: Iterator[Any] | None) -> Any:
