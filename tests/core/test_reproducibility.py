@@ -1,14 +1,10 @@
 """The same documents, options and seed give the same bits, whatever the processor and however many threads."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.waiting import HANG
+from tests.core.machines import answers_of
 
 _PLAIN = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR AVX2 FMA3"
 MACHINES = {
@@ -29,11 +25,6 @@ _DOCUMENTS, _CLASSES = "200", "9"
 @pytest.mark.slow
 def test_the_least_processor_gives_the_bits_of_this_one(repository: Path) -> None:
     """A digest is of weights, scores, labels, probabilities, report and trace. ``python -m benchmarks.reproducibility`` tries more machines."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.core.digests"]
-    running = [
-        subprocess.Popen([*command, threads, _DOCUMENTS, _CLASSES], env=os.environ | machine, cwd=repository, stdout=subprocess.PIPE, text=True)
-        for threads, machine in MACHINES.values()
-    ]
-    found = [json.loads(process.communicate(timeout=HANG)[0]) for process in running]
+    found = answers_of("tests.core.digests", MACHINES.values(), repository, _DOCUMENTS, _CLASSES)
     assert len(found[0]) == 21
     assert found[1] == found[0]

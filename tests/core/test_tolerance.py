@@ -1,15 +1,11 @@
 """Where BLAS and LAPACK decide digits, scores agree to a tolerance that docs/algorithms.md states, and labels do."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.waiting import HANG
+from tests.core.machines import answers_of
 
 MACHINES = {
     "the least of all x86-64 processors": ("1", {"NUMBA_CPU_NAME": "generic", "OPENBLAS_CORETYPE": "Prescott"}),
@@ -24,12 +20,7 @@ CHOSEN = 5.0
 
 @pytest.mark.slow
 def test_scores_agree_to_the_tolerance_and_labels_beyond_it(repository: Path) -> None:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.core.kernel_scores"]
-    running = [
-        subprocess.Popen([*command, threads], env=os.environ | machine, cwd=repository, stdout=subprocess.PIPE, text=True)
-        for threads, machine in MACHINES.values()
-    ]
-    first, *others = [json.loads(process.communicate(timeout=HANG)[0]) for process in running]
+    first, *others = answers_of("tests.core.kernel_scores", MACHINES.values(), repository)
     assert len(first) == 24
     for name, answer in first.items():
         kind, algorithm, values = name.split(", ")
