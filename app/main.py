@@ -27,6 +27,7 @@ from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, Connection
 from app.http.process_socket import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs
+from app.label_studio import routes as label_studio
 from app.models import routes as models
 from app.operations import routes as operations
 from app.operations.readiness import in_a_word
@@ -36,6 +37,7 @@ from app.predictions import suggestion_routes as suggestions
 from app.review import routes as review
 from app.services import open_services
 from app.settings import GatewaySettings
+from app.webhooks import routes as webhooks
 
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
@@ -51,6 +53,10 @@ _ROUTERS = (
         operations.router,
         operations.metrics_router,
         operations.problems_router,
+        label_studio.router,
+        label_studio.training_router,
+        webhooks.router,
+        webhooks.raw_router,
         inference.health_router,
         inference.router,
     ),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, IPvAnyNetwork, SecretStr
 
 from app.codecs.base import Bounds
 from workers.settings import Count, Seconds, Settings
@@ -73,6 +73,12 @@ class GatewaySettings(Settings):
     """Bytes a second that a body must average over every body_idle_timeout_seconds of waiting for it; slower ones are refused (408)."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the service from a browser, as a JSON list."""
+    webhook_networks: tuple[IPvAnyNetwork, ...] = ()
+    """Private networks that webhooks may call, as a JSON list such as ["10.0.0.0/8"]; public addresses are allowed in any case."""
+    label_studio_url: str | None = None
+    """Address of the Label Studio whose projects are trained on when it asks for it. Unset: it gets predictions alone."""
+    label_studio_token: SecretStr | None = None
+    """Token by which its tasks are read: a personal access token, or one of the former kind."""
     log_requests: bool = False
     """Whether every answer is logged. Failures are logged in any case."""
     model_cache_bytes: Count = 512 * 2**20

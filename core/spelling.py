@@ -10,8 +10,27 @@ _ALIKE = 0.7
 """Least similarity, as difflib has it: 'lable' and 'label' have .8, 'text' and 'ticket' .6."""
 
 
+_SYNONYMS = {
+    "text": ("body", "content", "sentence", "message", "document", "review", "utterance"),
+    "label": ("category", "class", "class_name", "sentiment", "tag", "target", "topic"),
+    "labels": ("y", "target", "targets", "classes"),
+    "vector": ("embedding", "embeddings"),
+    "lambda": ("c", "alpha", "regularization"),
+    "max_iterations": ("max_iter", "epochs", "n_iter"),
+    "tolerance": ("tol", "eps", "epsilon"),
+    "seed": ("random_state", "random_seed"),
+    "algorithm": ("algo", "classifier", "method"),
+    "options": ("params", "parameters", "hyperparameters"),
+}
+"""What other tools call a thing, in lower case."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'label'?`` if a known name is similar, else empty."""
+    """``; did you mean 'label'?`` if a known name is similar, or what other tools call this, else empty."""
     lower = {each.lower(): each for each in known}
+    if name.lower() not in lower:
+        for each, synonyms in _SYNONYMS.items():
+            if each in lower and name.lower() in synonyms:
+                return f"; did you mean {each!r}?"
     similar = get_close_matches(name.lower(), lower, 1, _ALIKE) if len(name) <= _LONGEST else []
     return f"; did you mean {lower[similar[0]]!r}?" if similar else ""

@@ -25,9 +25,16 @@ class NotFound(HalfmoonError):
     """No such dataset, job, model, version or alias exists, or exists any more."""
 
     def __init__(self, kind: str, id: str) -> None:
-        super().__init__(f"there is no {kind} {id!r}")
+        super().__init__(f"there is no {kind} {id!r}{_remedy(kind, id)}")
         self.kind = kind
         self.id = id
+
+
+def _remedy(kind: str, id: str) -> str:
+    if kind == "dataset" and not id.startswith("ds-"):
+        return "; a dataset goes by the id that its upload answered, as in ds-06h0…"
+    name = id.partition("@")[0].partition("/")[0]
+    return {"model": "; GET /v1/models lists all", "model version": f"; GET /v1/models/{name} lists all"}.get(kind, "")
 
 
 class Conflict(HalfmoonError):

@@ -20,6 +20,7 @@ _EXAMPLES = {
     "label": "halfmoon label tickets.csv --text body --label topic --out labels.csv",
     "predict": "halfmoon predict tickets new.csv --text body --out predicted.csv",
     "evaluate": "halfmoon evaluate tickets known.csv --text body --label topic --page evaluation.html",
+    "export": "halfmoon export tickets@live --out tickets.zip && python tickets.zip new.csv",
     "watch": "halfmoon watch job-06h0…",
 }
 _Run = Callable[["Halfmoon", argparse.Namespace], None]
@@ -46,6 +47,11 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     evaluate.add_argument("model", help="name of the model, name@alias, or name:number for a version")
     _add_file(evaluate)
     evaluate.add_argument("--page", type=Path, help="file for the page of figures and plots (HTML)")
+
+    export = _command(add, "export", "write a model as a file that predicts without the service", _export)
+    export.add_argument("model", help="name of the model, name@alias, or name:number for a version")
+    export.add_argument("--format", choices=("numpy", "onnx"), default="numpy", help="numpy: reads text, needs NumPy alone (default); onnx: a graph")
+    export.add_argument("--out", type=Path, help="file to write (default: name and number of the version)")
 
     watch = _command(add, "watch", "follow a job to its end", _watch)
     watch.add_argument("job", help="id of the job")
@@ -116,6 +122,10 @@ def _evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
     print(evaluation)
     if options.page:
         options.page.write_text(evaluation.page, encoding="utf-8")
+
+
+def _export(service: "Halfmoon", options: argparse.Namespace) -> None:
+    print(service.models[_reference(options.model)].export(options.out, options.format))
 
 
 def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:

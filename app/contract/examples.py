@@ -102,8 +102,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "type": "/problems/invalid-documents",
         "title": "The documents cannot be used",
         "status": 422,
-        "detail": "document d2: line 2: label: Expected `int | str | null`, got `bool`",
-        "errors": [{"document": "d2", "field": "label", "detail": "line 2: Expected `int | str | null`, got `bool`"}],
+        "detail": "document d2: label: line 2: must be a number or a text, not true or false; a label is a text or an integer",
+        "errors": [{"document": "d2", "field": "label", "detail": "line 2: must be a number or a text, not true or false"}],
     },
 }
 """Examples by the name of their schema."""

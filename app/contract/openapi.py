@@ -33,6 +33,9 @@ _TAGS = {
     "evaluations": "How good a model is on documents whose labels are known.",
     "suggestions": "Which documents to label next.",
     "inference": "The Open Inference Protocol (KServe V2), for gateways and clients that speak it.",
+    "label-studio": "The machine learning backend of Label Studio: predictions. A key is sent as the password of Basic authentication, too.",
+    "label-studio-training": "The same: training on its projects.",
+    "webhooks": "Addresses that are told when a job ends or a version is published.",
     "health": "Liveness of the process and readiness of the service.",
     "metrics": "Metrics for Prometheus.",
 }

@@ -1,5 +1,6 @@
 """Access control: API keys and their scopes, or the Host of the request where no keys are required."""
 
+import base64
 import ipaddress
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ _WRITE_SCOPES: Mapping[str, Scopes] = {
     "predictions": frozenset({Scope.PREDICT}),
     "suggestions": frozenset({Scope.TRAIN}),
     "inference": frozenset({Scope.PREDICT}),
+    "label-studio": frozenset({Scope.PREDICT}),
+    "label-studio-training": frozenset({Scope.TRAIN}),
     "evaluations": frozenset({Scope.PREDICT, Scope.TRAIN}),
 }
 _READ_SCOPES: Mapping[str, Scopes] = {**_WRITE_SCOPES, "models": frozenset({Scope.PREDICT, Scope.TRAIN}), "metrics": _ANY_SCOPE}
@@ -141,9 +144,19 @@ def _key_of(headers: Headers) -> str | None:
     scheme, _, text = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return text.strip()
+    if scheme.lower() == "basic":
+        return _password(text.strip())
     if "x-api-key" in headers or PAGE_HEADER not in headers:
         return headers.get("x-api-key")
     return cookie_parser(headers.get("cookie", "")).get(COOKIE)
+
+
+def _password(text: str) -> str:
+    """The password of Basic authentication, for clients that know no other: the key, whatever the name of the user is."""
+    try:
+        return base64.b64decode(text, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 class HostCheck:

@@ -55,7 +55,10 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    details = {HTTPStatus.NOT_FOUND: f"nothing is at {request.url.path}", HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here"}
+    details = {
+        HTTPStatus.NOT_FOUND: f"nothing is at {request.url.path}; /docs describes every call",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here; possible are {_allowed_methods(request)}",
+    }
     problem_type = ProblemType(status, status.phrase.lower().replace(" ", "-"), status.phrase)
     headers = {"Allow": _allowed_methods(request)} if status == HTTPStatus.METHOD_NOT_ALLOWED else error.headers
     return problem_response(problem_type, details.get(status, status.description or status.phrase), headers=headers)

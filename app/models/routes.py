@@ -3,13 +3,14 @@
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from app.http.bodies import in_thread, read_json
 from app.http.openapi_fragments import ENCODING, NAME, error_responses, json_body, path_parameter
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.http.version_numbers import VersionNumber, checked_number
+from app.models.export import ExportFormat, export
 from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
 from app.services import Services, ServicesDep, services_of
 
@@ -23,6 +24,11 @@ _ALIAS: dict[str, Any] = {
         path_parameter("alias", "1 to 128 letters, digits, '.', '_' or '-'.", NAME),
         ENCODING,
     ],
+}
+
+_BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file", "content": {"application/zip": _BINARY, "application/octet-stream": _BINARY}},
 }
 
 
@@ -54,6 +60,16 @@ def delete_model(services: ServicesDep, name: str) -> None:
 def show_version(services: ServicesDep, name: str, number: VersionNumber) -> VersionOut:
     """Show a version."""
     return VersionOut.of(services.models.version(name, checked_number(name, number)))
+
+
+@router.get("/{name}/versions/{number}/export", response_class=Response, responses={**_FILE, **error_responses(404, 422, 503)})
+async def export_version(services: ServicesDep, name: str, number: VersionNumber, format: ExportFormat = "numpy") -> StreamingResponse:
+    """Export a version as a file that predicts without the service.
+
+    `numpy` is a ZIP archive with a module `predict.py`, which reads documents as the service does and needs NumPy alone.
+    `onnx` is the graph of a linear model; it takes rows in the columns of the model, which `predict.py` makes of documents.
+    """
+    return await export(services, name, checked_number(name, number), format)
 
 
 @router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))

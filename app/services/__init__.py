@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -19,6 +20,8 @@ from app.services.model_cache import ModelCache
 from app.services.periodic import PeriodicTask
 from app.services.store_probe import StoreProbe
 from app.services.version_cache import VersionCache
+from app.services.webhooks.delivery import Delivery
+from app.services.webhooks.sender import Sender
 from app.settings import GatewaySettings
 from workers.encoders.catalogue import Encoders
 from workers.errors import Unavailable
@@ -31,6 +34,7 @@ from workers.repositories.datasets.quota import Quota
 from workers.repositories.job_list import LIST_SECONDS, JobList
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
+from workers.repositories.webhooks import Webhooks
 from workers.store import Store, open_store
 from workers.upkeep.binding import RENEW_SECONDS
 from workers.upkeep.garbage_collection import GarbageCollector
@@ -56,6 +60,8 @@ class Services:
     jobs: Jobs
     job_list: JobList
     models: Models
+    delivery: Delivery
+    """Delivery of webhooks."""
     model_cache: ModelCache
     encoders: Encoders
     version_cache: VersionCache
@@ -95,16 +101,15 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
     Raises CannotStart for a store that must not be used, ValueError for an address that is none.
     """
     with ExitStack() as stack:
+        pool = partial(_pool, stack)
         store = open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes)
         redis = stack.enter_context(connect(settings.redis_url, settings.redis_timeout_seconds))
         admission = Admission(store, redis, settings.queue)
         admission.start()
         stack.callback(_suppressing(admission.release))
         jobs, models, redis_state = Jobs(store), Models(store), RedisState(redis, settings.queue)
-        queue = Queue(redis, settings.queue, settings.job_timeout_seconds)
-        encoders = Encoders(settings.encoders)
+        queue, encoders = Queue(redis, settings.queue, settings.job_timeout_seconds), Encoders(settings.encoders)
         model_cache = ModelCache(models, settings.model_cache_bytes, encoders)
-        resolving = stack.enter_context(ThreadPoolExecutor(_RESOLVE_THREADS, "resolve"))
         fresh_seconds = 0.0 if settings.store_is_local else settings.version_cache_seconds
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
         upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads, settings.max_concurrent_uploads_per_caller)
@@ -112,8 +117,8 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
         scoring_limit = Limit(
             "datasets being scored", "concurrent-requests", settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
         )
-        polling = stack.enter_context(ThreadPoolExecutor(settings.event_poll_threads, "poll jobs"))
-        job_follower = JobFollower(JobReader(jobs, redis_state, queue).now, settings.event_poll_seconds, polling)
+        reader, polling = JobReader(jobs, redis_state, queue), pool(settings.event_poll_threads, "poll jobs")
+        job_follower = JobFollower(reader.now, settings.event_poll_seconds, polling)
         sources = MetricSources(store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower)
         services = Services(
             settings=settings,
@@ -125,9 +130,10 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
             jobs=jobs,
             job_list=JobList(jobs),
             models=models,
+            delivery=Delivery(Webhooks(store), jobs, models, Sender(settings.webhook_networks)),
             model_cache=model_cache,
             encoders=encoders,
-            version_cache=VersionCache(models, resolving, fresh_seconds, settings.max_version_age_seconds),
+            version_cache=VersionCache(models, pool(_RESOLVE_THREADS, "resolve"), fresh_seconds, settings.max_version_age_seconds),
             array_cache=ArrayCache(settings.score_cache_bytes),
             redis_state=redis_state,
             queue=queue,
@@ -137,16 +143,21 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,
             metrics=Metrics(sources, other_metrics),
-            store_pool=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "store")),
-            parse_pool=stack.enter_context(ThreadPoolExecutor(settings.parse_threads, "parse")),
-            predict_pool=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "predict")),
-            load_pool=stack.enter_context(ThreadPoolExecutor(settings.predict_threads, "load")),
-            score_pool=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "score")),
-            evaluate_pool=stack.enter_context(ThreadPoolExecutor(settings.score_threads, "evaluate")),
+            store_pool=pool(settings.parse_threads, "store"),
+            parse_pool=pool(settings.parse_threads, "parse"),
+            predict_pool=pool(settings.predict_threads, "predict"),
+            load_pool=pool(settings.predict_threads, "load"),
+            score_pool=pool(settings.score_threads, "score"),
+            evaluate_pool=pool(settings.score_threads, "evaluate"),
         )
         for task in _periodic_tasks(services, quota):
             stack.enter_context(task)
         yield services
+
+
+def _pool(stack: ExitStack, threads: int, name: str) -> ThreadPoolExecutor:
+    """Threads that end with the services."""
+    return stack.enter_context(ThreadPoolExecutor(threads, name))
 
 
 def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
@@ -167,6 +178,7 @@ def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
     yield PeriodicTask(
         "reconcile", [jobs.unfinished_requests, bound(datasets.recover_deletions), bound(reconciler.reconcile)], settings.reconcile_interval_seconds
     )
+    yield PeriodicTask("webhooks", [bound(services.delivery.deliver)], settings.reconcile_interval_seconds)
     retention = Retention(datasets, jobs, models, settings.retention_policy)
     garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds)
     removals = [store.remove_abandoned, quota.recount, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned]

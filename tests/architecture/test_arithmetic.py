@@ -7,6 +7,7 @@ import pytest
 
 LIBRARIES_DECIDE = {
     "core/evaluation",
+    "core/exports/predict.py",
     "core/kernels/function.py",
     "core/kernels/gram.py",
     "core/losses/relaxation.py",

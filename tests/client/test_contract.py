@@ -23,6 +23,8 @@ def marked() -> Iterator[str]:
 def test_every_operation_has_a_method(repository: Path) -> None:
     contract = yaml.safe_load((repository / "openapi/openapi.yaml").read_text())
     methods = ("get", "post", "put", "delete", "patch")
-    there = {operation["operationId"] for path in contract["paths"].values() for name, operation in path.items() if name in methods}
+    operations = [operation for path in contract["paths"].values() for name, operation in path.items() if name in methods]
+    # Label Studio calls its backend; nobody else does
+    there = {operation["operationId"] for operation in operations if not operation["tags"][0].startswith("label-studio")}
     assert there - set(marked()) == set()
     assert set(marked()) - there == set()

@@ -46,6 +46,7 @@ from workers.repositories.deletions import Deletions
 from workers.repositories.idempotency import IdempotencyKeys, digest_of
 from workers.repositories.models import MODEL_FILES, Models
 from workers.repositories.unfinished_requests import RequestSummary, UnfinishedRequests
+from workers.repositories.webhooks import Webhooks
 from workers.store import KeyMissing, Store, records
 from workers.store.delete_except import delete_except
 from workers.store.os_errors import translate_os_errors
@@ -67,6 +68,7 @@ class Jobs:
         self._store = store
         self._idempotency_keys = IdempotencyKeys(store)
         self._unfinished_requests = UnfinishedRequests(store)
+        self._webhooks = Webhooks(store)
 
     def submit(
         self,
@@ -289,6 +291,7 @@ class Jobs:
     def record_outcome(self, id: str, outcome: Outcome) -> bool:
         """Record how the job ended; if another outcome exists already, return false and change nothing. Idempotent."""
         key, data = f"jobs/{id}/outcome.json", records.encode(outcome)
+        self._webhooks.note_end(id)
         return self._store.create(key, data) or self._store.read(key) == data
 
     def has_outcome(self, id: str) -> bool:

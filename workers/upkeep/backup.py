@@ -26,8 +26,8 @@ from workers.contract import Version
 from workers.store.admission import FORMAT
 from workers.store.keys import check_key, is_key
 
-PARTS = ("models", "keys", "idempotency", "open", "jobs", "datasets")
-"""Prefixes of a store that are copied. The others hold deletions under way."""
+PARTS = ("models", "keys", "webhooks", "idempotency", "open", "jobs", "datasets")
+"""Prefixes of a store that are copied. The others hold deletions and messages under way."""
 _END = "backup.json"
 """Name of the last member of a complete backup: the number of files and bytes before it, and the format of the store."""
 _PIECE_BYTES = 8 << 20
@@ -103,6 +103,7 @@ def _in_order(store: Client, damaged: Callable[[str], object]) -> Iterator[tuple
             whole.add(job)
         yield key, record
     yield from _without_content(_keys(store, "keys"))
+    yield from _without_content(_keys(store, "webhooks"))
     yield from _without_content(_keys(store, "idempotency"))
     yield from _without_content(_keys(store, "jobs", lambda key: key[2:] == ["cancel.json"] or (key[1] in whole and not _request(key))))
     for key in _keys(store, "jobs", _request):

@@ -22,11 +22,13 @@ from workers.contract import (
     Version,
 )
 from workers.repositories.api_keys import ApiKey
+from workers.repositories.webhooks import Webhook
 from workers.store import Store, records
 
 _THREADS = 16
 _KINDS: Mapping[str, type[Record]] = {
     r"keys/[^/]+\.json": ApiKey,
+    r"webhooks/[^/]+\.json": Webhook,
     r"datasets/[^/]+/manifest\.json": Dataset,
     r"datasets/[^/]+/suggested/[^/]+\.json": Suggested,
     r"datasets/[^/]+/annotations/\d+\.json": Annotations,
@@ -43,6 +45,7 @@ _KINDS: Mapping[str, type[Record]] = {
 """Kinds of records by their keys. Others are read by their names alone, or only when a client sends the same idempotency key again."""
 _FOLDERS: Mapping[str, tuple[str, ...]] = {
     "keys": (),
+    "webhooks": (),
     "datasets": ("suggested", "annotations", "audits"),
     "jobs": ("attempts",),
     "models": ("versions", "aliases"),

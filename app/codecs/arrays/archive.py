@@ -9,7 +9,7 @@ import struct
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from tokenize import TokenError
@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 
 from app.codecs.base import MAX_TEXT
 from core.errors import Fault, InvalidDocuments
+from core.spelling import did_you_mean
 from workers.errors import LimitExceeded
 
 SPARSE_FORMATS = ("csr", "csc", "coo")
+_TYPE_REMEDIES = {"U": "; an array of texts is called text", "S": "; an array of texts is called text", "c": "; send its real part"}
+"""What to do about types that hold no numbers, by their kind in NumPy."""
 _HEADER_BYTES = 4096
 _DIRECTORY_BYTES = 64 << 10
 _ZIP64_BYTES = 1 << 32
@@ -168,7 +171,7 @@ def _members(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: 
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name == info.filename or name not in (*specs, *ignored) or name in members:
-            raise invalid_array(name[:MAX_TEXT], f"unexpected member {info.filename[:MAX_TEXT]!r}; the arrays are {', '.join(specs)}, each once")
+            raise invalid_array(name[:MAX_TEXT], _unexpected(info.filename[:MAX_TEXT], specs))
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise invalid_array(name, "is compressed by a method other than deflate")
         members[name] = info
@@ -203,12 +206,17 @@ def _header(name: str, stream: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...
     return dtype, shape, fortran
 
 
+def _unexpected(filename: str, known: Iterable[str]) -> str:
+    advice = did_you_mean(filename.removesuffix(".npy"), known) or ";"
+    return f"unexpected member {filename!r}{advice} the arrays are {', '.join(known)}, each once"
+
+
 def _array(name: str, spec: ArraySpec, stream: IO[bytes], member_bytes: int) -> Array:
     dtype, shape, fortran = _header(name, stream)
     if dtype.kind == "S" and "U" in spec.types:
         raise invalid_array(name, f"is of bytes without an encoding; send {name}.astype(str)")
     if dtype.kind not in spec.types or dtype.names or dtype.itemsize == 0:
-        raise invalid_array(name, f"is an array of {dtype}, which is not accepted")
+        raise invalid_array(name, f"is an array of {dtype}, which is not accepted{_TYPE_REMEDIES.get(dtype.kind, '')}")
     if dtype.kind == "U" and spec.longest is not None and dtype.itemsize > 4 * spec.longest:
         raise invalid_array(name, f"has texts longer than {spec.longest} characters")
     if len(shape) != spec.dimensions or min(shape) < 0:

@@ -18,6 +18,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 OBJECT_BYTES = 33
 """Bytes of memory that decoded JSON takes for each byte of its text, at most: of `{"":{}},` these are two dicts."""
 _NAME = re.compile(rb'"([^"\\]{1,64}+)"[ \t\n\r]*+:')
+_NAMES = re.compile(r"[^.\[\]]*[^.\[\]\d][^.\[\]]*")
+"""Names in the path of a field, without positions in arrays."""
 _ABSENT = (b"", b"null")
 
 
@@ -100,10 +102,31 @@ def _raw_fields(kind: type[msgspec.Struct]) -> Mapping[bytes, str]:
 
 def _advice(kind: type[Any], error: InvalidJson) -> str:
     """Advice: the values of the field if they are few, or the known fields; else empty."""
-    info = msgspec.inspect.type_info(kind)
-    assert isinstance(info, msgspec.inspect.StructType)
-    types = {each.encode_name: each.type for each in info.fields}
-    found = types.get(error.field)
-    if isinstance(found, msgspec.inspect.LiteralType):
-        return f"; it is one of {', '.join(map(str, found.values))}"
-    return known_fields(error.detail, types)
+    of: msgspec.inspect.Type | None = msgspec.inspect.type_info(kind)
+    *before, last = _NAMES.findall(error.field) or [""]
+    for name in before:
+        of = _fields(of).get(name)
+    choices = _choices(_fields(of).get(last))
+    if choices and error.detail.startswith("unknown value"):
+        return f"; it is one of {', '.join(choices)}"
+    return known_fields(error.detail, _fields(of))
+
+
+def _fields(of: msgspec.inspect.Type | None) -> Mapping[str, msgspec.inspect.Type]:
+    """The fields of a struct, or of the structs that a list holds, by their names in JSON."""
+    if isinstance(of, msgspec.inspect.ListType):
+        return _fields(of.item_type)
+    return {each.encode_name: each.type for each in of.fields} if isinstance(of, msgspec.inspect.StructType) else {}
+
+
+def _choices(of: msgspec.inspect.Type | None) -> list[str]:
+    """The values of a field that may have only some, or whose elements may; empty for others."""
+    match of:
+        case msgspec.inspect.LiteralType():
+            return [str(value) for value in of.values]
+        case msgspec.inspect.ListType():
+            return _choices(of.item_type)
+        case msgspec.inspect.UnionType():
+            found = [value for each in of.types for value in _choices(each)]
+            return [*found, "a number"] if found and any(isinstance(each, msgspec.inspect.IntType) for each in of.types) else found
+    return []

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from app.codecs.json.words import in_words
 from core.spelling import did_you_mean
 
 T = TypeVar("T")
@@ -19,6 +20,7 @@ _HALF = re.compile(
 )
 _STRING_OF = re.compile(rb'"([^"\\]{1,64}+)"\s*:\s*"(?:[^"\\]++|\\.)*+\Z', re.DOTALL)
 _NAMED = re.compile(r"(unknown|required) field `([^`]*)`")
+_UNKNOWN = re.compile(r"^unknown field '([^']*)'")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
 _NOT_FINITE = re.compile(rb"(?<![\w.])(-?(?:NaN|Infinity|nan|inf))(?![\w.])")
@@ -49,9 +51,9 @@ def decode_json(decode: Callable[[JsonText], T], text: JsonText) -> T:
 
 def known_fields(detail: str, known: Iterable[str]) -> str:
     """Advice that lists the known fields, if the detail is about an unknown one; else empty."""
-    named = _NAMED.search(detail)
+    named = _UNKNOWN.search(detail)
     names = list(known)
-    return f"{did_you_mean(named[2], names) or ';'} known are {', '.join(names)}" if named and named[1] == "unknown" else ""
+    return f"{did_you_mean(named[1], names) or ';'} known are {', '.join(names)}" if named else ""
 
 
 def _wrong(error: Exception, text: JsonText) -> InvalidJson:
@@ -70,6 +72,7 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
             f"JSON is malformed: {word} is not a value of JSON; send null, or leave the field out", _field_before(text, found.start(1))
         )
     named = _NAMED.search(detail)
+    detail = in_words(detail)
     parts = [path.removesuffix("`").removeprefix("."), named[2] if named else ""]
     return InvalidJson(detail, ".".join(filter(None, parts)))
 

@@ -24,7 +24,7 @@ DrawWord = Literal["unknown", "random", "chosen", "found"]
 PARTS = ("text", "features", "indices", DENSE, "vectors")
 """Fields of a document that hold its parts, in the order in which parts are stored."""
 
-_EMPTY, _UNLABELED = "Expected `str` of length >= 1", "; an unlabeled document has none, or null"
+_EMPTY, _UNLABELED = "must have at least 1 character", "; an unlabeled document has none, or null"
 _BEGINNING = 200
 _WORDS = re.compile(rb"(?!true|false|null|NaN|Infinity)[^\W\d]|[+<#]|\d+ \d+:")
 _SECOND = re.compile(rb'"[^"\\]*"\s*:[^{}]*\}\s*\{\s*"')
@@ -76,9 +76,9 @@ def shape_detail(text: bytes | bytearray) -> str:
 def _advice(field: str, detail: str) -> str:
     if field == "label" and detail == _EMPTY:
         return _UNLABELED
-    if field == "label" and detail.endswith("got `array`"):
+    if field == "label" and detail.endswith("not an array"):
         return "; a document has one label here"
-    if field in ("label", "id") and detail.startswith("Expected `"):
+    if field in ("label", "id") and detail.startswith("must "):
         return f"; {'a label' if field == 'label' else 'an id'} is a text or an integer"
     if field == "vectors" and "regex" in detail:
         return _PART_NAMES

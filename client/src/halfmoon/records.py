@@ -238,3 +238,18 @@ class Evaluation(Struct, frozen=True):
 
 def _figure(value: float | None) -> str:
     return "    -" if value is None else f"{value:.3f}"
+
+
+class Webhook(Struct, frozen=True):
+    """An address that the service tells of events."""
+
+    id: str
+    url: str
+    events: list[str]
+    created_at: datetime
+    waiting: int
+    """Number of messages that were not delivered yet."""
+    last_error: str | None
+    """Why one of them failed last."""
+    secret: str | None = None
+    """Secret by which messages are signed; known where the webhook is created, and nowhere else."""

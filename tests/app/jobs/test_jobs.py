@@ -63,7 +63,7 @@ def test_a_job_says_when_its_version_takes_over(gateway: Gateway, dataset: str) 
         assert (job["publish"], job["comparison"]) == (said, None)
         assert gateway.client.get(f"/v1/jobs/{job['id']}").json() == job
     fault = problem_of(gateway.job(dataset=dataset, publish="never"), 422)["errors"][0]
-    assert (fault["field"], fault["detail"]) == ("publish", "Invalid enum value 'never'; it is one of always, if_better")
+    assert (fault["field"], fault["detail"]) == ("publish", "unknown value 'never'; it is one of always, if_better")
 
 
 def test_jobs_that_take_over_otherwise_are_others(gateway: Gateway, dataset: str) -> None:

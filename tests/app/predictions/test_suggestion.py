@@ -315,4 +315,4 @@ def test_an_unknown_strategy_is_refused_with_the_known_ones(gateway: Gateway) ->
     body = {"dataset": upload(gateway, {}), "strategy": "uncertian"}
     fault = problem_of(gateway.client.post("/v1/models/news/suggest", json=body), 422)["errors"][0]
     assert fault["field"] == "strategy"
-    assert fault["detail"] == "Invalid enum value 'uncertian'; it is one of diverse, random, uncertain"
+    assert fault["detail"] == "unknown value 'uncertian'; it is one of diverse, random, uncertain"

@@ -2,9 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from workers.contract import DatasetPart, File, Label
+
+_MISSING = ("", "none", "nan", "null", "n/a", "na", "unknown", "unlabeled", "?")
+"""Labels in lower case by which tables and programs write that there is none."""
 
 
 def content_digest(n_features: int | None, parts: Sequence[DatasetPart], classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
@@ -41,7 +44,21 @@ def class_warnings(classes: Sequence[tuple[Label, int]]) -> list[str]:
         return ["no document is labeled"]
     single = [f"all labels are {classes[0][0]!r}; a training needs documents of two classes"] if len(classes) == 1 else []
     alone = [f"class {label!r} has one labeled document" for label, count in classes if count == 1]
-    return [*single, *alone[:20], *([f"and {len(alone) - 20} more classes with one labeled document"] if len(alone) > 20 else [])]
+    more = [f"and {len(alone) - 20} more classes with one labeled document"] if len(alone) > 20 else []
+    return [*single, *_doubtful([label for label, _ in classes if isinstance(label, str)]), *alone[:20], *more]
+
+
+def _doubtful(labels: Sequence[str]) -> Iterator[str]:
+    """Warnings about labels that are hardly meant as they are."""
+    missing = [label for label in labels if label.strip().lower() in _MISSING]
+    if missing:
+        yield f"labels such as {missing[0]!r} look like missing values; an unlabeled document has no label, or null"
+    alike: dict[str, str] = {}
+    for label in labels:
+        other = alike.setdefault(label.strip().lower(), label)
+        if other != label:
+            yield f"labels {other!r} and {label!r} differ in case or spaces alone, and are two classes"
+            return
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from halfmoon._async.inference import AsyncInference
 from halfmoon._async.jobs import AsyncJob, AsyncJobs
 from halfmoon._async.models import AsyncModel, AsyncModels
 from halfmoon._async.transport import AsyncTransport
+from halfmoon._async.webhooks import AsyncWebhooks
 from halfmoon._async_only import in_thread
 from halfmoon.display import pairs
 from halfmoon.local import LocalService, started
@@ -30,6 +31,7 @@ class AsyncHalfmoon:
         self.datasets = AsyncDatasets(self._transport)
         self.jobs = AsyncJobs(self._transport)
         self.models = AsyncModels(self._transport)
+        self.webhooks = AsyncWebhooks(self._transport)
         self.inference = AsyncInference(self._transport)
 
     @classmethod

@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -116,6 +116,12 @@ class AsyncTransport:
                 yield answer
         except self._broken as error:
             raise self._failure(error) from error
+
+    async def download(self, path: str, file: IO[bytes]) -> None:
+        """Write an answer to a file as it comes; raises RequestFailed, ConnectionFailed."""
+        async with self.stream(path) as answer:
+            async for block in answer.aiter_bytes():
+                file.write(block)
 
     def _failure(self, error: Exception) -> ConnectionFailed:
         if isinstance(error, self._unsent):

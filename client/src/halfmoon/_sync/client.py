@@ -10,6 +10,7 @@ from halfmoon._sync.inference import Inference
 from halfmoon._sync.jobs import Job, Jobs
 from halfmoon._sync.models import Model, Models
 from halfmoon._sync.transport import Transport
+from halfmoon._sync.webhooks import Webhooks
 from halfmoon._sync_only import in_thread
 from halfmoon.display import pairs
 from halfmoon.local import LocalService, started
@@ -30,6 +31,7 @@ class Halfmoon:
         self.datasets = Datasets(self._transport)
         self.jobs = Jobs(self._transport)
         self.models = Models(self._transport)
+        self.webhooks = Webhooks(self._transport)
         self.inference = Inference(self._transport)
 
     @classmethod

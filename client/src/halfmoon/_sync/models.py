@@ -1,7 +1,8 @@
 """Models: they predict, explain, are evaluated, and suggest what to label next."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -153,6 +154,17 @@ class Model(ModelMixin):
         """Documents of the dataset to label next, the most useful first, each with its text. ``more``: strategy, random, seed."""
         fields = {"dataset": data if isinstance(data, str) else data.id, "n": n, "include": list(include), **more}
         return (self._transport.call("POST", f"{self._path}/suggest", _Suggestions, json=fields, repeatable=True)).suggestions
+
+    @operation("export_version")
+    def export(self, path: "str | Path | None" = None, format: Literal["numpy", "onnx"] = "numpy") -> Path:
+        """Write the version as a file that predicts without the service, and return its path: by default ``tickets-3.zip``, or ``.onnx``."""
+        number = self.number()
+        target = Path(f"{self.name}-{number}.{'zip' if format == 'numpy' else format}" if path is None else path)
+        part = target.with_name(f".{target.name}.part")
+        with part.open("wb") as file:
+            self._transport.download(f"/v1/models/{self.name}/versions/{number}/export?format={format}", file)
+        part.replace(target)
+        return target
 
     @operation("doubt_newest", "doubt_by_version")
     def doubts(self, data: Dataset | str, n: int = 10) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -116,6 +116,12 @@ class Transport:
                 yield answer
         except self._broken as error:
             raise self._failure(error) from error
+
+    def download(self, path: str, file: IO[bytes]) -> None:
+        """Write an answer to a file as it comes; raises RequestFailed, ConnectionFailed."""
+        with self.stream(path) as answer:
+            for block in answer.iter_bytes():
+                file.write(block)
 
     def _failure(self, error: Exception) -> ConnectionFailed:
         if isinstance(error, self._unsent):

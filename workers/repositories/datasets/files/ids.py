@@ -184,4 +184,4 @@ def _refuse_duplicates(path: Path, hashes: NDArray[np.int64]) -> None:
                 break
         seen.add(id)
     if faults:
-        raise InvalidDocuments("document ids must differ", faults)
+        raise InvalidDocuments(f"document ids must differ: {faults[0].document!r} {faults[0].detail}", faults)

@@ -1,0 +1,74 @@
+"""Schemas of the calls of Label Studio. It sends more fields than these, which are ignored."""
+
+from typing import Any
+
+import msgspec
+
+from app.http.schemas import Schema
+
+
+class SetupBody(msgspec.Struct):
+    """A project that is connected."""
+
+    project: str | int = ""
+    schema: str = ""
+
+
+class PredictBody(msgspec.Struct):
+    """Tasks to predict."""
+
+    tasks: list[dict[str, Any]]
+    label_config: str = ""
+    project: str | int = ""
+
+
+class WebhookBody(msgspec.Struct):
+    """What has happened in a project."""
+
+    action: str = ""
+    project: dict[str, Any] = {}
+
+
+class BackendHealth(Schema):
+    """Health of the backend."""
+
+    status: str
+    model_class: str
+    last_error: str | None
+    """Why a training on a project failed last; null if it did not."""
+
+
+class BackendSetup(Schema):
+    """The version that predicts now."""
+
+    model_version: str
+    """Name and number of the version, as in tickets:3; empty before the first training."""
+
+
+class TaskResult(Schema):
+    """What a task may be."""
+
+    result: list[dict[str, Any]]
+    score: float
+    """Probability of the label."""
+    model_version: str
+
+
+class TaskResults(Schema):
+    """A result for each task."""
+
+    results: list[TaskResult]
+
+
+class BackendVersions(Schema):
+    """Versions of the model, newest first."""
+
+    versions: list[str]
+
+
+class WebhookAnswer(Schema):
+    """What is done about an event."""
+
+    status: str
+    """training, later (a training is under way, or began a moment ago) or ignored."""
+    detail: str

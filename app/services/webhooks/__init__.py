@@ -1,0 +1,1 @@
+"""Delivery of webhooks: which addresses may be called, how messages are signed and sent, when they are tried again."""

@@ -1,0 +1,1 @@
+"""Webhooks: register, list and delete addresses that are told of what happens."""

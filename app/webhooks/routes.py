@@ -1,0 +1,67 @@
+"""Routes of webhooks."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.errors import InvalidRequest
+from app.http.bodies import in_thread, read_json
+from app.http.openapi_fragments import ENCODING, error_responses, json_body
+from app.http.route_classes import AuthorizedRoute, RawRoute
+from app.services import Services, ServicesDep, services_of
+from app.services.webhooks.addresses import AddressRefused
+from app.services.webhooks.sender import is_secret, new_secret
+from app.webhooks.schemas import CreatedWebhook, WebhookBody, WebhookList, WebhookOut
+from workers.errors import LimitExceeded
+from workers.repositories.webhooks import Webhook
+
+router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=AuthorizedRoute)
+raw_router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=RawRoute)
+
+_MOST = 100
+"""Webhooks of an installation: each is told of every event."""
+_CREATE: dict[str, Any] = {
+    **json_body(WebhookBody, {"url": "https://example.com/halfmoon", "events": ["job.ended"]}),
+    "parameters": [ENCODING],
+}
+_CREATED: dict[int | str, dict[str, Any]] = {201: {"model": CreatedWebhook}, **error_responses(408, 413, 415, 422, 429, 503, 507)}
+
+
+@raw_router.post("", status_code=201, responses=_CREATED, openapi_extra=_CREATE)
+async def create_webhook(request: Request) -> Response:
+    """Register an address that is told when a job ends or a version is published.
+
+    Messages are signed as Standard Webhooks say, and tried again for three days until the receiver answers with 2xx.
+    """
+    services = services_of(request)
+    body = await read_json(request, services, WebhookBody)
+    webhook = await in_thread(services.store_pool, _created, services, body)
+    answer = CreatedWebhook(**WebhookOut.of(webhook, ()).model_dump(), secret=webhook.secret)
+    return Response(answer.model_dump_json(), 201, media_type="application/json")
+
+
+@router.get("", responses=error_responses(422, 503))
+def list_webhooks(services: ServicesDep) -> WebhookList:
+    """List all webhooks, with what waits to be delivered."""
+    messages = [each.message for each in services.delivery.webhooks.waiting()]
+    return WebhookList(webhooks=[WebhookOut.of(webhook, messages) for webhook in services.delivery.webhooks.every()])
+
+
+@router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))
+def delete_webhook(services: ServicesDep, id: str) -> None:
+    """Delete a webhook, and the messages that wait for it."""
+    services.delivery.webhooks.delete(id)
+
+
+def _created(services: Services, body: WebhookBody) -> Webhook:
+    secret = new_secret() if body.secret is None else body.secret
+    if not is_secret(secret):
+        raise InvalidRequest("secret", "must be whsec_ and 24 to 64 bytes as base64; leave it out, and one is made")
+    try:
+        services.delivery.sender.check(body.url)
+    except AddressRefused as error:
+        raise InvalidRequest("url", str(error)) from None
+    if len(services.delivery.webhooks.every()) >= _MOST:
+        raise LimitExceeded("webhooks", _MOST)
+    return services.delivery.webhooks.create(body.url, dict.fromkeys(body.events), secret)

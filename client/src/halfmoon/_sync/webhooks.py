@@ -1,0 +1,36 @@
+"""Webhooks: addresses that the service tells when a job ends or a version is published."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from halfmoon._sync.transport import Transport
+from halfmoon.operation import operation
+from halfmoon.records import Webhook
+
+
+class _List(Struct):
+    webhooks: list[Webhook]
+
+
+class Webhooks:
+    """The webhooks of a service; its calls need a key of scope admin."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @operation("create_webhook")
+    def create(self, url: str, events: Sequence[str] = ("job.ended", "version.published"), *, secret: str | None = None) -> Webhook:
+        """Register an address. The answer alone has the secret, by which the libraries of Standard Webhooks check messages."""
+        fields = {"url": url, "events": list(events)} | ({} if secret is None else {"secret": secret})
+        return self._transport.call("POST", "/v1/webhooks", Webhook, json=fields)
+
+    @operation("list_webhooks")
+    def all(self) -> list[Webhook]:
+        """All webhooks, oldest first, with what waits to be delivered."""
+        return (self._transport.call("GET", "/v1/webhooks", _List)).webhooks
+
+    @operation("delete_webhook")
+    def delete(self, id: str) -> None:
+        """Delete a webhook, and the messages that wait for it."""
+        self._transport.send("DELETE", f"/v1/webhooks/{id}")

@@ -1,0 +1,188 @@
+"""Messages from the end of a job to the receiver: once, or as often as it takes, whatever process dies."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from app.services.webhooks.delivery import Delivery
+from app.services.webhooks.sender import Sender, SendFailed, new_secret
+from tests.app.conftest import publish
+from tests.workers.conftest import make_dataset
+from workers.contract import JobState, Outcome
+from workers.problems import WORKER_DIED, problem
+from workers.repositories import webhooks as module
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.repositories.webhooks import EVENTS, Webhook, Webhooks
+from workers.store import Store, open_store
+
+START = datetime.now(UTC).timestamp()
+
+
+class Sent(NamedTuple):
+    url: str
+    id: str
+    body: dict[str, Any]
+
+
+class Process(Sender):
+    """A gateway that delivers; ``dies`` during a try, ``error`` of tries, ``clock``."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__([])
+        self.sent: list[Sent] = []
+        self.error: str | None = None
+        self.dies = False
+        self.at = START
+        self._delivery = Delivery(Webhooks(store), Jobs(store), Models(store), self, lambda: self.at)
+
+    def send(self, url: str, secret: str, id: str, body: bytes, timestamp: int) -> None:
+        if self.dies:
+            raise KeyboardInterrupt
+        self.sent.append(Sent(url, id, json.loads(body)))
+        if self.error is not None:
+            raise SendFailed(self.error)
+
+    def deliver(self, later: float = 0.0) -> list[Sent]:
+        self.at += later
+        self.sent = []
+        try:
+            self._delivery.deliver()
+        except KeyboardInterrupt:
+            assert self.dies
+        return self.sent
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(f"file://{tmp_path}/store")
+
+
+@pytest.fixture
+def process(store: Store) -> Process:
+    return Process(store)
+
+
+def register(store: Store, url: str = "https://example.com/", events: Any = EVENTS) -> Webhook:
+    return Webhooks(store).create(url, events, new_secret())
+
+
+def fail(store: Store) -> str:
+    jobs = Jobs(store)
+    id = jobs.submit(dataset=make_dataset(store).id, model="news", algorithm="svm", options={}, seed=0)[0].request.id
+    outcome = Outcome(state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC), error=problem(WORKER_DIED, "three times"))
+    assert jobs.record_outcome(id, outcome)
+    jobs.close(id)
+    return id
+
+
+def outbox(store: Store) -> list[str]:
+    return store.children("outbox")
+
+
+def test_a_success_is_told_to_those_who_asked(store: Store, process: Process) -> None:
+    register(store)
+    register(store, "https://other.example/", ["version.published"])
+    version = publish(store)
+    ended, published, other = sorted(process.deliver(), key=lambda each: (each.url, each.id))
+    assert (ended.url, ended.id) == ("https://example.com/", f"{version.job}.job.ended")
+    assert ended.body["type"] == "job.ended"
+    facts = {"job": version.job, "state": "succeeded", "dataset": version.dataset, "model_name": "news", "error": None}
+    assert ended.body["data"] == {**facts, "model": {"name": "news", "version": 1}}
+    assert datetime.fromisoformat(ended.body["timestamp"]).tzinfo is not None
+    assert (published.url, published.body["type"]) == ("https://example.com/", "version.published")
+    assert published.body["data"] == {"model": "news", "version": 1, "job": version.job, "dataset": version.dataset, "takes_over": True}
+    assert other == Sent("https://other.example/", published.id, published.body)
+    assert (outbox(store), process.deliver()) == ([], [])
+
+
+def test_a_failure_says_why(store: Store, process: Process) -> None:
+    register(store)
+    id = fail(store)
+    (sent,) = process.deliver()
+    assert (sent.body["data"]["job"], sent.body["data"]["state"], sent.body["data"]["model"]) == (id, "failed", None)
+    assert sent.body["data"]["error"]["detail"] == "three times"
+
+
+def test_without_webhooks_nothing_is_written(store: Store, process: Process) -> None:
+    publish(store)
+    register(store)
+    assert (outbox(store), process.deliver()) == ([], [])
+
+
+def test_a_job_that_has_not_ended_is_announced_when_it_has(store: Store, process: Process) -> None:
+    register(store)
+    id = Jobs(store).submit(dataset=make_dataset(store).id, model="news", algorithm="svm", options={}, seed=0)[0].request.id
+    Webhooks(store).note_end(id)  # as if the process had died before it created the outcome
+    assert process.deliver() == []
+    Jobs(store).cancel(id)
+    Jobs(store).record_outcome(id, Outcome(state=JobState.CANCELLED, attempt=1, finished_at=datetime.now(UTC)))
+    Jobs(store).close(id)
+    assert [each.body["data"]["state"] for each in process.deliver()] == ["cancelled"]
+    assert Jobs(store).record_outcome(id, Outcome(state=JobState.FAILED, attempt=1, finished_at=datetime.now(UTC))) is False
+    assert process.deliver() == []
+
+
+def test_a_job_that_was_deleted_before_is_not_announced(store: Store, process: Process) -> None:
+    register(store)
+    Jobs(store).delete(fail(store))
+    assert (process.deliver(), outbox(store)) == ([], [])
+
+
+def test_tries_come_later_and_later_and_end(store: Store, process: Process) -> None:
+    register(store)
+    fail(store)
+    process.error = "the answer was 500"
+    delays = [0.0, 5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0]
+    for delay in delays:
+        assert process.deliver(max(0.0, delay - 1)) == [] or delay == 0.0
+        if delay:
+            assert len(process.deliver(1.0)) == 1
+    assert (outbox(store), process.deliver(10**6)) == ([], [])
+
+
+def test_another_process_goes_on_where_one_was_killed(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(store)
+    fail(store)
+    process.dies = True
+    assert process.deliver() == []
+    other = Process(store)
+    assert other.deliver() == []  # the try may be under way
+    monkeypatch.setattr(module, "_TRY_TIME", timedelta(0))
+    assert other.deliver() == []
+    (sent,) = other.deliver(3600.0)
+    assert sent.body["data"]["state"] == "failed"
+    assert (outbox(store), Process(store).deliver()) == ([], [])
+
+
+def test_of_many_processes_one_sends(store: Store) -> None:
+    register(store)
+    fail(store)
+    processes = [Process(store) for _ in range(3)]
+    for process in processes:
+        process.error = "the answer was 500"
+    assert sum(len(process.deliver()) for process in processes) == 1
+    assert sum(len(process.deliver(6.0)) for process in processes) == 1
+
+
+def test_a_receiver_that_is_gone_is_removed(store: Store, process: Process) -> None:
+    register(store)
+    kept = register(store, "https://kept.example/")
+    fail(store)
+    process.error = "the answer was 410"
+    process.deliver()
+    assert Webhooks(store).every() == []
+    assert outbox(store) == []
+    assert kept.id.startswith("webhook-")
+
+
+def test_a_webhook_that_was_deleted_gets_nothing_more(store: Store, process: Process) -> None:
+    webhook = register(store)
+    fail(store)
+    process.error = "the answer was 500"
+    process.deliver()
+    Webhooks(store).delete(webhook.id)
+    assert (outbox(store), process.deliver(10.0)) == ([], [])

@@ -1,0 +1,86 @@
+"""Signatures, and what a try makes of the answers of receivers."""
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import socket
+import threading
+
+import pytest
+
+from app.services.webhooks import sender as module
+from app.services.webhooks.sender import Sender, SendFailed, is_secret, new_secret, signature
+from tests.app.services.webhooks.receiver import receiving
+
+LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
+
+
+def test_the_signature_of_the_specification() -> None:
+    """The example of https://github.com/standard-webhooks/standard-webhooks."""
+    secret, id = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    assert signature(secret, id, 1614265330, b'{"test": 2432232314}') == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_secrets() -> None:
+    assert is_secret(new_secret())
+    assert new_secret() != new_secret()
+    for text in ("", "whsec_", "whsec_YQ==", "whsec_äää", "whsec_" + "?" * 40, new_secret().removeprefix("whsec_"), new_secret() * 3):
+        assert not is_secret(text)
+
+
+def test_a_message_is_signed() -> None:
+    secret, body = new_secret(), '{"type":"job.ended","name":"ä"}'.encode()
+    with receiving() as receiver:
+        Sender(LOOPBACK).send(receiver.url, secret, "job-1.job.ended", body, 1_700_000_000)
+    ((headers, sent),) = receiver.received
+    assert sent == body
+    assert (headers["webhook-id"], headers["webhook-timestamp"], headers["content-type"]) == ("job-1.job.ended", "1700000000", "application/json")
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    expected = hmac.new(key, b"job-1.job.ended.1700000000." + body, hashlib.sha256).digest()
+    assert headers["webhook-signature"] == f"v1,{base64.b64encode(expected).decode()}"
+
+
+@pytest.mark.parametrize(("status", "message"), [(302, "302, and redirects are not followed"), (500, "was 500"), (410, "was 410")])
+def test_other_answers_fail(status: int, message: str) -> None:
+    with receiving() as receiver:
+        receiver.status = status
+        with pytest.raises(SendFailed, match=message):
+            Sender(LOOPBACK).send(receiver.url, new_secret(), "a", b"{}", 1)
+    assert len(receiver.received) == 1
+
+
+def test_a_private_address_is_not_called() -> None:
+    with receiving() as receiver:
+        with pytest.raises(SendFailed, match="no public address"):
+            Sender([]).send(receiver.url, new_secret(), "a", b"{}", 1)
+        with pytest.raises(SendFailed, match="no answer"):
+            Sender(LOOPBACK).send("http://127.0.0.1:9/", new_secret(), "a", b"{}", 1)
+        with pytest.raises(SendFailed, match="no answer"):  # it speaks no TLS
+            Sender(LOOPBACK).send(receiver.url.replace("http:", "https:"), new_secret(), "a", b"{}", 1)
+    assert receiver.received == []
+
+
+def test_a_receiver_that_sends_a_byte_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SECONDS", 0.3)
+    listening, over = socket.create_server(("127.0.0.1", 0)), threading.Event()
+
+    def drip() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not over.wait(0.02):
+                try:
+                    connection.sendall(b"a")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    try:
+        with pytest.raises(SendFailed, match="no answer"):
+            Sender(LOOPBACK).send(f"http://127.0.0.1:{listening.getsockname()[1]}/", new_secret(), "a", b"{}", 1)
+    finally:
+        over.set()
+        thread.join()
+        listening.close()

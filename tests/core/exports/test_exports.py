@@ -1,0 +1,208 @@
+"""Models that left the service: the archive, read with NumPy alone, and the ONNX graph score as the model does."""
+
+import io
+import itertools
+import json
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+
+from core.documents.kinds import NamedRows, PartRows, Rows, TextRows
+from core.documents.part_columns import EncoderId, PartColumns
+from core.documents.rows import SparseRows
+from core.documents.text.tfidf_fit import fit_terms
+from core.documents.vocabulary import NUMBERS, Names
+from core.exports import onnx, predict
+from core.exports.archive import write_archive
+from core.exports.onnx import NotExportable, write_onnx
+from core.kernels.function import Kernel
+from core.models.kernel import KernelModel
+from core.models.linear import LinearModel
+from core.models.model import Model
+from core.options.text import TextOptions
+from core.validation.calibration import Calibration
+from tests.core.problems import dense_of, random_rows
+
+N = 1000
+WORDS = ["goal", "vote", "späte", "ΟΔΟΣ", "ελιά", "x1", "İstanbul", "a", "the", "Wahl_2", "12", "未来"]
+RNG = np.random.default_rng(3)
+TEXTS = [" ".join(RNG.choice(WORDS, int(RNG.integers(0, 40)))) + ("." if k % 3 else "\u2028") for k in range(N - 1)] + ["goal " * 400]
+NAMED = [{str(name): float(value) for name, value in zip(RNG.choice(40, 4, replace=False), RNG.standard_normal(4), strict=True)} for _ in range(N)]
+VECTORS = RNG.standard_normal((N, 9)).astype(np.float32)
+
+
+def read(model: Model) -> predict.Classifier:
+    file = io.BytesIO()
+    write_archive(model, {"name": "news", "version": 3}, file)
+    archive = zipfile.ZipFile(file)
+    return predict.Classifier(archive.read)
+
+
+def linear(n_features: int, classes: list[Any], seed: int = 0, calibrated: bool = True, seen: float = 0.9) -> LinearModel:
+    rng, n_columns = np.random.default_rng(seed), 1 if len(classes) == 2 else len(classes)
+    features = np.flatnonzero(rng.random(n_features) < seen).astype(np.uint32)
+    calibration = Calibration(rng.uniform(0.5, 3, n_columns), rng.standard_normal(n_columns), rng.uniform(0.5, 2, len(classes)))
+    weights = rng.standard_normal((len(features), n_columns))
+    return LinearModel(classes, n_features, features, weights, rng.standard_normal(n_columns), calibration=calibration if calibrated else None)
+
+
+def named_rows() -> NamedRows:
+    names = [str(k) for k in range(40)]
+    dense = np.zeros((N, 40), np.float32)
+    for row, each in enumerate(NAMED):
+        for name, value in each.items():
+            dense[row, int(name)] = value
+    indptr = np.arange(0, 4 * N + 1, 4, dtype=np.int64)
+    return NamedRows(SparseRows(indptr, np.nonzero(dense)[1].astype(np.uint32), dense[dense != 0], 40), names)
+
+
+def vector_rows() -> SparseRows:
+    return SparseRows(np.arange(N + 1, dtype=np.int64) * 9, np.tile(np.arange(9, dtype=np.uint32), N), VECTORS.ravel(), 9)
+
+
+def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
+    terms = fit_terms(TextRows.of(TEXTS[: N // 2]), TextOptions(min_documents=1), lambda *_: None)
+    names = Names([str(k) for k in range(30)])
+    columns = PartColumns.of({"text": (terms, len(terms.keys)), "features": (names, 30), "vector.bge": (NUMBERS, 9)})
+    rows = PartRows({"text": TextRows.of(TEXTS), "features": named_rows(), "vector.bge": vector_rows()})
+    documents = zip(TEXTS, NAMED, VECTORS.tolist(), strict=True)
+    return columns, rows, [{"text": text, "features": named, "vectors": {"bge": vector}} for text, named, vector in documents]
+
+
+@cache
+def cases() -> dict[str, tuple[Model, Rows, Any]]:
+    """Models, documents as rows, and the same documents as people have them."""
+    terms = {ngrams: fit_terms(TextRows.of(TEXTS[: N // 2]), TextOptions(min_documents=1, ngrams=ngrams), lambda *_: None) for ngrams in (1, 2)}
+    sparse = random_rows(np.random.default_rng(1), N, 50)
+    spans = itertools.pairwise(sparse.indptr.tolist())
+    pairs = [{"indices": sparse.indices[a:b].tolist(), "values": sparse.values[a:b].tolist()} for a, b in spans]
+    columns, part_rows, part_documents = parts()
+    found: dict[str, tuple[Model, Rows, Any]] = {
+        "words, two classes": (replace(linear(len(terms[1].keys), ["a", "b"]), vocabulary=terms[1]), TextRows.of(TEXTS), TEXTS),
+        "terms, four classes": (replace(linear(len(terms[2].keys), ["ä", "b", "c", "d"]), vocabulary=terms[2]), TextRows.of(TEXTS), TEXTS),
+        "names": (
+            replace(linear(30, [1, 2, 3]), vocabulary=Names([str(k) for k in range(30)])),
+            named_rows(),
+            [{"features": each} for each in NAMED],
+        ),
+        "numbers, scores alone": (linear(45, ["a", "b"], calibrated=False), sparse, pairs),
+        "a dense matrix": (linear(50, ["a", "b", "c"], calibrated=False), sparse, dense_of(sparse)),
+        "one class": (replace(linear(50, ["a"]), calibration=None), sparse, pairs),
+        "parts": (replace(linear(int(columns.edges[-1]), ["a", "b", "c"]), vocabulary=columns), part_rows, part_documents),
+    }
+    support = random_rows(np.random.default_rng(5), 60, 40)
+    features = np.arange(2, 42, dtype=np.uint32)
+    for kernel in (Kernel("rbf", 0.3), Kernel("poly", 0.5, 3, 1.0)):
+        weights = np.random.default_rng(6).standard_normal((60, 3))
+        found[kernel.name] = (KernelModel(["a", "b", "c"], 50, features, support, weights, np.arange(3.0), kernel), sparse, pairs)
+    return found
+
+
+LINEAR = ("words, two classes", "terms, four classes", "names", "numbers, scores alone", "a dense matrix", "one class", "parts")
+
+
+@pytest.mark.parametrize("name", [*LINEAR, "rbf", "poly"])
+def test_the_archive_scores_as_the_model(name: str) -> None:
+    model, rows, documents = cases()[name]
+    columns, classifier = model.vocabulary.read(rows).rows, read(model)
+    scores, found = model.scores(columns), classifier.decision_function(documents)
+    # a kernel model of the service has products in float32
+    close = 2e-4 if isinstance(model, KernelModel) else 1e-13
+    np.testing.assert_allclose(found, scores, rtol=close, atol=close)
+    probabilities = model.probabilities(scores)
+    assert classifier.predict(documents) == [model.classes[place] for place in model.labels_of(scores, probabilities)]
+    if probabilities is None:
+        with pytest.raises(ValueError, match="not calibrated"):
+            classifier.predict_proba(documents)
+    else:
+        np.testing.assert_allclose(classifier.predict_proba(documents), probabilities, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_graph_scores_as_the_model(name: str) -> None:
+    model, rows, documents = cases()[name]
+    file = io.BytesIO()
+    write_onnx(model, {"name": "news", "version": 3, "kind": "text"}, file)
+    session = onnxruntime.InferenceSession(file.getvalue())
+    assert session.get_modelmeta().custom_metadata_map == {"name": "news", "version": "3", "kind": "text"}
+    width = model.n_features
+    given: NDArray[np.float32] = np.zeros((N, max(width, 50)), np.float32)
+    dense = read(model).rows(documents)._replace(n_columns=given.shape[1]).dense()
+    given[:, : dense.shape[1]] = dense
+    found = dict(zip([each.name for each in session.get_outputs()], session.run(None, {"X": given[:, :width]}), strict=True))
+    scores = model.scores(model.vocabulary.read(rows).rows)
+    np.testing.assert_allclose(found["scores"], scores, rtol=1e-10, atol=1e-12)
+    probabilities = model.probabilities(scores)
+    assert list(found["label"]) == [model.classes[place] for place in model.labels_of(scores, probabilities)]
+    assert ("probabilities" in found) == (probabilities is not None)
+    if probabilities is not None:
+        np.testing.assert_allclose(found["probabilities"], probabilities, rtol=1e-10, atol=1e-12)
+
+
+def test_what_onnx_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotExportable, match="kernel model"):
+        write_onnx(cases()["rbf"][0], {}, io.BytesIO())
+    with pytest.raises(NotExportable, match="2147483648 columns"):
+        write_onnx(replace(linear(5, ["a", "b"]), n_features=2**31), {}, io.BytesIO())
+    monkeypatch.setattr(onnx, "_MOST_BYTES", 100)
+    with pytest.raises(NotExportable, match="2 GiB"):
+        write_onnx(linear(50, ["a", "b"]), {}, io.BytesIO())
+
+
+def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
+    """Without anything of this project on the path; the same version gives the same bytes."""
+    model, _, _ = cases()["terms, four classes"]
+    first, second = tmp_path / "news-3.zip", io.BytesIO()
+    with first.open("wb") as file:
+        write_archive(model, {"name": "news"}, file)
+    write_archive(model, {"name": "news"}, second)
+    assert first.read_bytes() == second.getvalue()
+    (tmp_path / "in.ndjson").write_text("".join(json.dumps({"id": str(k), "text": text}) + "\n" for k, text in enumerate(TEXTS[:20])))
+    command = [sys.executable, "-I", "-W", "error", str(first)]
+    ran = subprocess.run([*command, str(tmp_path / "in.ndjson")], capture_output=True, text=True, check=True, encoding="utf-8")
+    found = [json.loads(line) for line in ran.stdout.splitlines()]
+    scores = model.scores(model.vocabulary.read(TextRows.of(TEXTS[:20])).rows)
+    probabilities = model.probabilities(scores)
+    assert probabilities is not None
+    assert [each["label"] for each in found] == [model.classes[place] for place in probabilities.argmax(axis=1)]
+    np.testing.assert_allclose([each["probability"] for each in found], probabilities.max(axis=1), rtol=1e-12)
+    for name, content in (("in.csv", 'id,text\n1,"goal, vote"\n'), ("in.txt", "goal, vote\r\n")):
+        (tmp_path / name).write_text(content)
+        assert list(predict._documents_of(str(tmp_path / name))) == ["goal, vote"]
+    zipfile.ZipFile(first).extractall(tmp_path / "folder")
+    assert predict.load(tmp_path / "folder").predict(TEXTS[:20]) == predict.load(first).predict(TEXTS[:20]) == [each["label"] for each in found]
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([{"txt": "a"}], "document 0: unknown field 'txt'"),
+        (["", {"indices": [1]}], "document 1 has indices; the model was trained on text, features, vector.bge"),
+        ([{"vectors": {"bge": [1.0]}}], "vector.bge has 1 numbers; the model takes 9"),
+        ([{"text": "goal"}], "give the vector of its text by the encoder bge"),
+    ],
+)
+def test_what_the_archive_refuses(documents: Any, message: str) -> None:
+    columns, _, _ = parts()
+    encoded = replace(columns, encoder=EncoderId("bge", "00ff"))
+    classifier = read(replace(linear(int(columns.edges[-1]), ["a", "b"]), vocabulary=encoded))
+    with pytest.raises(ValueError, match=message):
+        classifier.predict(documents)
+
+
+def test_what_the_archive_refuses_of_vectors() -> None:
+    classifier = read(linear(5, ["a", "b"]))
+    for documents in ([{"indices": [-1]}], [{"indices": [1], "values": [1e39]}], np.array([[np.nan]])):
+        with pytest.raises(ValueError, match="finite numbers"):
+            classifier.predict(documents)
+    with pytest.raises(ValueError, match="document 0 has text; the model takes indices"):
+        classifier.predict(["a"])
