@@ -14,6 +14,7 @@ HalfmoonError
     ├── StoreUnavailable
     │   ├── StoreFull        there is no room
     │   └── StoreDamaged     a record or file is not what was stored; a retry does not help
+    ├── ClusterUnavailable
     ├── QueueUnavailable
     └── RedisStateUnavailable
 """
@@ -123,6 +124,10 @@ class StoreDamaged(StoreUnavailable):
     def __init__(self, key: str, detail: str = "its checksum is not the recorded one") -> None:
         super().__init__(f"{key} is damaged: {detail}")
         self.key = key
+
+
+class ClusterUnavailable(Unavailable):
+    """The cluster that a training was shared with does not answer, or has lost it."""
 
 
 class QueueUnavailable(Unavailable):

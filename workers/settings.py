@@ -105,9 +105,17 @@ class Settings(BaseSettings):
     max_job_memory_bytes: Count | None = None
     """Bytes of memory that a job may need by its estimate; a larger job reads its documents from files, or fails before it starts. Unset: all that
     the worker may use."""
-    engine: Literal["auto", "memory", "mapped"] = "auto"
-    """Engine that reads the documents of a training: memory; mapped, from scratch files on the disk of the store or of its cache; auto, memory
-    where the estimate allows it, else mapped. Kernel methods take memory. A job's report names its engine."""
+    engine: Literal["auto", "memory", "mapped", "cluster"] = "auto"
+    """Engine that reads the documents of a training: memory; mapped, from scratch files on the disk of the store or of its cache; cluster; auto, the
+    first of them that the estimate of memory allows. Kernel methods take memory. A job's report names its engine."""
+    cluster: str | None = None
+    """Scheduler of a cluster that shares large trainings (docs/scale.md): tls://host:port, or tcp://host:port on this machine. Unset: none."""
+    cluster_ca: Path | None = None
+    """File of the authority, in PEM format, that has signed the certificates of the cluster."""
+    cluster_cert: Path | None = None
+    """File of the certificate by which this process is known to the cluster, in PEM format."""
+    cluster_key: Path | None = None
+    """File of the key of that certificate, in PEM format."""
     max_model_bytes: Count = 512 * 2**20
     """Bytes of the documents and weights that a kernel model keeps; a training that would need more fails."""
     encoders: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], Path] = {}

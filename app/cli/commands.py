@@ -72,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("worker", help="run a worker alone, with the same settings")
     command.set_defaults(run=_worker)
 
+    command = commands.add_parser("cluster", help="run a cluster on this machine, with which workers share large trainings (docs/scale.md)")
+    command.add_argument("--host", default="127.0.0.1", help="address to listen on; beyond this machine it needs certificates (default: %(default)s)")
+    command.add_argument("--port", type=_port, default=8786, help="port of the scheduler; 0 takes a free one (default: %(default)s)")
+    command.add_argument("--workers", type=_count, default=2, help="number of worker processes (default: %(default)s)")
+    command.set_defaults(run=_cluster)
+
     command = commands.add_parser("doctor", help="check settings, Redis, store, disk and kernels, and say what to fix")
     command.set_defaults(run=_doctor)
 
@@ -142,6 +148,18 @@ def _worker(options: argparse.Namespace) -> int:
     from workers.worker.run import run_worker
 
     return run_worker(Settings())
+
+
+def _cluster(options: argparse.Namespace) -> int:
+    from workers.cluster.address import NO_TLS, TlsFiles, security_of
+    from workers.settings import Settings
+
+    settings = Settings()
+    files = TlsFiles(settings.cluster_ca, settings.cluster_cert, settings.cluster_key)
+    security_of(f"{'tcp' if files == NO_TLS else 'tls'}://{options.host}:{options.port}", files)
+    from workers.cluster.local import run_cluster
+
+    return run_cluster(options.host, options.port, options.workers, files)
 
 
 def _doctor(options: argparse.Namespace) -> int:

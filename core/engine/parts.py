@@ -13,9 +13,9 @@ _SUM_BYTES, _NONZERO_BYTES = 1 << 26, 4
 """of the sums of all parts of a block together, at most: so many, or so many for each nonzero"""
 
 
-def parts_of(rows: SparseRows) -> list[tuple[int, int]]:
+def parts_of(rows: SparseRows, n_parts: int | None = None) -> list[tuple[int, int]]:
     """Ranges of rows, in order, that together are all of them, with about the same number of nonzeros each (a row weighs at least one)."""
-    count = count_of_parts(rows.n_nonzeros, rows.n_features)
+    count = n_parts or count_of_parts(rows.n_nonzeros, rows.n_features)
     weight = rows.indptr - rows.indptr[0] + np.arange(len(rows.indptr))
     bounds = np.searchsorted(weight, np.linspace(0, weight[-1], count + 1).round())
     bounds[-1] = rows.n_rows

@@ -51,17 +51,20 @@ class _Workspace(NamedTuple):
 class Passes:
     """The passes over one matrix in the address space of this process, with the threads that make them.
 
-    ``checkpoint`` is called between slices, what it raises ends the pass; ``reading`` is told of the rows that are read.
+    ``checkpoint`` is called between slices, what it raises ends the pass; ``reading`` is told of the rows that are read;
+    ``n_parts`` is for rows that are parts of others.
     """
 
-    def __init__(self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint, reading: Reading = RESIDENT) -> None:
+    def __init__(
+        self, rows: SparseRows, threads: int | None, checkpoint: Checkpoint, reading: Reading = RESIDENT, n_parts: int | None = None
+    ) -> None:
         self._rows, self._checkpoint, self._reading = rows, checkpoint, reading
         self._full = isinstance(rows, FullRows)
         self._loops: Any = full_loops if self._full else csr_loops
         self._arrays: tuple[Any, ...] = (rows.matrix.reshape(-1),) if isinstance(rows, FullRows) else rows.csr
         self._threads = Threads(1 if rows.n_nonzeros + rows.n_rows < _SERIAL else threads)
         self.n_threads, self.side_by_side = self._threads.count, self._threads.side_by_side
-        parts = parts_of(rows)
+        parts = parts_of(rows, n_parts)
         self._slices = [_slices_of(rows, *part, SLICE) for part in parts]
         self._block_slices = [_slices_of(rows, *part, SLICE // WIDTH) for part in parts]
         self._sums = np.zeros((len(parts), rows.n_features + 1))
@@ -82,12 +85,15 @@ class Passes:
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
         """``sums += Xᵀ weights``; ``alone`` as of scores."""
         weights, sums = request
-        # clearing and adding up the sums of parts would cost more than to read few rows
-        if np.count_nonzero(weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows:
+        if self.reads_few(request):
             for number in range(len(self._slices)):
                 self._read(number, lambda start, stop: self._loops.adjoint_rows(*self._arrays, start, stop, weights, sums))
         else:
             sums += self._accumulate(self._loops.adjoint_rows, weights, alone=alone)
+
+    def reads_few(self, request: Adjoint) -> bool:
+        """Whether rows are added to the sums one by one: to clear and add up the sums of parts would cost more than to read so few."""
+        return bool(np.count_nonzero(request.weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows)
 
     def cut(self, request: Cut) -> Vector:
         """Scores, and the sum of the rows that fall short of the margin."""

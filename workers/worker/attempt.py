@@ -158,7 +158,7 @@ class Attempts:
                 documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
             began = time.monotonic()
             encoded = self._store_retry.call(lambda: self._encoded(request, documents, heartbeat, began), stopped)
-            training = self._train(request, encoded, heartbeat, began)
+            training = self._train(request, encoded, _prefix_of(request.id, attempt.number), heartbeat, began)
             if training.status is Status.CANCELLED:
                 return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
             if not usable(training):
@@ -206,7 +206,7 @@ class Attempts:
         watch = Watch(heartbeat.observe, began=began)
         return documents._replace(rows=with_vectors(context.store, stored, documents.rows, id, encoder, watch, Part(0.0, _ENCODED)))
 
-    def _train(self, request: JobRequest, documents: Documents, heartbeat: Heartbeat, began: float) -> "Training":
+    def _train(self, request: JobRequest, documents: Documents, prefix: str, heartbeat: Heartbeat, began: float) -> "Training":
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.train import TrainingContext, TrainingTask, train
 
@@ -216,11 +216,11 @@ class Attempts:
             most, threads = context.max_job_bytes, context.threads
             open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, threads)
             n_labeled = int(np.count_nonzero(class_indices >= 0))
-            choice = EngineChoice(request, n_labeled, len(documents.classes), threads, most, context.engine)
+            choice = EngineChoice(request, n_labeled, len(documents.classes), threads, most, context.engine, context.cluster)
             choice.of(size_of(documents.rows, request.text))
             inputs = self._store_retry.call(lambda: stack.enter_context(open_inputs()), lambda: heartbeat.reason is not None)
             chosen = choice.of(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
-            engine = self._store_retry.call(lambda: stack.enter_context(chosen.opened(context.store)), lambda: heartbeat.reason is not None)
+            engine = self._store_retry.call(lambda: stack.enter_context(chosen.opened(context.store, prefix)), lambda: heartbeat.reason is not None)
             start = None
             if request.start is not None:
                 models = Models(context.store)

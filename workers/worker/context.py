@@ -3,6 +3,7 @@
 from typing import Literal, NamedTuple
 
 from core.engine.names import EngineName
+from workers.cluster.address import ClusterAddress
 from workers.encoders.catalogue import Encoders
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
@@ -33,6 +34,8 @@ class WorkerContext(NamedTuple):
     encoders: Encoders = Encoders({})
     engine: Literal["auto"] | EngineName = "auto"
     """the setting"""
+    cluster: ClusterAddress | None = None
+    """the cluster that large trainings are shared with"""
 
     def reconciler(self) -> Reconciler:
         """A reconciler, for jobs of attempts that this worker knows to be dead."""

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from core.engine.names import EngineName
@@ -10,6 +10,7 @@ from core.memory_estimate import RowsSize, cheapest_engine, training_bytes
 from core.options.base import TrainingSize
 from core.options.text import TextOptions
 from core.registry import algorithm as find_algorithm
+from workers.cluster.address import ClusterAddress
 from workers.contract import JobRequest
 from workers.errors import JobTooLarge
 from workers.store import Store
@@ -28,10 +29,12 @@ class ChosenEngine(NamedTuple):
     name: EngineName
     resident_bytes: int
     """bytes of memory that are left for the page cache"""
+    cluster: ClusterAddress | None = None
 
     @contextmanager
-    def opened(self, store: Store) -> Iterator["Engine"]:
-        """The engine, for as long as the block is entered: the training's own copies of the rows lie in a staging folder of the store."""
+    def opened(self, store: Store, prefix: str) -> Iterator["Engine"]:
+        """The engine, for as long as the block is entered: the training's own copies of the rows lie in a staging folder of the store, what a cluster
+        reads below ``prefix`` in the store. Raises ClusterUnavailable."""
         # imported here, since Numba takes a second to load, and only a training needs it
         from core.engine.engine import MappedEngine, MemoryEngine
         from workers.worker.scratch import ScratchFiles
@@ -39,11 +42,17 @@ class ChosenEngine(NamedTuple):
         if self.name == "memory":
             yield MemoryEngine()
             return
-        folder = store.staging()
-        try:
-            yield MappedEngine(ScratchFiles(folder), self.resident_bytes)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with ExitStack() as stack:
+            folder = store.staging()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            space = ScratchFiles(folder)
+            if self.cluster is None:
+                yield MappedEngine(space, self.resident_bytes)
+                return
+            from workers.cluster.engine import ClusterEngine, ClusterStore, connected
+
+            client = stack.enter_context(connected(self.cluster.url, self.cluster.files))
+            yield ClusterEngine(client, space, ClusterStore(store, self.cluster.store_url, prefix))
 
 
 class EngineChoice(NamedTuple):
@@ -57,6 +66,7 @@ class EngineChoice(NamedTuple):
     """bytes of memory that a job may have"""
     engine: Literal["auto"] | EngineName
     """the setting"""
+    cluster: ClusterAddress | None = None
 
     def of(self, size: RowsSize) -> ChosenEngine:
         """The engine of a training of this size. Raises JobTooLarge for one that the system would kill halfway for want of memory."""
@@ -70,4 +80,8 @@ class EngineChoice(NamedTuple):
             remedy, held = options.memory_remedy(training), _HELD.format(self.request.algorithm) if options.holds_rows else ""
             needed = min(training_bytes(options, training, each) for each in (("memory",) if held else offered))
             raise JobTooLarge(needed, most, f"{remedy}; {held}" if held else remedy)
-        return ChosenEngine(name, most - training_bytes(options, training, name))
+        left = most - training_bytes(options, training, name)
+        # mapped rows that the page cache does not hold are read from the disk in every pass
+        shared = self.cluster is not None and name == "mapped" and self.engine == "auto" and 8 * size.n_nonzeros > left
+        name = "cluster" if shared else name
+        return ChosenEngine(name, left, self.cluster if name == "cluster" else None)

@@ -11,6 +11,7 @@ from functools import partial
 import structlog
 
 from core.errors import HalfmoonError
+from workers.cluster.address import ClusterAddress
 from workers.contract import Death
 from workers.encoders.catalogue import Encoders
 from workers.errors import RedisStateUnavailable, Unavailable
@@ -166,6 +167,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         worker_pid=os.getpid(),
         encoders=Encoders(settings.encoders),
         engine=settings.engine,
+        cluster=ClusterAddress.of(settings),
     )
 
 

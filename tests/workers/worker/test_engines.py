@@ -161,9 +161,9 @@ def test_a_process_that_memory_does_not_suffice_for_trains_from_files(tmp_path: 
 
 
 def test_the_engine_of_memory_needs_no_folder(store: Store) -> None:
-    with ChosenEngine("memory", 0).opened(store) as engine:
+    with ChosenEngine("memory", 0).opened(store, "jobs/x") as engine:
         assert isinstance(engine, MemoryEngine)
-    with ChosenEngine("mapped", 5).opened(store) as engine:
+    with ChosenEngine("mapped", 5).opened(store, "jobs/x") as engine:
         values = engine.space.zeros(3, np.float32)
         values[1] = 2.0
     assert values.tolist() == [0.0, 2.0, 0.0], "an array outlives the folder of its file"

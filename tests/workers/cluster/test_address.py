@@ -1,0 +1,150 @@
+"""Who may connect to a cluster: nobody from other machines without a certificate, who gets nothing however they ask."""
+
+import random
+import socket
+import ssl
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import dask
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from distributed import LocalCluster
+
+from app.cli.commands import main
+from tests.waiting import SOON
+from workers.cluster.address import NO_TLS, ClusterAddress, TlsFiles, check_address
+from workers.cluster.engine import connected
+from workers.cluster.local import CONFIG, local_cluster
+from workers.errors import CannotStart, ClusterUnavailable
+from workers.settings import Settings
+
+
+def certificates(folder: Path) -> TlsFiles:
+    """A certificate that signs itself, and its key."""
+    folder.mkdir()
+    key = ec.generate_private_key(ec.SECP256R1())
+    name, now = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "cluster")]), datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=365))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()))
+    return TlsFiles(folder / "cert.pem", folder / "cert.pem", folder / "key.pem")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
+    return certificates(tmp_path_factory.mktemp("tls") / "own")
+
+
+@pytest.fixture(scope="module")
+def guarded(files: TlsFiles) -> Iterator[LocalCluster]:
+    """A cluster that asks for certificates."""
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, files, processes=False) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("tcp://10.0.0.5:8786", "others reach it, so it must be tls://"),
+        ("tcp://0.0.0.0:8786", "others reach it"),
+        ("tcp://[::]:8786", "others reach it"),
+        ("tcp://scheduler.local:8786", "others reach it"),
+        ("http://localhost:8786", "must be tls://host:port"),
+        ("localhost:8786", "must be tls://host:port"),
+        ("tls://10.0.0.5:8786", "HALFMOON_CLUSTER_CA, which is not set"),
+    ],
+)
+def test_an_address_that_others_reach_is_refused_without_certificates(address: str, told: str) -> None:
+    with pytest.raises(CannotStart, match=told):
+        check_address(address, NO_TLS)
+
+
+def test_addresses_of_this_machine_and_those_with_certificates_are_accepted(files: TlsFiles, tmp_path: Path) -> None:
+    for address in ("tcp://127.0.0.1:1", "tcp://localhost:1", "tcp://[::1]:1"):
+        check_address(address, NO_TLS)
+    check_address("tls://10.0.0.5:8786", files)
+    with pytest.raises(CannotStart, match="HALFMOON_CLUSTER_KEY, which names no file"):
+        check_address("tls://10.0.0.5:8786", files._replace(key=tmp_path / "none"))
+
+
+def test_settings_name_the_cluster(files: TlsFiles) -> None:
+    assert ClusterAddress.of(Settings()) is None
+    named = ClusterAddress.of(
+        Settings(cluster="tls://a:1", cluster_ca=files.ca, cluster_cert=files.cert, cluster_key=files.key, store_url="s3://b/c")
+    )
+    assert named == ClusterAddress("tls://a:1", files, "s3://b/c")
+    with pytest.raises(CannotStart, match="HALFMOON_CLUSTER names none"):
+        ClusterAddress.of(Settings(engine="cluster"))
+
+
+def test_a_cluster_does_not_listen_to_others_without_certificates(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "--host", "0.0.0.0", "--port", "0"]) == 1
+    assert "others reach it, so it must be tls://" in capsys.readouterr().err
+
+
+def test_nobody_gets_anything_without_the_certificate(guarded: LocalCluster, files: TlsFiles, tmp_path: Path) -> None:
+    """Frames at random, real ones of the protocol, TLS without and with another certificate: at the scheduler's port and at the worker's."""
+    rng, stranger = random.Random(7), certificates(tmp_path / "stranger")
+    scheduler, worker = guarded.scheduler_address, next(iter(guarded.workers.values())).address
+    frames = [rng.randbytes(rng.randrange(1, 4000)) for _ in range(20)]
+    # the lengths of two frames, and a message of the handshake, as a client begins
+    frames += [(2).to_bytes(8, "little") + (1 << 40).to_bytes(8, "little") * 2, b"\x01\x00\x00\x00\x00\x00\x00\x00" * 3, b"GET / HTTP/1.1\r\n\r\n"]
+    for address in (scheduler, worker):
+        host, port = address.removeprefix("tls://").rsplit(":", 1)
+        for frame in frames:
+            with socket.create_connection((host, int(port)), SOON) as plain:
+                assert _alert_or_nothing(_answer(plain, frame)), frame[:20]
+        for own in (None, stranger):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            if own is not None:
+                context.load_cert_chain(str(own.cert), str(own.key))
+            with socket.create_connection((host, int(port)), SOON) as plain:
+                assert not _read_by_tls(plain, context)
+    with pytest.raises(ClusterUnavailable), connected(scheduler, stranger):
+        pass
+    with connected(scheduler, files) as client:
+        assert client.submit(sum, [1, 2, 3]).result(timeout=SOON) == 6, "it works on for whoever has the certificate"
+
+
+def _answer(plain: socket.socket, frame: bytes) -> bytes:
+    """What comes back until the other end closes, or for a moment."""
+    found = b""
+    try:
+        plain.sendall(frame)
+        plain.settimeout(0.2)
+        while more := plain.recv(1000):
+            found += more
+    except OSError:
+        pass
+    return found
+
+
+def _read_by_tls(plain: socket.socket, context: ssl.SSLContext) -> bytes:
+    """What comes back of the protocol below TLS, of which the other end asks for a certificate."""
+    try:
+        with context.wrap_socket(plain) as wrapped:
+            return wrapped.recv(1)
+    except (ssl.SSLError, ConnectionError):
+        return b""
+
+
+def _alert_or_nothing(found: bytes) -> bool:
+    """Whether an answer is empty, or an alert of TLS: two bytes in a record of type 21."""
+    return not found or (found[0] == 21 and len(found) == 7)

@@ -1,0 +1,150 @@
+"""The cluster gives the bits of memory, whoever works and however many there are; what fails is told by name."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client
+
+from core.documents.rows import SparseRows
+from core.engine.passes import Passes
+from core.engine.requests import Adjoint, Cut, Product, Scores
+from core.problem.result import Status
+from core.train import TrainingContext, TrainingTask, train
+from tests.core.digests import dense, digest
+from tests.core.problems import normal, random_rows
+from tests.waiting import SOON
+from tests.workers.cluster.conftest import engine_of
+from workers.cluster.address import NO_TLS
+from workers.cluster.engine import ClusterAnswers, connected
+from workers.cluster.local import CONFIG, local_cluster
+from workers.errors import ClusterUnavailable
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "svm": {},
+    "tsvm": {"positive_fraction": "labeled"},
+    "cuts3vm": {"max_iterations": 2, "positive_fraction": "labeled"},
+    "auto": {},
+}
+
+
+def sparse() -> SparseRows:
+    rows = random_rows(np.random.default_rng(1), 120, 30, density=0.3)
+    return rows._replace(values=np.abs(rows.values))
+
+
+def task_of(rows: SparseRows, algorithm: str) -> TrainingTask:
+    """Two classes, few labels; of auto all, which then tries much less."""
+    labeled = np.arange(rows.n_rows) % (1 if algorithm == "auto" else 13) == 0
+    class_indices = np.where(labeled, np.arange(rows.n_rows) % 2, -1)
+    return TrainingTask(rows, class_indices, ["a", "b"], algorithm, OPTIONS[algorithm])
+
+
+@pytest.fixture(params=[1, 2, 4], ids="{}-workers".format)
+def n_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many workers get shards."""
+    count: int = request.param
+    monkeypatch.setattr(Client, "nthreads", lambda _: {f"worker {number}": 1 for number in range(count)})
+    return count
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("make", [sparse, lambda: dense(2, 60)], ids=["sparse", "dense"])
+def test_answers_have_the_bits_of_memory(client: Client, tmp_path: Path, n_workers: int, make: Callable[[], SparseRows]) -> None:
+    from core.documents.reorder import compact
+
+    rows = compact(make(), np.arange(make().n_rows)[::-1], lambda: None).rows
+    rng, n_rows, length = np.random.default_rng(0), rows.n_rows, rows.n_features + 1
+    vectors, weights = [normal(rng, length) for _ in range(3)], [rng.random(n_rows) * (rng.random(n_rows) < 0.7) for _ in range(3)]
+    skipped, labels = (rng.random(n_rows) < 0.4).astype(float), np.sign(normal(rng, n_rows)) * (rng.random(n_rows) < 0.5)
+
+    def asked(answers: Any) -> list[bytes]:
+        found = []
+        products = [np.full(n_rows, 7.0) for _ in range(3)]
+        found += answers.products([Product(*each) for each in zip(vectors, weights, products, strict=True)])
+        scores, cut, sums = np.full(n_rows, 7.0), np.full(n_rows, 7.0), np.ones(length)
+        found.append(answers.product(Product(vectors[0], weights[1], scores)))
+        answers.scores(Scores(vectors[1], skipped, scores))
+        answers.adjoint(Adjoint(weights[0], sums))
+        few, none = np.zeros(n_rows), np.zeros(n_rows)
+        few[:2], little = 1.5, np.ones(length)
+        answers.adjoint(Adjoint(few, little))
+        found.append(answers.cut(Cut(vectors[2], labels, weights[2], cut)))
+        found.append(answers.product(Product(vectors[0], none, np.zeros(n_rows))))
+        answers.close()
+        return [each.tobytes() for each in (*found, *products, scores, cut, sums, little)]
+
+    spread = engine_of(client, tmp_path).over(rows, 1, lambda: None)
+    assert isinstance(spread, ClusterAnswers)
+    assert len(spread._shards) == min(n_workers, len(spread._local._slices))
+    assert asked(spread) == asked(Passes(rows, 1, lambda: None))
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("algorithm", OPTIONS)
+def test_trainings_have_the_bits_of_memory(client: Client, tmp_path: Path, algorithm: str) -> None:
+    task = task_of(sparse(), algorithm)
+    shared = train(task, TrainingContext(threads=2, engine=engine_of(client, tmp_path)))
+    assert digest(shared) == digest(train(task, TrainingContext(threads=1)))
+    assert not (tmp_path / "store/jobs/x/shards").exists() or not list((tmp_path / "store/jobs/x/shards").iterdir()), "shards are removed"
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_vectors_of_rows_that_have_not_changed_are_not_sent_again(client: Client, tmp_path: Path) -> None:
+    rows = sparse()
+    answers = engine_of(client, tmp_path).over(rows, 1, lambda: None)
+    assert isinstance(answers, ClusterAnswers)
+    weights, scores, sent = np.ones(rows.n_rows), np.zeros(rows.n_rows), []
+    for number in range(3):
+        answers.product(Product(np.full(rows.n_features + 1, float(number)), weights, scores))
+        sent.append(answers.bytes_sent)
+    columns = 8 * sum(len(shard.columns) for shard in answers._shards)
+    assert sent == [8 * rows.n_rows + columns, 8 * rows.n_rows + 2 * columns, 8 * rows.n_rows + 3 * columns]
+    answers.close()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_training_is_cancelled_while_workers_are_busy(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object) -> None:
+        time.sleep(1)
+
+    monkeypatch.setattr("workers.cluster.engine.answer", slow)
+    began = time.monotonic()
+    asked: list[float] = []
+
+    def observer(_: object) -> bool:
+        asked.append(time.monotonic() - began)
+        return len(asked) > 3
+
+    training = train(task_of(sparse(), "svm"), TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path)))
+    assert training.status is Status.CANCELLED
+    assert asked[-1] < SOON
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_workers_may_be_killed_and_a_scheduler_that_ends_is_told(tmp_path: Path) -> None:
+    """In processes of their own, of which one is killed in the middle of a training."""
+    task = task_of(sparse(), "svm")
+    killed: list[int] = []
+    expected = digest(train(task, TrainingContext(threads=1)))
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as client:
+
+        def observer(point: Any) -> bool:
+            if point.iteration > 0 and not killed:
+                killed.append(next(iter(cluster.workers.values())).pid)
+                os.kill(killed[0], signal.SIGKILL)
+            return False
+
+        engine = engine_of(client, tmp_path)
+        assert digest(train(task, TrainingContext(observer=observer, threads=1, engine=engine))) == expected
+        assert killed
+        answers = engine.over(sparse(), 1, lambda: None)
+        cluster.close()
+        with pytest.raises(ClusterUnavailable):
+            answers.product(Product(np.ones(31), np.ones(120), np.zeros(120)))

@@ -1,0 +1,81 @@
+"""The address of a cluster, and who may connect: mutual TLS, without which nothing listens or connects beyond this machine.
+
+Dask's own protocol carries pickles among scheduler, workers and jobs. So whoever gets a connection can run code there.
+"""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from workers.errors import CannotStart
+from workers.settings import Settings
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+
+class TlsFiles(NamedTuple):
+    """Files in PEM format: each end shows its certificate, and accepts those alone that the authority has signed."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+
+NO_TLS = TlsFiles()
+
+
+class ClusterAddress(NamedTuple):
+    """A cluster, and where its workers find what a job stores for them."""
+
+    url: str
+    """of the scheduler"""
+    files: TlsFiles
+    store_url: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> "ClusterAddress | None":
+        """The cluster of the settings, if they name one; raises CannotStart for an address that is not allowed."""
+        if settings.cluster is None:
+            if settings.engine == "cluster":
+                raise CannotStart("HALFMOON_ENGINE is cluster, and HALFMOON_CLUSTER names none")
+            return None
+        files = TlsFiles(settings.cluster_ca, settings.cluster_cert, settings.cluster_key)
+        check_address(settings.cluster, files)
+        return cls(settings.cluster, files, settings.store_url)
+
+
+def check_address(address: str, files: TlsFiles) -> None:
+    """Raise CannotStart for an address that is none, for TLS without its files, and for one without TLS that other machines reach."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("tls", "tcp") or not parts.hostname:
+        raise CannotStart(f"cluster address {address!r}: must be tls://host:port, or tcp://host:port on this machine")
+    if parts.scheme == "tcp":
+        if not _is_loopback(parts.hostname):
+            raise CannotStart(f"cluster address {address!r}: others reach it, so it must be tls:// with certificates (HALFMOON_CLUSTER_CA, …)")
+        return
+    for name, path in files._asdict().items():
+        if path is None or not path.is_file():
+            found = "is not set" if path is None else f"names no file: {path}"
+            raise CannotStart(f"cluster address {address!r}: TLS needs HALFMOON_CLUSTER_{name.upper()}, which {found}")
+
+
+def security_of(address: str, files: TlsFiles) -> "Security":
+    """What Dask is to require of connections. Raises as ``check_address``, and CannotStart where the extra is not installed."""
+    check_address(address, files)
+    try:
+        from distributed.security import Security
+    except ImportError:
+        raise CannotStart("a cluster needs the extra: pip install 'halfmoon[cluster]'") from None
+    if not address.startswith("tls:"):
+        return Security(require_encryption=False)
+    ends = {f"tls_{end}_{kind}": str(path) for end in ("client", "scheduler", "worker") for kind, path in (("cert", files.cert), ("key", files.key))}
+    return Security(require_encryption=True, tls_ca_file=str(files.ca), **ends)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,65 @@
+"""What the workers of a cluster do: pure functions of shards and vectors, so that what a dead worker had is computed again elsewhere."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
+from workers.cluster.shards import OpenShard
+
+Kind = Literal["product", "scores", "adjoint", "cut"]
+
+
+class Answer(NamedTuple):
+    """What a pass over a shard gives."""
+
+    scores: list[Vector]
+    """for each right-hand side those of the rows that were read, in order"""
+    sums: NDArray[np.float64]
+    """shape (n_parts, n_right_hand_sides, n_columns + 1)"""
+
+
+def received(rows: Vector) -> Vector:
+    """A vector of rows, kept on a worker for the passes in which it does not change."""
+    return rows
+
+
+def answer(shard: OpenShard, kind: Kind, vectors: Sequence[Vector], *rows: Vector) -> Answer:
+    """One pass over a shard. ``vectors`` are of its columns and the bias; ``rows`` the vectors of rows of each right-hand side, one after the other.
+
+    The sums of each part are the ones of core.engine.passes, to the bit.
+    """
+    count, sums = max(1, len(vectors)), []
+    scores = [np.zeros(shard.shard.n_rows) for _ in range(0 if kind == "adjoint" else count)]
+    with shard.lock:
+        for passes, (start, stop) in zip(shard.passes, shard.shard.parts, strict=True):
+            own, part = [each[start:stop] for each in rows], [each[start:stop] for each in scores]
+            match kind:
+                case "product":
+                    sums.append(passes.products([Product(*given) for given in zip(vectors, own, part, strict=True)]))
+                case "cut":
+                    sums.append([passes.cut(Cut(vectors[0], own[0], own[1], part[0]))])
+                case "scores":
+                    passes.scores(Scores(vectors[0], own[0], part[0]))
+                case "adjoint":
+                    found = np.zeros(shard.shard.n_columns + 1)
+                    passes.adjoint(Adjoint(own[0], found))
+                    sums.append([found])
+    read = {"product": [each != 0 for each in rows], "scores": [rows[0] == 0], "cut": [slice(None)], "adjoint": []}[kind]
+    return Answer([each[chosen] for each, chosen in zip(scores, read, strict=True)], np.array(sums))
+
+
+def scores_of(found: Answer) -> list[Vector]:
+    """The scores alone: what the job reads of an answer."""
+    return found.scores
+
+
+def added(total: NDArray[np.float64] | None, found: Answer, shard: OpenShard, length: int) -> NDArray[np.float64]:
+    """The sums of all parts up to this shard's, shape (n_right_hand_sides, length), added in the order of the parts."""
+    places = np.append(shard.columns.astype(np.int64), length - 1)
+    total = np.zeros((found.sums.shape[1], length)) if total is None else total.copy()
+    for sums in found.sums:
+        total[:, places] += sums
+    return total
