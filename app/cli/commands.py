@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("worker", help="run a worker alone, with the same settings")
     command.set_defaults(run=_worker)
 
-    command = commands.add_parser("cluster", help="run a cluster on this machine, with which workers share large trainings (docs/scale.md)")
+    command = commands.add_parser("cluster", help="run a cluster on this machine, with which workers share large trainings (docs/engines.md)")
     command.add_argument("--host", default="127.0.0.1", help="address to listen on; beyond this machine it needs certificates (default: %(default)s)")
     command.add_argument("--port", type=_port, default=8786, help="port of the scheduler; 0 takes a free one (default: %(default)s)")
     command.add_argument("--workers", type=_count, default=2, help="number of worker processes (default: %(default)s)")

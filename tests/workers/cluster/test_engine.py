@@ -28,7 +28,6 @@ from workers.errors import ClusterUnavailable
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "svm": {},
-    "tsvm": {"positive_fraction": "labeled"},
     "cuts3vm": {"max_iterations": 2, "positive_fraction": "labeled"},
     "auto": {},
 }

@@ -1,0 +1,191 @@
+"""What the engines cost by the number of documents: ``python -m benchmarks.engines [documents …]`` measures and writes ``docs/engines.md``.
+
+Every run is a process of its own, over files that were made in pieces. ``python -m benchmarks.engines --limited documents`` trains the transductive
+SVM in processes that may allocate 2 GiB.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.base import machine, table, write
+from core.documents.reorder import gathered
+from core.documents.rows import SparseRows
+from core.memory_estimate import RowsSize
+from core.progress import TracePoint
+from core.train import TrainingContext, TrainingTask, train
+from workers.errors import JobTooLarge
+from workers.repositories.datasets.files.npy import NpyWriter, open_array
+from workers.store import open_store
+from workers.worker.engines import EngineChoice
+from workers.worker.scratch import ScratchFiles
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+
+_LENGTH, _FEATURES, _PIECE, _LABELED = 76, 47_236, 100_000, 1_000
+_SIZES = (100_000, 800_000)
+_PASSES = 7
+_LIMIT = 2 << 30
+_ENGINES = ("memory", "mapped", "cluster")
+_NOTES = Path(__file__).parent / "engines-notes.md"
+
+
+def spread(folder: Path, n_rows: int) -> None:
+    """Rows of 76 terms, common ones more often, in files. One term in eight is of the class of the row."""
+    kinds = {"indptr": "<i8", "indices": "<u4", "values": "<f4"}
+    files = {name: NpyWriter(folder / f"{name}.npy", kind) for name, kind in kinds.items()}
+    files["indptr"].append(np.arange(n_rows + 1) * _LENGTH)
+    for start in range(0, n_rows, _PIECE):
+        rng, count = np.random.default_rng(start), min(_PIECE, n_rows - start)
+        drawn = (rng.random((count, _LENGTH), np.float32) ** 3 * (_FEATURES - 2 * _LENGTH)).astype(np.uint32)
+        drawn[:, ::8] += (drawn[:, ::8] + np.arange(start, start + count, dtype=np.uint32)[:, None]) % 2
+        drawn.sort(axis=1)
+        files["indices"].append((drawn + np.arange(_LENGTH, dtype=np.uint32)).reshape(-1))
+        files["values"].append(((0.5 + rng.random((count, _LENGTH), np.float32)) / np.float32(9)).reshape(-1))
+    for file in files.values():
+        file.finish()
+
+
+def rows_in(folder: Path) -> SparseRows:
+    """The rows of ``spread``, mapped."""
+    indptr, indices, values = (open_array(folder / f"{name}.npy") for name in ("indptr", "indices", "values"))
+    return SparseRows(indptr, indices, values, _FEATURES)
+
+
+@contextmanager
+def engine_of(name: str, folder: Path) -> Iterator["Engine"]:
+    """An engine; that of a cluster has two workers on this machine."""
+    from core.engine.engine import MappedEngine, MemoryEngine
+
+    if name != "cluster":
+        yield MemoryEngine() if name == "memory" else MappedEngine(ScratchFiles(folder))
+        return
+    import dask
+
+    from workers.cluster.address import NO_TLS
+    from workers.cluster.engine import ClusterEngine, ClusterStore, connected
+    from workers.cluster.local import CONFIG, local_cluster
+
+    url = f"file://{folder}/store"
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as client:
+        yield ClusterEngine(client, ScratchFiles(folder), ClusterStore(open_store(url), url, "benchmark"))
+
+
+def passes(name: str, folder: Path) -> dict[str, float]:
+    """Seconds of the copy of the rows, and of a product with all of them, for one right-hand side and for eight; bytes sent to shards a pass."""
+    from core.engine.requests import Product
+
+    rows = rows_in(folder)
+    n_rows, rng = rows.n_rows, np.random.default_rng(0)
+    vectors = [rng.random(_FEATURES + 1) for _ in range(8)]
+    requests = [Product(vector, np.ones(n_rows), np.zeros(n_rows)) for vector in vectors]
+    with engine_of(name, folder) as engine:
+        began = time.perf_counter()
+        copy = gathered(rows, np.arange(n_rows), space=engine.space)
+        answers = engine.over(copy, None, lambda: None)
+        found: dict[str, float] = {"copy": time.perf_counter() - began}
+        for kind, several in (("one", requests[:1]), ("eight", requests)):
+            seconds = []
+            for _ in range(_PASSES):
+                began, sent = time.perf_counter(), getattr(answers, "bytes_sent", 0)
+                answers.products(several)
+                seconds.append(time.perf_counter() - began)
+            found |= {kind: min(seconds), f"{kind}_sent": getattr(answers, "bytes_sent", 0) - sent}
+        answers.close()
+    return found | {"allocated": _held("RssAnon")}
+
+
+def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
+    """Of the transductive SVM with 1,000 labels: seconds, passes and how it ends. ``limit`` bounds what the process may allocate."""
+    rows = rows_in(folder)
+    class_indices = np.where(np.arange(rows.n_rows) < _LABELED, np.arange(rows.n_rows) % 2, -1)
+    task = TrainingTask(rows, class_indices, ["no", "yes"], "tsvm", {"positive_fraction": 0.5})
+
+    def observer(_: TracePoint) -> bool:
+        return time.perf_counter() - began > seconds
+
+    with engine_of(name, folder) as engine:
+        if limit:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+        began = time.perf_counter()
+        try:
+            done = train(task, TrainingContext(observer=observer, engine=engine))
+        except MemoryError:
+            return {"status": "MemoryError"}
+        took = time.perf_counter() - began
+    return {"seconds": took, "passes": done.passes, "status": done.status.value, "objective": done.objective, "allocated": _held("RssAnon")}
+
+
+def refused(n_rows: int) -> str:
+    """What a job with this many documents is told that may have 2 GiB, and must hold them in memory."""
+    request = type("Request", (), {"algorithm": "tsvm", "options": {"positive_fraction": 0.5}, "text": None})
+    choice = EngineChoice(request, _LABELED, 2, 2, _LIMIT, "memory")  # type: ignore[arg-type]
+    try:
+        choice.of(RowsSize(n_rows, n_rows * _LENGTH, _FEATURES))
+    except JobTooLarge as error:
+        return str(error)
+    return ""
+
+
+def _held(name: str) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+def _apart(*arguments: object) -> dict[str, Any]:
+    """A measurement in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.engines", "--run", *map(str, arguments)]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
+    return found
+
+
+def page(sizes: list[int]) -> str:
+    """The page, with what was measured."""
+    lines, trained = [], []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            spread(Path(name), size)
+            for engine in _ENGINES:
+                own = _apart("passes", engine, name)
+                row = [f"{size:,}", engine, *(f"{own[each]:.2f}" for each in ("copy", "one", "eight"))]
+                lines.append([*row, *(f"{own[each] / 1e6:,.1f}" for each in ("one_sent", "eight_sent", "allocated"))])
+                if size <= _SIZES[0]:
+                    done = _apart("training", engine, name)
+                    trained.append([f"{size:,}", engine, f"{done['seconds']:.1f}", f"{done['passes']:.0f}", f"{done['objective']:.17g}"])
+    heads = ["documents", "engine", "s copy", "s a pass", "s a pass of eight", "MB sent a pass", "of eight", "MB allocated"]
+    made = f"Made by `python -m benchmarks.engines` on:\n{machine()}.\n\n{table(heads, lines)}\n"
+    made += f"\nA training (`tsvm`, 1,000 labels):\n\n{table(['documents', 'engine', 's', 'passes', 'objective'], trained)}"
+    return _NOTES.read_text().replace("<!-- measured -->\n", made)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure, print, write."""
+    match arguments:
+        case ["--run", "passes", engine, folder]:
+            print(json.dumps(passes(engine, Path(folder))))
+        case ["--run", "training", engine, folder]:
+            print(json.dumps(training(engine, Path(folder))))
+        case ["--run", "limited", engine, folder, seconds]:
+            print(json.dumps(training(engine, Path(folder), _LIMIT, float(seconds))))
+        case ["--limited", count, *engines]:
+            with tempfile.TemporaryDirectory() as name:
+                spread(Path(name), int(count))
+                print(refused(int(count)))
+                for engine in engines or ("memory", "mapped"):
+                    print(engine, _apart("limited", engine, name, 900), flush=True)
+        case _:
+            write("engines.md", page([int(each) for each in arguments] or list(_SIZES)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
