@@ -1,6 +1,7 @@
 """The figures of ``benchmarks.person``: SVG as text, one for light and one for dark pages."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +10,8 @@ _WIDTH, _HEIGHT = 360, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 16, 34, 36
 _COLUMNS = 2
 _LEGEND = 30
-_GRID = 4
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2)
+_MOST_TICKS = 5
 
 
 class _Colours(NamedTuple):
@@ -41,7 +43,7 @@ def draw(errors: Mapping[str, tuple[Sequence[float], ...]], steps: Sequence[int]
 
 
 def _panel(name: str, found: tuple[Sequence[float], ...], steps: Sequence[int], colours: _Colours, place: int) -> str:
-    most = max(max(line) for line in found) * 1.1
+    most, parts_of_scale = _scale(max(max(line) for line in found))
     inner_width, inner_height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
     across = [_LEFT + inner_width * k / (len(steps) - 1) for k in range(len(steps))]
 
@@ -50,8 +52,8 @@ def _panel(name: str, found: tuple[Sequence[float], ...], steps: Sequence[int], 
 
     parts = [f'<g transform="translate({place % _COLUMNS * _WIDTH} {place // _COLUMNS * _HEIGHT})">']
     parts.append(f'<text x="{_LEFT}" y="20" fill="{colours.ink}" font-weight="600">{name}</text>')
-    for k in range(_GRID + 1):
-        value = most * k / _GRID
+    for k in range(parts_of_scale + 1):
+        value = most * k / parts_of_scale
         parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{up(value):.1f}" y2="{up(value):.1f}" stroke="{colours.line}"/>')
         parts.append(f'<text x="{_LEFT - 6}" y="{up(value) + 4:.1f}" text-anchor="end" fill="{colours.quiet}">{value:.0%}</text>')
     for x, step in zip(across, steps, strict=True):
@@ -61,6 +63,12 @@ def _panel(name: str, found: tuple[Sequence[float], ...], steps: Sequence[int], 
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         parts += [f'<circle cx="{x:.1f}" cy="{up(value):.1f}" r="3" fill="{colour}"/>' for x, value in zip(across, line, strict=True)]
     return "\n".join([*parts, "</g>"])
+
+
+def _scale(most: float) -> tuple[float, int]:
+    """The end of a scale that has a value, and its parts: the nearest end by the smallest number of round ticks."""
+    ends = [(step * ceil(most / step), ceil(most / step)) for step in _TICKS]
+    return min(end for end in ends if end[1] <= _MOST_TICKS)
 
 
 def _legend(y: float, colours: _Colours) -> str:
