@@ -33,7 +33,7 @@ def test_browsers_get_the_page_and_others_json(gateway: Gateway) -> None:
     assert answer.headers["content-security-policy"] == POLICY
     assert answer.headers["x-frame-options"] == "DENY"
     for accept in ("*/*", "application/json"):
-        assert problem_of(gateway.client.get("/", headers={"accept": accept}), 404)["detail"] == "nothing is at /"
+        assert problem_of(gateway.client.get("/", headers={"accept": accept}), 404)["detail"] == "nothing is at /; /docs describes every call"
 
 
 def test_the_policy_lets_nothing_in(gateway: Gateway) -> None:
