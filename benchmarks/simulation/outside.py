@@ -65,6 +65,14 @@ class SimulatedStore:
     def add_file(self, key: str, data: bytes) -> File:
         """Store a file of an attempt, as ``upload`` does."""
         self._call(f"upload {key}", lambda: self.content.update({key: data}))
+        return self.file(key, data)
+
+    def upload(self, key: str, path: Path) -> File:
+        """See Store; the path can be read alone."""
+        return self.add_file(key, path.read_bytes())
+
+    def file(self, key: str, data: bytes) -> File:
+        """The record of a file, without a call."""
         return File(key=key, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
 
     def local(self, file: File) -> Any:
@@ -72,11 +80,11 @@ class SimulatedStore:
         data = self.read(file.key)
         return SimpleNamespace(read_bytes=lambda: data)
 
-    def upload(self, key: str, path: Path) -> File:
+    def staging(self) -> Path:
         """Never called: attempts add their files by ``add_file``."""
         raise NotImplementedError
 
-    staging = remove_abandoned = writable = free = upload
+    remove_abandoned = writable = free = staging
 
     def _call(self, what: str, effect: Callable[[], T]) -> T:
         return self._world.call(what, effect, lambda: StoreUnavailable("the store is away"))

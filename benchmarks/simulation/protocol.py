@@ -1,12 +1,15 @@
 """Gateways, workers and reconcilers in a simulated world: their own code, but for the training and the threads of the heartbeat.
 
-Submitting with idempotency keys, cancelling, leases and heartbeats, claiming, recording outcomes, publishing and reconciling are simulated. A world
-has a storm, then calm. Afterwards every job has ended, and the invariants hold (``violations``).
+Submitting with idempotency keys, cancelling, leases and heartbeats, claiming, recording outcomes, publishing and reconciling are simulated. So are
+relabeling and deleting datasets, aliases, deleting versions and cleaning up (``benchmarks.simulation.keepers``).
+
+A world has a storm, then calm. Afterwards every job has ended, and the invariants hold (``violations``).
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from datetime import datetime
 from random import Random
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,15 +17,16 @@ from unittest.mock import patch
 
 from redis.exceptions import RedisError
 
+from benchmarks.simulation.keepers import ABANDONED_SECONDS, Keepers, at_rest, violations_of_keepers
 from benchmarks.simulation.outside import SimulatedQueue, SimulatedRedis, SimulatedState, SimulatedStore
 from benchmarks.simulation.world import Odds, World
 from core.problem.result import Status
 from workers import names
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Publication, Version
-from workers.errors import JobNotCancellable, Unavailable
-from workers.names import new_id
+from workers.errors import JobNotCancellable, NotFound, Unavailable
 from workers.repositories import jobs as job_records
 from workers.repositories import models as model_records
+from workers.repositories import unfinished_requests
 from workers.repositories.jobs import Jobs
 from workers.upkeep.reconcile import Reconciler
 from workers.worker import attempt as attempts
@@ -35,7 +39,7 @@ from workers.worker.store_watch import StoreWatch
 _LEASE_SECONDS = 3.0
 _MAX_ATTEMPTS = 3
 _STORM_SECONDS = 60.0
-_END_SECONDS = 600.0
+_END_SECONDS = 1200.0
 """Seconds of the clock in which all jobs must have ended; the longest of 150 seeds took 74."""
 _JOBS, _WORKERS, _GATEWAYS = 6, 3, 2
 _META = b'{"classes": ["no", "yes"], "n_features": 1}'
@@ -51,6 +55,8 @@ class Run(NamedTuple):
     """Jobs that clients were told, by idempotency key."""
     cancelled: set[str]
     """Jobs that a client may have cancelled."""
+    without_dataset: list[str]
+    """Jobs that were trained without their dataset."""
     calls: list[str]
     failure: BaseException | None
     """An error that no process expects."""
@@ -117,6 +123,7 @@ class _Attempts(Attempts):
             world.sleep(0.5)
             if heartbeat.reason is not None:
                 return attempts._outcome_of_stop(attempt, heartbeat.reason, 1e9)
+        self.simulation.keepers.trained(request.id, request.dataset)
         key = f"jobs/{request.id}/attempts/{attempt.number}/model.json"
         file = self._store_retry.call(lambda: store.add_file(key, _META), lambda: heartbeat.reason is not None)
         found = attempts._ended(attempt, JobState.SUCCEEDED)
@@ -132,6 +139,7 @@ class Simulation:
         self.redis = SimulatedRedis(self.world)
         self.queue: Any = SimulatedQueue(self.redis)
         self.state: Any = SimulatedState(self.redis)
+        self.keepers = Keepers(self.world, self.store)
         self.accepted: dict[str, set[str]] = defaultdict(set)
         self.cancelled: set[str] = set()
         self._waiting = {f"key-{number}" for number in range(_JOBS)}
@@ -142,17 +150,20 @@ class Simulation:
     def run(self) -> Run:
         """The whole run. It leaves nothing behind."""
         with _patched(self):
-            self.dataset = new_id("ds")
-            self.store.content[f"datasets/{self.dataset}/manifest.json"] = b"{}"
+            self.keepers.inherit()
             for key in sorted(self._waiting):
                 self._start("client", lambda process, key=key: self._submit(key), self.world.random.uniform(0, _STORM_SECONDS / 2))
             for _ in range(_WORKERS):
                 self._start("worker", self._work)
             for _ in range(_GATEWAYS):
                 self._start("gateway", self._reconcile)
+            for keep in (self.keepers.keep_datasets, self.keepers.keep_datasets, self.keepers.keep_versions, self.keepers.keep_versions):
+                self._start("keeper", keep)
+            for _ in range(_GATEWAYS):
+                self._start("cleaner", self.keepers.clean_up)
             self._start("accident", self._accident)
             ended = self.world.run(self._finished, _END_SECONDS)
-        return Run(ended, self.store, self.accepted, self.cancelled, self.world.calls, self.world.failure)
+        return Run(ended, self.store, self.accepted, self.cancelled, self.keepers.found_missing, self.world.calls, self.world.failure)
 
     def _start(self, role: str, act: Any, after: float = 0.0) -> None:
         self._born += 1
@@ -166,16 +177,17 @@ class Simulation:
         self._start(role, act, self.world.random.uniform(0.5, 3.0))
 
     def _finished(self) -> bool:
-        return not self._waiting and not self.store.below("open")
+        return not self._waiting and not self.store.below("open") and at_rest(self.store)
 
     def _submit(self, key: str) -> None:
         """A client that asks until it is told a job. It asks again with the same key after a failure, and after the death of its gateway."""
         store: Any = self.store
         jobs = Jobs(store)
         while True:
-            with suppress(Unavailable):
+            with suppress(Unavailable, NotFound):
+                dataset = self.keepers.any_dataset()
                 job, created = jobs.submit(
-                    dataset=self.dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint="the same", caller=None
+                    dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint="the same", caller=None
                 )
                 if created:
                     with suppress(Unavailable):
@@ -207,9 +219,8 @@ class Simulation:
 
     def _reconcile(self, process: str) -> None:
         store: Any = self.store
-        reconciler = Reconciler(
-            Jobs(store), self.state, self.queue, lease_seconds=_LEASE_SECONDS, max_attempts=_MAX_ATTEMPTS, clock=lambda: self.world.now
-        )
+        limits = {"lease_seconds": _LEASE_SECONDS, "abandoned_seconds": ABANDONED_SECONDS}
+        reconciler = Reconciler(Jobs(store), self.state, self.queue, max_attempts=_MAX_ATTEMPTS, clock=lambda: self.world.now, **limits)
         while True:
             with suppress(Unavailable):
                 reconciler.reconcile()
@@ -231,7 +242,9 @@ def _patched(simulation: Simulation) -> ExitStack:
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
     stack.enter_context(patch.object(store_retry, "time", clock))
-    for room in (job_records, model_records):
+    calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.now, zone))
+    stack.enter_context(patch.object(model_records, "datetime", calendar))
+    for room in (job_records, model_records, unfinished_requests):
         stack.enter_context(patch.object(room, "in_parallel", map))
     stack.enter_context(patch.object(attempts, "Heartbeat", lambda *given, **named: _Heartbeat(simulation, *given, **named)))
     stack.enter_context(patch.object(attempts, "StoreWatch", lambda *given: _Watch(simulation, *given)))
@@ -244,14 +257,18 @@ def violations(run: Run) -> Iterator[str]:
         yield f"{type(run.failure).__name__}: {run.failure}"
         return
     if not run.ended:
-        yield "not all jobs have ended"
+        yield "not all jobs have ended, or something is left"
         return
     store = run.store
+    yield from violations_of_keepers(store)
+    yield from (f"job {job} was trained without its dataset" for job in run.without_dataset)
     for key, ids in run.accepted.items():
         if len(ids) != 1:
             yield f"{key} made {len(ids)} jobs"
     known = set().union(*run.accepted.values())
-    yield from (f"job {id} was made for nobody" for id in store.below("jobs") if id not in known and f"jobs/{id}/request.json" in store.content)
+    # one whose dataset was deleted in this moment is refused, and has failed
+    made = {id for id in store.below("jobs") if f"jobs/{id}/request.json" in store.content and not _was_refused(store, id)}
+    yield from (f"job {id} was made for nobody" for id in sorted(made - known))
     versions = {int(name.removesuffix(".json")): _record(store, f"models/m/versions/{name}", Version) for name in store.below("models/m/versions")}
     if sorted(versions) != list(range(1, len(versions) + 1)):
         yield f"the versions are {sorted(versions)}"
@@ -268,7 +285,7 @@ def _violations_of(run: Run, id: str, versions: list[Version]) -> Iterator[str]:
     if outcome.state is JobState.CANCELLED and id not in run.cancelled:
         yield f"job {id} was cancelled by nobody"
     deaths = _count(run.store, id, "json") - _count(run.store, id, "returned.json")
-    if outcome.state is JobState.FAILED and deaths < _MAX_ATTEMPTS:
+    if outcome.state is JobState.FAILED and deaths < _MAX_ATTEMPTS and not _was_refused(run.store, id):
         yield f"job {id} failed after {deaths} deaths"
     if len(versions) != int(outcome.state is JobState.SUCCEEDED):
         yield f"job {id} is {outcome.state.value} and has {len(versions)} versions"
@@ -278,7 +295,15 @@ def _violations_of(run: Run, id: str, versions: list[Version]) -> Iterator[str]:
             yield f"job {id} does not say that it is version {version.number}"
         if version.files != outcome.files:
             yield f"version {version.number} is not of the outcome of job {id}"
+        if f"models/m/deleted/{version.number}.json" in content:
+            continue
         yield from (f"version {version.number} has lost {file.key}" for file in version.files.values() if file.key not in content)
+
+
+def _was_refused(store: SimulatedStore, id: str) -> bool:
+    """Whether a job has failed before it was queued."""
+    outcome = _record(store, f"jobs/{id}/outcome.json", Outcome) if f"jobs/{id}/outcome.json" in store.content else None
+    return outcome is not None and outcome.state is JobState.FAILED and outcome.attempt == 0
 
 
 def _count(store: SimulatedStore, id: str, ending: str) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 _CALL_SECONDS = 0.005
-_LATE_SECONDS = 8.0
+_LATE_SECONDS = 20.0
 _STACK_BYTES = 256 << 10
 
 

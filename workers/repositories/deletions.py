@@ -11,9 +11,10 @@ deleting/{dataset}.{mark}.decided  ``delete`` or ``keep``; the first that is cre
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from workers.names import is_id, new_id, older_than
-from workers.store import Store
+from workers.store import KeyMissing, Store
 
 _ABANDONED_SECONDS = 10
 _DECIDED = ".decided"
@@ -38,7 +39,11 @@ class Deletions:
     def decide(self, mark: str, delete: bool) -> bool:
         """Decide, unless it was decided before; returns whether the decision that counts is to delete."""
         key, decision = f"deleting/{mark}{_DECIDED}", b"delete" if delete else b"keep"
-        return delete if self._store.create(key, decision) else self._store.read(key) == b"delete"
+        if self._store.create(key, decision):
+            return delete
+        with suppress(KeyMissing):
+            return self._store.read(key) == b"delete"
+        return False  # another process has ended the deletion meanwhile
 
     def withdraw(self, mark: str) -> None:
         """Remove an abandoned mark, so that jobs are accepted again; the decision stays, for a caller that was only slow."""

@@ -106,6 +106,8 @@ class DatasetBuilder:
         except BaseException:
             # what cannot be removed either is garbage, which is collected a day later
             with suppress(StoreUnavailable):
+                # first the manifest, which may be there though its creation failed: while it is, nothing else may be missing
+                self._store.delete(f"datasets/{self._id}/manifest.json")
                 self._store.delete(f"datasets/{self._id}")
             raise
         return dataset

@@ -10,6 +10,7 @@ datasets/{id}/audits/*.json    random samples to label; see ``audits.py``
 
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from core.documents.drawn import Draw
@@ -169,6 +170,8 @@ class Datasets:
             self.get(base.id)
             records.create(self._store, _manifest(dataset.id), dataset)
         except BaseException:
+            # first the manifest, which may be there though its creation failed: while it is, nothing else may be missing
+            self._store.delete(_manifest(dataset.id))
             self._store.delete(f"datasets/{dataset.id}")
             self._store.delete(shared)
             raise
@@ -229,11 +232,13 @@ class Datasets:
         """Delete the files of a dataset without a manifest, unless others share them."""
         if self._store.exists(_manifest(id)):
             return
-        for other in self._store.children(f"datasets/{id}/shared"):
-            if not is_id("ds", other):
-                continue
-            if self._store.exists(_manifest(other)) or not older_than(other, self._abandoned_seconds):
-                return
+        seen: set[str] = set()
+        # listed until nothing new is there: one that was seen may have been relabeled, and deleted before it was looked at
+        while new := set(self._store.children(f"datasets/{id}/shared")) - seen:
+            for other in filter(partial(is_id, "ds"), sorted(new)):
+                if self._store.exists(_manifest(other)) or not older_than(other, self._abandoned_seconds):
+                    return
+            seen |= new
         self._store.delete(f"datasets/{id}")
 
 

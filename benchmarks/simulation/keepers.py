@@ -1,0 +1,139 @@
+"""Those who upload, relabel and delete datasets, and set aliases and delete versions, while jobs run; and what must hold of what they leave."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+from benchmarks.simulation.outside import SimulatedStore
+from benchmarks.simulation.world import World
+from workers.contract import Alias, Dataset, Version
+from workers.errors import Conflict, NotFound, Unavailable
+from workers.names import new_id
+from workers.repositories.datasets import Datasets
+from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
+from workers.store import records
+
+ABANDONED_SECONDS = 150.0
+"""longer than any upload or relabeling takes here, as a day is outside"""
+_MOST_VERSIONS = 6
+_REFUSED = (Unavailable, Conflict, NotFound)
+
+
+class Keepers:
+    """What clients and gateways do with datasets and versions."""
+
+    def __init__(self, world: World, store: Any) -> None:
+        self._world, self._store = world, store
+        self.found_missing: list[str] = []
+        """jobs that were trained without their dataset"""
+
+    def inherit(self) -> None:
+        """Documents of long ago, and a dataset that shares them, of which everything counts as abandoned that is not sealed."""
+        self._world.now -= 2 * ABANDONED_SECONDS
+        base = self._manifest(new_id("ds"))
+        relabeled = self._manifest(new_id("ds"), base.id)
+        self._world.now += 2 * ABANDONED_SECONDS
+        content = {_rows(base.id): b"rows", f"datasets/{base.id}/shared/{relabeled.id}": b""}
+        self._store.content.update(content | {f"datasets/{each.id}/manifest.json": records.encode(each) for each in (base, relabeled)})
+
+    def upload(self) -> str:
+        """A new dataset, its documents first; raises StoreUnavailable."""
+        made = self._manifest(new_id("ds"))
+        self._store.create(_rows(made.documents), b"rows")
+        records.create(self._store, f"datasets/{made.id}/manifest.json", made)
+        return made.id
+
+    def any_dataset(self) -> str:
+        """One of the datasets that are there, a new one if there is none."""
+        there = visible(self._store)
+        return self._world.random.choice(there).id if there else self.upload()
+
+    def keep_datasets(self, process: str) -> None:
+        """Relabel and delete datasets."""
+        while not self._world.calm:
+            self._world.sleep(self._world.random.uniform(0.2, 5.0))
+            with suppress(*_REFUSED):
+                if self._world.random.random() < 0.5:
+                    self._relabel(self.any_dataset())
+                else:
+                    self._datasets().delete(self.any_dataset())
+
+    def keep_versions(self, process: str) -> None:
+        """Set aliases, and delete versions, of the same few numbers."""
+        while not self._world.calm:
+            self._world.sleep(self._world.random.uniform(0.2, 3.0))
+            number = self._world.random.randint(1, _MOST_VERSIONS)
+            with suppress(*_REFUSED):
+                if self._world.random.random() < 0.6:
+                    Models(self._store).set_alias("m", self._world.random.choice(["live", "next"]), number)
+                else:
+                    Models(self._store).delete_version("m", number)
+
+    def clean_up(self, process: str) -> None:
+        """What a gateway does now and then."""
+        datasets, models = self._datasets(), Models(self._store)
+        while True:
+            for act in (datasets.recover_deletions, datasets.remove_abandoned, models.remove_abandoned):
+                with suppress(Unavailable):
+                    act()
+            self._world.sleep(2.0)
+
+    def trained(self, job: str, dataset: str) -> None:
+        """Note a job that needs its dataset and has it no more."""
+        content = self._store.content
+        known = next((each for each in visible(self._store) if each.id == dataset), None)
+        if (known is None or _rows(known.documents) not in content) and f"jobs/{job}/outcome.json" not in content:
+            self.found_missing.append(job)
+
+    def _relabel(self, id: str) -> None:
+        base = self._datasets().get(id)
+        made = self._manifest(new_id("ds"), base.documents)
+        path: Any = SimpleNamespace(read_bytes=lambda: b"labels")
+        file = self._store.file(f"datasets/{made.id}/labels", b"labels")
+        self._datasets()._share(base, made.model_copy(update={"files": {"labels": file}}), {"labels": path})
+
+    def _datasets(self) -> Datasets:
+        return Datasets(self._store, jobs=Jobs(self._store), abandoned_seconds=ABANDONED_SECONDS)
+
+    def _manifest(self, id: str, documents: str | None = None) -> Dataset:
+        counts = {"n_documents": 1, "n_labeled": 1, "n_features": 1, "n_nonzeros": 1}
+        created_at = datetime.fromtimestamp(self._world.now, UTC)
+        return Dataset(id=id, documents=documents or id, name=None, classes=[], sha256="", warnings=[], files={}, created_at=created_at, **counts)
+
+
+def visible(store: SimulatedStore) -> list[Dataset]:
+    """The datasets with a manifest, without a call."""
+    manifests = (store.content.get(f"datasets/{id}/manifest.json") for id in store.below("datasets"))
+    return [Dataset.model_validate_json(manifest) for manifest in manifests if manifest is not None]
+
+
+def at_rest(store: SimulatedStore) -> bool:
+    """Whether nothing is under way, and nothing is left that a cleaning will remove."""
+    used = {id for dataset in visible(store) for id in (dataset.id, dataset.documents)}
+    marks = [name for name in store.below("deleting") if not name.endswith(".decided")]
+    return not marks and not store.below("models/m/aliasing") and set(store.below("datasets")) == used and not list(_files_of_deleted(store))
+
+
+def violations_of_keepers(store: SimulatedStore) -> Iterator[str]:
+    """A sentence for each invariant that does not hold at rest."""
+    for dataset in visible(store):
+        if _rows(dataset.documents) not in store.content:
+            yield f"dataset {dataset.id} has lost its documents"
+        yield from (f"dataset {dataset.id} has lost {file.key}" for file in dataset.files.values() if file.key not in store.content)
+    for name in store.below("models/m/aliases"):
+        number = Alias.model_validate_json(store.content[f"models/m/aliases/{name}"]).version
+        if f"models/m/deleted/{number}.json" in store.content:
+            yield f"alias {name} names version {number}, which was deleted"
+
+
+def _files_of_deleted(store: SimulatedStore) -> Iterator[str]:
+    for name in store.below("models/m/deleted"):
+        version = Version.model_validate_json(store.content[f"models/m/versions/{name}"])
+        yield from (file.key for file in version.files.values() if file.key in store.content)
+
+
+def _rows(documents: str) -> str:
+    return f"datasets/{documents}/rows"
