@@ -142,6 +142,8 @@ class Simulation:
         self.keepers = Keepers(self.world, self.store)
         self.accepted: dict[str, set[str]] = defaultdict(set)
         self.cancelled: set[str] = set()
+        self._promised: set[str] = set()
+        """Jobs whose submission found their dataset. Another may be stored when its dataset goes, and cannot be refused while the store fails."""
         self._waiting = {f"key-{number}" for number in range(_JOBS)}
         self._roles: dict[str, tuple[str, Any]] = {}
         self._born = 0
@@ -163,7 +165,8 @@ class Simulation:
                 self._start("cleaner", self.keepers.clean_up)
             self._start("accident", self._accident)
             ended = self.world.run(self._finished, _END_SECONDS)
-        return Run(ended, self.store, self.accepted, self.cancelled, self.keepers.found_missing, self.world.calls, self.world.failure)
+        missing = [job for job in self.keepers.found_missing if job in self._promised]
+        return Run(ended, self.store, self.accepted, self.cancelled, missing, self.world.calls, self.world.failure)
 
     def _start(self, role: str, act: Any, after: float = 0.0) -> None:
         self._born += 1
@@ -190,6 +193,7 @@ class Simulation:
                     dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint="the same", caller=None
                 )
                 if created:
+                    self._promised.add(job.request.id)
                     with suppress(Unavailable):
                         self.queue.enqueue(job.request.id)
                 break
