@@ -8,14 +8,15 @@ import msgspec
 from app.codecs.arrays import npz
 from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Reading, Reserve, Spool
 from app.codecs.json_documents import body, ndjson
-from app.codecs.tables import csv, svmlight
+from app.codecs.tables import arrow, csv, svmlight
 from app.codecs.transport import multipart
 from app.codecs.transport.content_encoding import Decompressor, Gunzip, Identity, reserve_nothing
 from app.errors import UnsupportedMediaType
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-FORMATS = {each.media_type: each for each in (body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, svmlight.FORMAT, npz.FORMAT, npz.NPY, multipart.FORMAT)}
+_READ = (body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT, npz.FORMAT, npz.NPY, multipart.FORMAT)
+FORMATS = {each.media_type: each for each in _READ}
 """Formats that the gateway reads, by media type."""
 _BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}
 
@@ -24,8 +25,6 @@ _ADVICE = {
     "x-www-form-urlencoded": "that is what curl -d says by itself: add -H 'Content-Type: application/json', and send lines by --data-binary; ",
     "spreadsheet": "save the table as CSV and send it as text/csv; ",
     "ms-excel": "save the table as CSV and send it as text/csv; ",
-    "parquet": "a gateway with the extra arrow reads it (pip install 'halfmoon[arrow]'); ",
-    "arrow": "a gateway with the extra arrow reads it (pip install 'halfmoon[arrow]'); ",
     "octet-stream": "say what it really is, as by -H 'Content-Type: application/x-npz'; ",
     "text/plain": "a document a line as JSON is application/x-ndjson, a table text/csv; ",
     "xml": "write a document a line as JSON (application/x-ndjson); ",

@@ -1,8 +1,7 @@
 """A version as a file that predicts without the service."""
 
-import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version as installed
 from typing import IO, Any, Literal
 
@@ -10,6 +9,7 @@ from starlette.responses import StreamingResponse
 
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread
+from app.http.files import iter_file
 from app.services import Services
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx
@@ -18,7 +18,6 @@ from workers.store.os_errors import translate_os_errors
 
 ExportFormat = Literal["numpy", "onnx"]
 _FILES: Mapping[ExportFormat, tuple[str, str]] = {"numpy": ("zip", "application/zip"), "onnx": ("onnx", "application/octet-stream")}
-_BLOCK_BYTES = 1 << 18
 
 
 async def export(services: Services, name: str, number: int, format: ExportFormat) -> StreamingResponse:
@@ -26,7 +25,7 @@ async def export(services: Services, name: str, number: int, format: ExportForma
     file, size = await in_thread(services.load_pool, _written, services, name, number, format)
     ending, media_type = _FILES[format]
     headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}-{number}.{ending}"'}
-    return StreamingResponse(_blocks(file), headers=headers, media_type=media_type)
+    return StreamingResponse(iter_file(file), headers=headers, media_type=media_type)
 
 
 @translate_os_errors("write", "an export")
@@ -60,11 +59,3 @@ def _about(version: Version) -> dict[str, Any]:
         "created_at": version.created_at.isoformat(),
         "halfmoon": installed("halfmoon"),
     }
-
-
-async def _blocks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    try:
-        while block := await asyncio.to_thread(file.read, _BLOCK_BYTES):
-            yield block
-    finally:
-        file.close()

@@ -8,10 +8,8 @@ import io
 import struct
 import zipfile
 import zlib
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import accumulate
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 
@@ -80,37 +78,6 @@ class Array(NamedTuple):
         """Read to the end, where zipfile compares the checksum. Raises InvalidDocuments if numbers are left."""
         if self.stream.read(1):
             raise invalid_array(self.name, "has more numbers than the other arrays need")
-
-
-class BlockFile(io.RawIOBase):
-    """Blocks of bytes as one seekable file, without a copy of the whole."""
-
-    def __init__(self, blocks: Sequence[bytes]) -> None:
-        self._blocks = blocks
-        self._ends = list(accumulate(map(len, blocks)))
-        self._at = 0
-
-    def seekable(self) -> bool:
-        """See IOBase: True."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """See IOBase."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._ends[-1] if self._ends else 0}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        """See RawIOBase. Reads the whole size, unless the end comes before."""
-        block, parts, missing = bisect_right(self._ends, self._at), [], size if size >= 0 else (self._ends or [0])[-1]
-        while missing > 0 and block < len(self._blocks):
-            begin = self._at - (self._ends[block] - len(self._blocks[block]))
-            part = self._blocks[block][begin : begin + missing]
-            parts.append(part)
-            self._at += len(part)
-            missing -= len(part)
-            block += 1
-        return b"".join(parts)
 
 
 def invalid_array(name: str, detail: str) -> InvalidDocuments:

@@ -19,12 +19,13 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.arrays.archive import Array, ArraySpec, BlockFile, check_directory, invalid_array, open_array, open_arrays, sparse_format, zip_errors
+from app.codecs.arrays.archive import Array, ArraySpec, check_directory, invalid_array, open_array, open_arrays, sparse_format, zip_errors
 from app.codecs.arrays.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
 from app.codecs.arrays.labels import ids_of, labels_of, texts_of
 from app.codecs.arrays.side_by_side import side_by_side
 from app.codecs.base import Bounds, Format, Reading
 from app.codecs.numbers import narrowed, rows_of
+from app.codecs.transport.block_file import BlockFile
 from core.documents.kinds import DENSE, PartRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from workers.errors import LimitExceeded

@@ -41,7 +41,7 @@ _UTF8_BYTES = 4
 Row = list[str]
 
 
-class _Header(NamedTuple):
+class Header(NamedTuple):
     """The first row: the number of columns, those that are read, and the names of the others."""
 
     width: int
@@ -58,7 +58,7 @@ class TableDecoder:
         self._columns = reading.columns
         self._separators = separators
         self._separator = separators[0]
-        self._header: _Header | None = None
+        self._header: Header | None = None
         self._rest = bytearray()
         self._wanted = 0
         """Bytes at which the rest is parsed again: twice an unfinished row, so that time stays linear."""
@@ -160,7 +160,7 @@ class TableDecoder:
             skipped = next((number for number, row in enumerate(rows, 1) if row), 0)
             if not skipped:
                 return None
-            self._header = _header_of(rows[skipped - 1], self._columns)
+            self._header = header_of(rows[skipped - 1], self._columns)
         header, documents = self._header, rows[skipped:]
         if not set(map(len, documents)) <= {header.width}:
             self._check_widths(documents, text, skipped)
@@ -207,7 +207,7 @@ def _separator_of(first: str, separators: str) -> str:
     return max(separators, key=plain.count)
 
 
-def _header_of(row: Row, asked: Mapping[Column, str]) -> _Header:
+def header_of(row: Row, asked: Mapping[Column, str]) -> Header:
     """The header; raises InvalidDocuments where a column that is read is missing or named twice."""
     names = [name.strip() for name in row]
     lower = [name.lower() for name in names]
@@ -225,7 +225,7 @@ def _header_of(row: Row, asked: Mapping[Column, str]) -> _Header:
             places[column] = found[0]
         elif column in asked or column == "text":
             raise _missing(column, name, names)
-    return _Header(len(names), places, [name for place, name in enumerate(names) if place not in places.values() and name])
+    return Header(len(names), places, [name for place, name in enumerate(names) if place not in places.values() and name])
 
 
 def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocuments:
@@ -243,11 +243,11 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - MAX_FAULTS} more" if len(names) > MAX_FAULTS else shown
 
 
-def _texts(rows: list[Row], header: _Header) -> TextRows:
+def _texts(rows: list[Row], header: Header) -> TextRows:
     return TextRows.of(list(map(itemgetter(header.places["text"]), rows)))
 
 
-def _column(rows: list[Row], header: _Header, column: Column) -> list[str | None]:
+def _column(rows: list[Row], header: Header, column: Column) -> list[str | None]:
     """The fields of a column, None for empty ones and where there is no such column."""
     place = header.places.get(column)
     if place is None:
@@ -255,7 +255,7 @@ def _column(rows: list[Row], header: _Header, column: Column) -> list[str | None
     return [None if not field or field.isspace() else field for field in map(itemgetter(place), rows)]
 
 
-def _ids(rows: list[Row], header: _Header) -> list[str | None] | None:
+def _ids(rows: list[Row], header: Header) -> list[str | None] | None:
     return _column(rows, header, "id") if "id" in header.places else None
 
 

@@ -1,0 +1,158 @@
+"""Tables of Arrow and Parquet: the columns text, label and id, whichever the request names. pyarrow is an extra, and loaded by the first body."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+
+from app.codecs.base import MAX_FAULTS, Column, Format, Reading
+from app.codecs.faults import invalid_documents
+from app.codecs.tables.csv import Header, header_of, listed
+from app.codecs.transport.block_file import BlockFile
+from app.errors import UnsupportedMediaType
+from core.documents.kinds import TextRows
+from core.errors import Fault, InvalidDocuments
+from workers.contract import Label
+from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch
+
+_ROWS = 1024
+"""rows of a batch"""
+_TEXT_BYTES = 1 << 24
+"""bytes of texts of a batch, if all are as long as the longest"""
+_LARGEST_WHOLE = 2**53
+_EXTRA = "a gateway with the extra arrow reads it: pip install 'halfmoon[arrow]'"
+_KINDS = {"text": "a column of texts", "label": "a column of texts or integers", "id": "a column of texts or integers"}
+Batches = Callable[[IO[bytes]], Iterator[Any]]
+"""The record batches of a file. Texts come as dictionaries: a file of some bytes may repeat a long one without end."""
+
+
+class ArrowDecoder:
+    """Stores the body until its end, in the file that ``spool`` opens or in memory, then yields batches of rows."""
+
+    def __init__(self, reading: Reading, media_type: str, batches: Batches) -> None:
+        _require(media_type)
+        self._batches = batches
+        self._columns = reading.columns
+        self._bounds = reading.bounds
+        self._spool = reading.spool()
+        self._blocks: list[bytes] = []
+        self._unused: list[str] = []
+
+    def feed(self, data: bytes) -> Iterator[Batch]:
+        """See Decoder."""
+        if self._spool is None:
+            self._blocks.append(data)
+        else:
+            self._spool.write(data)
+        return iter(())
+
+    def finish(self) -> Iterator[Batch]:
+        """See Decoder."""
+        import pyarrow as pa
+
+        file: Any = BlockFile(self._blocks) if self._spool is None else self._spool
+        file.seek(0)
+        position = 0
+        try:
+            for batch in self._batches(file):
+                header = header_of(batch.schema.names, self._columns)
+                self._unused = header.unused
+                step = max(1, min(_ROWS, _TEXT_BYTES // self._longest(batch.column(header.places["text"]), position)))
+                for start in range(0, batch.num_rows, step):
+                    part = batch.slice(start, step)
+                    yield self._documents(part, header, position)
+                    position += part.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise invalid_documents([Fault("", "", f"this is no such file, or cut short: {str(error).splitlines()[0]}")]) from None
+
+    def warnings(self) -> Sequence[str]:
+        """See Decoder: which columns are not read."""
+        return [f"columns that are not read: {listed(self._unused)}"] if self._unused else []
+
+    def _longest(self, texts: Any, position: int) -> int:
+        """Bytes of the longest of some texts, at least 1. A dictionary has each text once, however many rows refer to it."""
+        from pyarrow import compute, types
+
+        each = texts.dictionary if types.is_dictionary(texts.type) else texts
+        longest = int(compute.max(compute.binary_length(each)).as_py() or 1) if _is_text(each.type) else 1
+        if longest > self._bounds.document_bytes:
+            where = f"bytes in a document at position {position} or after it"
+            raise LimitExceeded(where, self._bounds.document_bytes, "have HALFMOON_MAX_DOCUMENT_BYTES raised")
+        return longest
+
+    def _documents(self, batch: Any, header: Header, position: int) -> Batch:
+        columns = {column: _values(batch.column(place), column) for column, place in header.places.items()}
+        missing = [row for row, text in enumerate(columns["text"]) if text is None][:MAX_FAULTS]
+        if missing:
+            raise invalid_documents([Fault(str(position + row), "text", "is null; a document without text has an empty one") for row in missing])
+        labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
+        ids = columns.get("id")
+        return Batch(TextRows.of(columns["text"]), labels, None if ids is None else [None if id is None else str(id) for id in ids])
+
+
+def _require(media_type: str) -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA) from None
+
+
+def _parquet(file: IO[bytes]) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile, read_schema
+
+    texts = [field.name for field in read_schema(file) if _is_text(field.type)]
+    file.seek(0)
+    yield from ParquetFile(file, read_dictionary=texts).iter_batches(batch_size=_ROWS, use_threads=False)
+
+
+def _stream(file: IO[bytes]) -> Iterator[Any]:
+    """A stream, or a file, which is a stream between two marks."""
+    from pyarrow import ipc
+
+    if file.read(6) == b"ARROW1":
+        with ipc.open_file(file) as reader:
+            yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
+        return
+    file.seek(0)
+    yield from ipc.open_stream(file)
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _values(array: Any, column: Column) -> list[Any]:
+    """The values of a column as Python has them, NaN and empty texts as None where they are no text of a document. Raises InvalidDocuments."""
+    from pyarrow import types
+
+    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    whole = column != "text" and (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
+    if not _is_text(kind) and not whole:
+        raise _refused(column, f"is of {kind}; it must be {_KINDS[column]}")
+    if column == "text":
+        return list(array.to_pylist())
+    return [_integer(value, column) if isinstance(value, float) else None if value == "" else value for value in array.to_pylist()]
+
+
+def _integer(value: float, column: Column) -> int | None:
+    """An integer that is a float, since tables have floats where some are missing."""
+    if value != value:
+        return None
+    if value != int(value) or abs(value) > _LARGEST_WHOLE:
+        raise _refused(column, f"{value} is a float with a fraction; it must be {_KINDS[column]}")
+    return int(value)
+
+
+def _refused(column: Column, detail: str) -> InvalidDocuments:
+    return invalid_documents([Fault("", column, detail)])
+
+
+def _format(media_type: str, batches: Batches, what: str, *aliases: str) -> Format:
+    description = f"{what}, read where the extra arrow is installed. By default the columns text, label and id are read."
+    schema = {"schema": {"type": "string", "format": "binary", "description": description}}
+    return Format(media_type, lambda reading: ArrowDecoder(reading, media_type, batches), schema, compressed=True, aliases=aliases)
+
+
+PARQUET = _format("application/vnd.apache.parquet", _parquet, "A Parquet file", "application/x-parquet", "application/parquet")
+ARROW = _format("application/vnd.apache.arrow.stream", _stream, "An Arrow stream or file", "application/vnd.apache.arrow.file")

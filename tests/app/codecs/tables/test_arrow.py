@@ -1,0 +1,127 @@
+"""Tables of Arrow and Parquet: columns by name, labels of every type, files that are none or too much."""
+
+import io
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import ipc
+
+from app.codecs.base import Bounds
+from app.codecs.dispatch import body_decoder
+from app.errors import UnsupportedMediaType
+from core.documents.kinds import TextRows
+from core.errors import InvalidDocuments
+from workers.errors import LimitExceeded
+
+BOUNDS = Bounds(body_bytes=10**7, decompressed_bytes=10**8, document_bytes=10**5, documents=10**6, nonzeros=10**5)
+PARQUET, ARROW = "application/vnd.apache.parquet", "application/vnd.apache.arrow.stream"
+TABLE = {"text": ["late, again", "", "Tor\n🙂"], "label": ["sport", None, ""], "id": [7, 8, 9], "more": [1.5, 2.5, None]}
+
+
+def parquet(columns: Mapping[str, Any], **more: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), file, **more)
+    return file.getvalue()
+
+
+def stream(columns: Mapping[str, Any]) -> bytes:
+    file, table = io.BytesIO(), pa.table(dict(columns))
+    with ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()
+
+
+def arrow_file(columns: Mapping[str, Any]) -> bytes:
+    file, table = io.BytesIO(), pa.table(dict(columns))
+    with ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()
+
+
+def read(body: bytes, media_type: str = PARQUET, **query: str) -> tuple[list[str], list[Any], list[Any], list[str]]:
+    decoder = body_decoder({"content-type": media_type}, BOUNDS, query=query)
+    texts: list[str] = []
+    labels: list[Any] = []
+    ids: list[Any] = []
+    for batch in [*decoder.feed(body[:100]), *decoder.feed(body[100:]), *decoder.finish()]:
+        assert isinstance(batch.rows, TextRows)
+        texts += list(batch.rows)
+        labels += batch.labels
+        ids += batch.ids or []
+    return texts, labels, ids, list(decoder.warnings())
+
+
+@pytest.mark.parametrize(("media_type", "write"), [(PARQUET, parquet), (ARROW, stream), (ARROW, arrow_file)])
+def test_a_table_is_read_as_any_other(media_type: str, write: Any) -> None:
+    texts, labels, ids, warnings = read(write(TABLE), media_type)
+    assert (texts, labels, ids) == (TABLE["text"], ["sport", None, None], ["7", "8", "9"])
+    assert warnings == ["columns that are not read: 'more'"]
+    named = {"Body": TABLE["text"], "topic": TABLE["label"]}
+    assert read(write(named), media_type, text="Body", label="topic")[:3] == (TABLE["text"], ["sport", None, None], [])
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (pa.array([1, None, 3]), [1, None, 3]),
+        (pa.array([1.0, float("nan"), 3.0]), [1, None, 3]),
+        (pa.array(["a", None, "b"]).dictionary_encode(), ["a", None, "b"]),
+        (pa.array(["a", None, "b"], pa.large_string()), ["a", None, "b"]),
+        (pa.nulls(3), [None] * 3),
+    ],
+)
+def test_types_of_labels(labels: Any, expected: list[Any]) -> None:
+    for write, media_type in ((parquet, PARQUET), (stream, ARROW)):
+        assert read(write({"text": ["a", "b", "c"], "label": labels}), media_type)[1] == expected
+
+
+def test_many_rows_and_one_long_text_many_times() -> None:
+    """The file has the text once. No batch has more of it than it may."""
+    body = parquet({"text": ["x" * 90_000] * 5000})
+    assert len(body) < 200_000
+    decoder = body_decoder({"content-type": PARQUET}, BOUNDS)
+    list(decoder.feed(body))
+    sizes = [(batch.rows.n_rows, int(batch.rows.indptr[-1] - batch.rows.indptr[0])) for batch in decoder.finish()]
+    assert sum(rows for rows, _ in sizes) == 5000
+    assert max(size for _, size in sizes) <= 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (parquet({"body": ["a"]}), "no column is named 'text'; the first row has 'body'"),
+        (parquet({"text": ["a", None]}), "document 1: text: is null"),
+        (parquet({"text": [1]}), "text: is of int64; it must be a column of texts"),
+        (parquet({"text": ["a"], "label": [[1]]}), "label: is of list"),
+        (parquet({"text": ["a"], "label": [0.5]}), "label: 0.5 is a float with a fraction"),
+        (parquet({"text": ["a"], "label": [True]}), "label: is of bool"),
+        (b"text,label\na,b\n", "this is no such file, or cut short"),
+        (parquet(TABLE)[:-50], "this is no such file, or cut short"),
+        (b"", "this is no such file, or cut short"),
+    ],
+)
+def test_what_is_refused(body: bytes, detail: str) -> None:
+    with pytest.raises(InvalidDocuments) as refusal:
+        read(body)
+    assert detail in str(refusal.value)
+
+
+def test_damaged_streams_are_refused() -> None:
+    for body in (b"", b"ARROW1", stream(TABLE)[:60], b"x" * 100):
+        with pytest.raises(InvalidDocuments):
+            read(body, ARROW)
+
+
+def test_a_text_that_is_too_long() -> None:
+    with pytest.raises(LimitExceeded, match="HALFMOON_MAX_DOCUMENT_BYTES"):
+        read(parquet({"text": ["x" * 200_000]}))
+
+
+def test_without_the_extra_the_answer_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UnsupportedMediaType, match=r"pip install 'halfmoon\[arrow\]'"):
+        read(b"")
