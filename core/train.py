@@ -33,10 +33,10 @@ from core.progress import WHOLE, Observer, Part, TracePoint
 from core.registry import AUTO, Algorithm
 from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
+from core.selection.blocks import Selecting
 from core.selection.class_fractions import estimate_fractions
 from core.selection.data import SelectionData
 from core.selection.frequent_features import with_frequent_features
-from core.selection.parts import PartsTask, auto_of_parts
 from core.validation.confidence import Confidence, Validated
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
@@ -208,16 +208,6 @@ class _Run(NamedTuple):
     watch: Watch
     tally: Tally
 
-    def watch_of(self, part: Part) -> Watch:
-        """A watch over a part of the training."""
-        watch = Watch(self.context.observer, self.context.part.part(*part), self.context.began)
-        watch.latest = self.watch.latest._replace(fraction=0.0)
-        return watch
-
-    def sweeper_of(self, watch: Watch) -> Callable[[SparseRows], Sweeper]:
-        """The same as ``sweeper``, with another watch."""
-        return self._replace(watch=watch).sweeper
-
     def sweeper(self, rows: SparseRows) -> Sweeper:
         """What runs solvers over these rows."""
         context = self.context
@@ -239,15 +229,21 @@ class _Solutions(NamedTuple):
 def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     """The solutions of what auto selects; raises Stopped."""
     assert isinstance(checked.options, AutoOptions)
-    parts = {name: np.arange(*np.searchsorted(documents.features, [own.start, own.stop])) for name, own in checked.task.parts.items()}
-    if sum(len(own) > 0 for own in parts.values()) > 1:
-        known = checked.class_indices, checked.classes, checked.options, checked.known_fractions()
-        data_of = partial(checked.selection_data, space=run.context.engine.space)
-        selection = auto_of_parts(PartsTask(documents.rows, parts, *known, data_of, run.sweeper_of, run.watch_of, run.context.engine.space))
-        run.watch.latest = run.watch.latest._replace(fraction=1.0)
-    else:
-        data = checked.selection_data(documents.rows, run.watch, run.context.engine.space)
-        selection = auto(run.sweeper, data, checked.classes, checked.options, checked.known_fractions(), run.watch)
+    space = run.context.engine.space
+    selection = auto(
+        Selecting(
+            rows=documents.rows,
+            class_indices=checked.class_indices,
+            classes=checked.classes,
+            options=checked.options,
+            given=checked.known_fractions(),
+            data_of=partial(checked.selection_data, watch=run.watch, space=space),
+            sweeper_of=run.sweeper,
+            checkpoint=run.watch,
+            parts={name: np.arange(*np.searchsorted(documents.features, [own.start, own.stop])) for name, own in checked.task.parts.items()},
+            space=space,
+        )
+    )
     return _Solutions(selection.results, lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
 
 

@@ -1,6 +1,5 @@
 """Compares methods by labels left out, on one scale: each method's scores are centred and scaled by these labels, before they are judged by them."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,23 +35,18 @@ class Judgement(NamedTuple):
         return self.log_likelihood > self.chance or not self.chance
 
 
-def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]], fractions: NDArray[np.float64] | None = None) -> Judgement:
-    """Judge the scores of labels left out, shape (n, n_columns), whose classes are ``class_indices``, shape (n,).
+def judge(scores: Matrix, class_indices: NDArray[np.integer[Any]]) -> Judgement:
+    """Judge the scores of labels left out, shape (n, n_columns), whose classes are ``class_indices``, shape (n,). Those of one class say nothing.
 
-    With ``fractions`` of the classes, shape (n_classes,), labels weigh what their class does among the documents, and all together their number.
     Scores of methods have different scales and, after unequal numbers of labels, thresholds that are off by different amounts. Neither says how well
     a method ranks documents, so each column is centred between its class and the others, and one slope makes all of them log-odds: that of the
     largest likelihood under a log-normal prior, by which a few labels that happen to be separated do not ask for certainty.
     """
-    if not len(class_indices):
+    if len(np.unique(class_indices)) < 2:
         return Judgement(0.0, 0.0, 0)
     n_classes = n_classes_of(scores.shape[1])
     counts = np.bincount(class_indices, minlength=n_classes)
-    if fractions is None:
-        weights = counts[counts > 0].min() / counts[class_indices]
-    else:
-        weights = fractions[class_indices] / counts[class_indices]
-        weights = weights * len(weights) / weights.sum()
+    weights = counts[counts > 0].min() / counts[class_indices]
     chance = -float(weights.sum()) * log_of(float(n_classes))
     if not np.isfinite(scores).all():
         return Judgement(-np.inf, chance, 0)
@@ -77,11 +71,3 @@ def _fitted(logits: Matrix, own: NDArray[np.float64], weights: NDArray[np.float6
     sums = log_sum_exp(slopes[:, None, None] * logits, axis=2)
     fitted = (weights * (slopes[:, None] * own - sums)).sum(axis=1) - 0.5 * (steps / _SPREAD) * (steps / _SPREAD)
     return float(fitted.max())
-
-
-def best_of(judgements: Sequence[Judgement]) -> int:
-    """The position of the likeliest judgement: of the supervised SVM, the transductive SVM, and others.
-
-    Of equals, as where no label can be left out, the transductive SVM is preferred, then the supervised one.
-    """
-    return max(range(len(judgements)), key=lambda place: (judgements[place].log_likelihood, place == 1, -place))

@@ -36,7 +36,7 @@ from tests.core.problems import small
         ("ctsvm/feasible", 0, "ctsvm, finding a feasible point"),
         ("supervised/fold=1/svm", 0, "class fractions, prediction: svm"),
         ("mixture/all/mixture", 0, "naive Bayes"),
-        ("class=sport/stacked/tsvm/stage=3", 18, "class sport: second part of the model: tsvm, stage 4 of 18"),
+        ("class=sport/addend=2/tsvm/stage=3", 18, "class sport: addend 2 of the model: tsvm, stage 4 of 18"),
         ("supervised/svm", 0, "class fractions, prediction: svm"),
         ("of no known form", 0, "of no known form"),
     ],

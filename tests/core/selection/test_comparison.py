@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from core.selection.comparison import Judgement, best_of, judge
+from core.selection.comparison import Judgement, judge
 from core.validation.calibration import SLOPE
 
 
@@ -27,20 +27,18 @@ def test_neither_scale_nor_threshold_nor_counts_decide(n_classes: int) -> None:
     assert judge(100 * scores, class_indices).right == plain.right
 
 
-@pytest.mark.parametrize("fractions", [None, [0.7, 0.2, 0.1]])
-def test_the_likelihood_is_that_of_the_best_slope(fractions: list[float] | None) -> None:
-    """Against SciPy's search, of even labels: with fractions those of a class weigh what it does, and all together their number."""
+def test_the_likelihood_is_that_of_the_best_slope() -> None:
+    """Against SciPy's search, of even labels."""
     rng = np.random.default_rng(3)
     class_indices = np.repeat([0, 1, 2], 20)
     scores = 1.5 * np.eye(3)[class_indices] + rng.standard_normal((60, 3))
     middles = [(scores[class_indices == k, k].mean() + scores[class_indices != k, k].mean()) / 2 for k in range(3)]
-    weights = np.ones(60) if fractions is None else 3 * np.array(fractions)[class_indices]
 
     def value(step: float) -> float:
         logs = log_softmax(SLOPE * np.exp(step) * (scores - middles), axis=1)
-        return float(-(weights * logs[np.arange(60), class_indices]).sum() + 0.5 * (step / 0.7) ** 2)
+        return float(-logs[np.arange(60), class_indices].sum() + 0.5 * (step / 0.7) ** 2)
 
-    found = judge(scores, class_indices, None if fractions is None else np.array(fractions))
+    found = judge(scores, class_indices)
     assert found.log_likelihood == pytest.approx(-minimize_scalar(value, bounds=(-2.5, 2.5), method="bounded").fun, abs=0.05)
     assert found.chance == pytest.approx(-60 * np.log(3))
     assert found.likelier
@@ -61,22 +59,7 @@ def test_no_label_counts_more_than_one() -> None:
     assert judge(np.zeros((33, 1)), class_indices).chance == pytest.approx(-6 * np.log(2))
 
 
-@pytest.mark.parametrize(
-    ("likelihoods", "best"),
-    [
-        ([-3.0, -2.0], 1),
-        ([-2.0, -3.0], 0),
-        ([0.0, 0.0], 1),
-        ([0.0, 0.0, 0.0], 1),
-        ([-3.0, -2.0, -1.0], 2),
-        ([-1.0, -2.0, -1.0], 0),
-        ([-1.0, -np.inf], 0),
-    ],
-)
-def test_the_likeliest_is_preferred(likelihoods: list[float], best: int) -> None:
-    assert best_of([Judgement(each, -10.0, 0) for each in likelihoods]) == best
-
-
 def test_scores_that_are_no_numbers_are_the_worst() -> None:
     assert judge(np.array([[np.nan], [1.0]]), np.array([0, 1])).log_likelihood == -np.inf
     assert judge(np.zeros((0, 1)), np.zeros(0, int)) == Judgement(0.0, 0.0, 0)
+    assert judge(np.arange(3.0)[:, None], np.zeros(3, int)) == Judgement(0.0, 0.0, 0), "labels of one class say nothing"

@@ -43,8 +43,8 @@ def test_the_model_is_the_sum_that_scores_the_documents(n_classes: int) -> None:
     parts = training.report["parts"]
     assert list(parts) == ["one", "two", "together"]
     assert sum(part["weight"] for part in parts.values()) == pytest.approx(1.0)
-    assert training.report["chosen"]["algorithm"] == "together"
-    assert "all side by side" in training.report["chosen"]["why"]
+    assert sum(training.report["chosen"]["weights"].values()) == pytest.approx(1.0)
+    assert "the transductive SVM on all parts side by side" in training.report["chosen"]["why"]
 
 
 def test_a_part_that_knows_nothing_counts_little() -> None:
@@ -67,7 +67,7 @@ def test_a_part_without_any_value_leaves_the_plain_selection() -> None:
 def test_without_unlabeled_documents_all_are_supervised() -> None:
     training = trained(labeled=N)
     assert training.report is not None
-    assert {part["algorithm"] for part in training.report["parts"].values()} == {"svm"}
+    assert {*training.report["chosen"]["weights"]} == {"one/svm", "two/svm", "together/svm"}
     assert training.model.calibration is not None
 
 
@@ -79,7 +79,7 @@ def test_labels_that_cannot_be_left_out_weigh_evenly() -> None:
     report = train(TrainingTask(rows, known, [0, 1], "auto", {}, parts=PARTS), TrainingContext(threads=1)).report
     assert report is not None
     assert [part["weight"] for part in report["parts"].values()] == [pytest.approx(1 / 3)] * 3
-    assert "evenly" in report["chosen"]["why"]
+    assert "too few labels" in report["chosen"]["why"]
 
 
 def test_progress_goes_through_the_parts_and_a_stop_ends_them() -> None:

@@ -1,0 +1,85 @@
+"""Blocks of columns that a selection learns from: all features or, of documents of several parts, each part alone and all side by side."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows
+from core.documents.space import MEMORY, Space
+from core.engine.runner import Sweeper
+from core.options.auto import AutoOptions
+from core.problem.result import Linear, Result
+from core.progress import Checkpoint
+from core.selection.data import SelectionData
+from core.selection.frequent_features import with_features
+
+TOGETHER = "together"
+"""name of the block of all parts side by side"""
+
+
+class Selecting(NamedTuple):
+    """Documents, and what is asked of a selection over them."""
+
+    rows: SparseRows
+    """the labeled ones first"""
+    class_indices: NDArray[np.integer[Any]]
+    """shape (n_labeled,)"""
+    classes: Sequence[str | int]
+    options: AutoOptions
+    given: NDArray[np.float64] | None
+    """class fractions, shape (n_classes,), if they are known"""
+    data_of: Callable[[SparseRows], SelectionData]
+    """the data of a selection over rows with some of the columns; raises Stopped"""
+    sweeper_of: Callable[[SparseRows], Sweeper]
+    """what runs solvers over some rows"""
+    checkpoint: Checkpoint
+    """called between slices of work outside the solvers"""
+    parts: Mapping[str, NDArray[np.int64]] = {}
+    """of documents of several parts the columns of each, ascending, by name"""
+    space: Space = MEMORY
+    """where copies of the rows lie"""
+
+
+class Block(NamedTuple):
+    """Columns of the rows, and the data of a selection over them."""
+
+    name: str
+    """of the part, TOGETHER, or nothing where there is one block"""
+    columns: NDArray[np.int64]
+    """ascending"""
+    data: SelectionData
+
+    def on_original_features(self, result: Result) -> Result:
+        """The result with a decision over the block's columns as they came."""
+        scales = self.data.scaled.scales
+        if isinstance(result.decision, Linear):
+            return replace(result, decision=Linear(result.decision.coefficients * scales, result.decision.intercept))
+        kernel = result.decision.kernel  # of label spreading, which applies only where all features have one scale
+        return replace(result, decision=result.decision._replace(kernel=kernel._replace(gamma=kernel.gamma * float(scales.max(initial=0.0)) ** 2)))
+
+    def over_all_columns(self, result: Result, n_features: int) -> Result:
+        """The result, whose decision is over the block's columns, with one over all; that of a kernel has all of them."""
+        if not isinstance(result.decision, Linear):
+            return result
+        coefficients = np.zeros(n_features)
+        coefficients[self.columns] = result.decision.coefficients
+        return replace(result, decision=Linear(coefficients, result.decision.intercept))
+
+
+def blocks_of(task: Selecting) -> list[Block]:
+    """The blocks, that of all columns last; raises Stopped."""
+    columns = {name: own for name, own in task.parts.items() if len(own)}
+    every = np.arange(task.rows.n_features)
+    if len(columns) < 2:
+        return [Block("", every, task.data_of(task.rows))]
+    return [_block(task, name, own) for name, own in columns.items()] + [_block(task, TOGETHER, every)]
+
+
+def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> Block:
+    kept = np.zeros(task.rows.n_features, bool)
+    kept[columns] = True
+    data = task.data_of(task.rows if kept.all() else with_features(task.rows, kept, task.checkpoint, task.space))
+    return Block(name, columns, replace(data, prefixes=[f"part={name}/{prefix}" for prefix in data.prefixes]))

@@ -1,0 +1,174 @@
+"""The candidates of a selection: what labels left out say of each, what class fractions it estimates, and how its model is solved."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.algorithms.svm import svm
+from core.algorithms.tsvm import tsvm
+from core.engine.runner import Steps, Sweeper
+from core.options.linear import SvmOptions, TsvmOptions
+from core.progress import Checkpoint, Part
+from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
+from core.selection.comparison import Judgement, judge
+from core.selection.data import SelectionData
+from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
+from core.selection.fraction_path import SupervisedFit, held_out_scores
+from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
+from core.selection.naive_bayes import NaiveBayes
+from core.selection.posterior import refine_grid
+
+Vector = NDArray[np.float64]
+Solvers = list[Callable[[], Steps]]
+
+LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
+"""values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
+_ESTIMATED, _TUNED = 0.8, 0.85
+"""shares of the work that are done when the fractions are estimated, and when λ of the supervised SVM is found"""
+_MOST_SCALE = 1e12
+"""bound on the scale of the features and on its inverse: within it float32 holds distances of the original rows, with digits to spare"""
+
+
+class Wanted(NamedTuple):
+    """The model that a selection wants of a candidate."""
+
+    sweeper: Sweeper
+    """what runs solvers over the rows with all features"""
+    data: SelectionData
+    """of all features"""
+    fractions: Vector | None
+    """class fractions, shape (n_classes,); None without unlabeled documents"""
+    tolerance: float
+    part: Part
+    """part of the work for what must be done before the solvers are run"""
+
+    @property
+    def positive_fractions(self) -> list[float]:
+        """The fraction of the positive class of each two-class problem."""
+        assert self.fractions is not None
+        return [float(fraction) for fraction in self.fractions[self.data.positives]]
+
+
+class Candidate(NamedTuple):
+    """A method that may be selected, or be a part of what is."""
+
+    algorithm: str
+    """name in the report"""
+    title: str
+    """name in words"""
+    held_out: NDArray[np.float64]
+    """shape (n_labeled, n_problems): scores of the labeled rows by solutions without their labels; NaN where no fold leaves the row out"""
+    judgement: Judgement
+    """what labels left out say of it"""
+    solvers: Callable[[Wanted], Solvers]
+    """of a solver for each two-class problem; raises Stopped"""
+    tried: Mapping[str, Any]
+    """what was tried, as JSON"""
+    ridge: float | None = None
+    """λ, of the SVMs"""
+    found: FractionEstimate | None = None
+    """class fractions by this method; None of the supervised SVM, which has none"""
+    linear: bool = True
+    """whether its scores are linear, so that they can be added to others"""
+
+
+def candidates_of(
+    sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: Vector | None, part: Part, checkpoint: Checkpoint, linear: bool
+) -> list[Candidate]:
+    """All candidates, the supervised SVM first; without unlabeled documents it is alone. Raises Stopped.
+
+    ``sweeper`` runs solvers over the rows of ``frequent``, which has the frequent features of ``data``. ``given`` are the class fractions, if they
+    are known. With ``linear``, methods whose models are not are left out.
+    """
+    if not data.problems[0].n_unlabeled:
+        return [grid_search(sweeper, frequent, part)]
+    found = estimate_fractions(sweeper, frequent, part.part(0.0, _ESTIMATED), given)
+    candidates = [grid_search(sweeper, frequent, part.part(_ESTIMATED, _TUNED)), transductive(frequent, found)]
+    if not linear and _label_spreading_applies(data):
+        candidates.append(label_spreading(data, found, given, checkpoint))
+    if _naive_bayes_applies(data):
+        candidates.append(naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_TUNED, 1.0), checkpoint), frequent))
+    return candidates
+
+
+def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
+    """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger; raises Stopped."""
+    places = [(column, fold) for column in range(len(data.problems)) for fold in range(data.n_folds)]
+    fits = {ridge: {place: SupervisedFit() for place in places} for ridge in LAMBDAS}
+    steps: dict[str, Callable[[], Steps]] = {
+        f"{data.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
+            fit.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=ridge)
+        )
+        for ridge, of_ridge in fits.items()
+        for (column, fold), fit in of_ridge.items()
+    }
+    sweeper.run(steps, part)
+    return max((_supervised(data, ridge, of_ridge) for ridge, of_ridge in fits.items()), key=lambda each: (each.judgement.log_likelihood, each.ridge))
+
+
+def _supervised(data: SelectionData, ridge: float, fits: Mapping[tuple[int, int], SupervisedFit]) -> Candidate:
+    held_out = held_out_scores(fits, data.folds, len(data.problems))
+
+    def solvers(wanted: Wanted) -> Solvers:
+        return [partial(svm, problem, SvmOptions(lambda_=ridge, tolerance=wanted.tolerance)) for problem in wanted.data.problems]
+
+    return Candidate("svm", "the supervised SVM", held_out, judged(data, held_out), solvers, {"lambda": list(LAMBDAS), "best_lambda": ridge}, ridge)
+
+
+def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
+    """The transductive SVM, by the solutions that the estimate of the class fractions has made."""
+
+    def solvers(wanted: Wanted) -> Solvers:
+        return [
+            partial(tsvm, problem, TsvmOptions(lambda_=LAMBDA, tolerance=wanted.tolerance, positive_fraction=fraction))
+            for problem, fraction in zip(wanted.data.problems, wanted.positive_fractions, strict=True)
+        ]
+
+    tried = {"lambda": LAMBDA, "lambda_u": 1.0}
+    return Candidate("tsvm", "the transductive SVM", found.held_out, judged(data, found.held_out), solvers, tried, LAMBDA, found)
+
+
+def label_spreading(data: SelectionData, found: FractionEstimate, given: Vector | None, checkpoint: Checkpoint) -> Candidate:
+    """Label spreading, with the same fractions tried and its own estimated; raises Stopped."""
+    spreading = LabelSpreading(data, checkpoint)
+    own = combine_evidence(data, spreading.paths([refine_grid(grid) for grid in found.grids]), spreading.predicted, given)
+
+    def solvers(wanted: Wanted) -> Solvers:
+        return [partial(spreading.steps, column, fraction) for column, fraction in enumerate(wanted.positive_fractions)]
+
+    tried = {"neighbours": NEIGHBOURS}
+    return Candidate("graph", "label spreading", own.held_out, judged(data, own.held_out), solvers, tried, found=own, linear=False)
+
+
+def naive_bayes(fitted: NaiveBayes, data: SelectionData) -> Candidate:
+    """Naive Bayes. It is judged by the log-odds of a class against all others, which are not the scores of its model."""
+
+    def solvers(wanted: Wanted) -> Solvers:
+        assert wanted.fractions is not None
+        whole = fitted.fitted_to(wanted.sweeper, wanted.data, wanted.part)
+        return [partial(whole.steps, positive, whole.intercepts(wanted.fractions)) for positive in wanted.data.positives]
+
+    own = fitted.estimate
+    return Candidate("mixture", "naive Bayes", own.held_out, judged(data, fitted.margins), solvers, {}, found=own)
+
+
+def judged(data: SelectionData, scores: NDArray[np.float64]) -> Judgement:
+    """What labels left out say of held-out scores, shape (n_labeled, n_problems)."""
+    return judge(scores[data.left_out], data.class_indices[data.left_out])
+
+
+def _label_spreading_applies(data: SelectionData) -> bool:
+    """Whether neighbours are meaningful, and float32 holds their distances."""
+    rows, scale = data.scaled.rows, float(data.scaled.scales.max(initial=0.0))
+    offered = label_spreading_applies(rows.n_rows, rows.n_features, rows.n_nonzeros) and not data.scaled.equalised
+    return offered and 1 / _MOST_SCALE < scale < _MOST_SCALE
+
+
+def _naive_bayes_applies(data: SelectionData) -> bool:
+    """Whether documents can be bags of terms."""
+    rows = data.scaled.rows
+    offered = naive_bayes_applies(rows.n_rows, rows.n_features, rows.n_nonzeros, data.n_classes) and not data.scaled.equalised
+    return offered and float(rows.values.min(initial=0.0)) >= 0

@@ -1,0 +1,39 @@
+"""Chooses among candidates: which of them have a part in the model, with what weights, and the class fractions that they agree on."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.selection.candidates import Candidate
+from core.selection.stack import pooled_fractions, stack_weights
+
+
+class Choice(NamedTuple):
+    """What is chosen among candidates."""
+
+    places: list[tuple[int, float]]
+    """positions of the candidates that have a part in the model, with their weights, the largest first"""
+    fractions: NDArray[np.float64] | None
+    """shape (n_classes,): class fractions of the unlabeled documents; None if there are none of these"""
+
+
+def choose(candidates: Sequence[Candidate]) -> Choice:
+    """Choose by labels left out. Candidates whose scores are linear are added; another is chosen alone, where it predicts best of all.
+
+    Of equals, as where no label can be left out, those that learn from unlabeled documents are preferred, then the first.
+    """
+    best = max(range(len(candidates)), key=lambda place: (*_merit(candidates[place]), -place))
+    # fractions by label spreading are further off on most dense documents: only where it predicts best are they asked for
+    fractions = pooled_fractions([each for place, each in enumerate(candidates) if each.linear or place == best])
+    if not candidates[best].linear:
+        return Choice([(best, 1.0)], fractions)
+    linear = [place for place, candidate in enumerate(candidates) if candidate.linear]
+    weights = stack_weights([candidates[place] for place in linear])
+    known = [(place, weight) for place, weight in zip(linear, weights, strict=True) if weight]
+    return Choice(sorted(known, key=lambda each: -each[1]), fractions)
+
+
+def _merit(candidate: Candidate) -> tuple[float, bool]:
+    return candidate.judgement.log_likelihood, candidate.found is not None

@@ -1,0 +1,86 @@
+"""What a selection tells of itself, as JSON: what was tried, what labels left out showed, what was chosen, and why."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core.selection.blocks import TOGETHER, Block
+from core.selection.candidates import Candidate
+from core.selection.choice import Choice
+
+Offered = tuple[Block, Candidate]
+
+
+def report_of(offered: Sequence[Offered], choice: Choice, classes: Sequence[str | int]) -> dict[str, Any]:
+    """The report of a selection among these candidates."""
+    chosen = [(*offered[place], weight) for place, weight in choice.places]
+    data, several = offered[0][0].data, bool(offered[0][0].name)
+    known = data.class_indices[data.left_out]
+    figures = {"labels": len(known), "folds": data.n_folds, "log_likelihood_of_chance": offered[0][1].judgement.chance}
+    weights = {_key(block, candidate): weight for block, candidate, weight in chosen}
+    return {
+        "chosen": {"algorithm": chosen[0][1].algorithm, "lambda": chosen[0][1].ridge, "why": _why(offered, choice), "weights": weights},
+        "tried": [{**({"part": block.name} if several else {}), **_tried(candidate, data.positives, classes)} for block, candidate in offered],
+        "held_out": figures | {_key(*each): _judged(each[1]) for each in offered} if len(offered) > 1 else None,
+        **({"parts": _parts(offered, choice)} if several else {"features": _scaling(offered[0][0])}),
+        **_estimate(offered, choice, classes),
+    }
+
+
+def _key(block: Block, candidate: Candidate) -> str:
+    return f"{block.name}/{candidate.algorithm}" if block.name else candidate.algorithm
+
+
+def _title(block: Block, candidate: Candidate) -> str:
+    where = {"": "", TOGETHER: " on all parts side by side"}.get(block.name, f" on {block.name}")
+    return candidate.title + where
+
+
+def _judged(candidate: Candidate) -> dict[str, float]:
+    return {"log_likelihood": candidate.judgement.log_likelihood, "right": candidate.judgement.right}
+
+
+def _tried(candidate: Candidate, positives: Sequence[int], classes: Sequence[str | int]) -> dict[str, Any]:
+    own = {"algorithm": candidate.algorithm, **candidate.tried}
+    if candidate.found is None:
+        return own
+    return own | {"fractions": {str(classes[positive]): tried for positive, tried in zip(positives, candidate.found.tried, strict=True)}}
+
+
+def _scaling(block: Block) -> str:
+    return "each divided by its root mean square" if block.data.scaled.equalised else "all by one scale"
+
+
+def _parts(offered: Sequence[Offered], choice: Choice) -> dict[str, dict[str, float]]:
+    """The weight of each part in the model, those of all its candidates together."""
+    found = {block.name: {"weight": 0.0} for block, _ in offered}
+    for place, weight in choice.places:
+        found[offered[place][0].name]["weight"] += weight
+    return found
+
+
+def _estimate(offered: Sequence[Offered], choice: Choice, classes: Sequence[str | int]) -> dict[str, Any]:
+    """The class fractions, and the grounds of the transductive SVM's estimate of them: of several parts, that of all side by side."""
+    found = [candidate.found for _, candidate in offered if candidate.algorithm == "tsvm"]
+    if not found or found[-1] is None or choice.fractions is None:
+        return {}
+    return replace(found[-1], fractions=choice.fractions).report(classes)
+
+
+def _why(offered: Sequence[Offered], choice: Choice) -> str:
+    """Why this was chosen, in words."""
+    if len(offered) == 1:
+        return "there are no unlabeled documents"
+    data = offered[0][0].data
+    known = data.class_indices[data.left_out]
+    shares = ", ".join(f"{_title(*offered[place])} {weight:.0%}" for place, weight in choice.places)
+    if len(np.unique(known)) < 2:
+        few = f"too few labels to compare methods: {len(known)} can be left out, and not of two classes"
+        return f"{few}; the default is {shares}" if len(choice.places) == 1 else f"{few}; scores are added by default: {shares}"
+    right = ", ".join(f"{_title(*each)} is right on {each[1].judgement.right}" for each in offered)
+    verdict = f"scores are added, each weighing by how well it does, and how surely: {shares}"
+    if len(choice.places) == 1:
+        verdict = f"counting how sure each prediction is, {_title(*offered[choice.places[0][0]])} does so much better that it is taken alone"
+    return f"{len(known)} labels were left out and predicted: {right}; {verdict}"
