@@ -1,6 +1,7 @@
 """Suggestions of documents to label, over HTTP."""
 
 import json
+import math
 from collections import Counter
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_random_ones_depend_on_the_seed_alone(gateway: Gateway) -> None:
 
 def test_probabilities_decide_where_they_are_known(gateway: Gateway) -> None:
     """Of three classes, with odds that make another document the least sure than scores do."""
-    calibration = Calibration(np.ones(3), np.zeros(3), np.array([1.0, 1.0, np.e**2]))
+    calibration = Calibration(np.ones(3), np.zeros(3), np.array([1.0, 1.0, math.exp(2.0)]))
     publish(gateway.store, model=LinearModel(list("abc"), 3, np.arange(3, dtype=np.uint32), np.eye(3), np.zeros(3), calibration=calibration))
     documents = {"scores": [5.0, 5.1, 0.0], "odds": [0.0, 3.0, 1.05], "sure": [9.0, 0.0, 0.0]}
     dataset = upload(gateway, documents)
