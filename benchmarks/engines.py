@@ -164,7 +164,8 @@ def page(sizes: list[int]) -> str:
                     trained.append([f"{size:,}", engine, f"{done['seconds']:.1f}", f"{done['passes']:.0f}", f"{done['objective']:.17g}"])
     heads = ["documents", "engine", "s copy", "s a pass", "s a pass of eight", "MB sent a pass", "of eight", "MB allocated"]
     made = f"Made by `python -m benchmarks.engines` on:\n{machine()}.\n\n{table(heads, lines)}\n"
-    made += f"\nA training (`tsvm`, 1,000 labels):\n\n{table(['documents', 'engine', 's', 'passes', 'objective'], trained)}"
+    if trained:
+        made += f"\nA training (`tsvm`, 1,000 labels):\n\n{table(['documents', 'engine', 's', 'passes', 'objective'], trained)}"
     return _NOTES.read_text().replace("<!-- measured -->\n", made)
 
 
