@@ -254,7 +254,7 @@ def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS: dict[Patch, int] = {
-    claims_are_not_exclusive: 0,
+    claims_are_not_exclusive: 56,
     a_job_is_published_at_the_first_free_number: 6,
     idempotency_keys_are_not_claimed: 0,
     lost_jobs_are_not_enqueued: 0,
