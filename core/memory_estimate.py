@@ -20,7 +20,7 @@ _SLICED = 64 << 20
 _COPIED = 8
 """bytes a nonzero: a copy of the rows, with frequent features alone"""
 _PART = 12
-"""bytes a nonzero: the rows of one part alone, scaled"""
+"""bytes a nonzero: the rows of each part alone, scaled"""
 _PER_DOCUMENT, _PER_FEATURE = 130, 120
 """bytes of the vectors of one two-class problem"""
 _BEGUN_DOCUMENT, _BEGUN_FEATURE = 16, 28

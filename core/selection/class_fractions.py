@@ -212,8 +212,11 @@ def _log_evidence(at: Vector, problem: Problem, paths: Sequence[FractionPath], d
     ]
     if len(np.unique(y[known])) == 2:
         expected = 0.5 if sampled else 1 / data.n_classes
-        scores = path_scores(paths, data.folds)[:, known]
-        sources.append(interpolate(fractions, log_evidence.from_held_out(scores, y[known], expected, averaged=data.n_classes == 2), at))
+        scores, labels = path_scores(paths, data.folds)[:, known], y[known]
+        trust = log_evidence.trust_in_count(scores, labels)
+        held_out = log_evidence.from_held_out(scores, labels, expected, averaged=data.n_classes == 2)
+        counted = log_evidence.from_adjusted_count(fractions, scores, labels, data.class_indices[known])
+        sources.append(interpolate(fractions, (1 - trust) * held_out + trust * counted, at))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 

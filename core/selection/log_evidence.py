@@ -20,6 +20,13 @@ HELD_OUT_WORTH = 2.0
 """what a label left out is worth: it is predicted by solutions that have two thirds of the labels, and are less sure than the one that has all"""
 _MOST_HELD_OUT = 40.0
 """what all labels left out are worth together: where there are many, the bias of this evidence is larger than its error by chance"""
+_PRIOR = 0.5
+"""labels of each side by which a share above a threshold is smoothed (Jeffreys)"""
+_COUNT_WORTH = 2.0
+"""what the adjusted count is worth where it is trusted"""
+_SEPARATED, _WELL_SEPARATED, _MANY = 0.5, 0.8, 30.0
+"""shares of a class above a threshold, less those of the others: below the first the adjusted count is not trusted, from the second on as far as
+there are labels; and the number of these at which it is trusted by half"""
 WORTH = 5.0
 """independent documents that the separation of the unlabeled ones is worth: few, since in many dimensions anything separates somewhat"""
 LEAST = 0.01
@@ -109,6 +116,42 @@ def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bo
     ]
     prior = -0.5 * (steps / SLOPE_SPREAD) ** 2
     return np.asarray(log_sum_exp(np.array(likelihoods) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
+
+
+def trust_in_count(scores: Matrix, y: Vector) -> float:
+    """How far the adjusted count is trusted in the place of the likelihood of labels left out, from 0 to 1; arguments as in ``from_held_out``.
+
+    The likelihood prefers a threshold midway between the classes. That steadies an estimate by few labels or of classes that are hardly told apart,
+    and is a bias where there are many and they are: then the count, which has none, is precise.
+    """
+    above, n_positive, n_negative = scores > 0, np.count_nonzero(y > 0), np.count_nonzero(y < 0)
+    shares = [(above[:, side].sum(axis=1) + 1) / (count + 2) for side, count in ((y > 0, n_positive), (y < 0, n_negative))]
+    separation, n_labels = float((shares[0] - shares[1]).max()), 2 * min(n_positive, n_negative)
+    return float(min(1.0, max(0.0, (separation - _SEPARATED) / (_WELL_SEPARATED - _SEPARATED))) * n_labels / (n_labels + _MANY))
+
+
+def from_adjusted_count(fractions: Vector, scores: Matrix, y: Vector, class_indices: NDArray[np.integer[Any]]) -> Vector:
+    """Log-likelihood of the count of positives at each fraction r, shape (n,); arguments as in ``from_held_out``, and the labels' classes.
+
+    A solution calls a share of r positive. By labels left out that is ``r · TPR + (1 − r) · FPR``, where its misses and its false alarms are even:
+    adjusted classify and count. Each of the other classes counts the same. The rates have the errors of binomial shares.
+    Source: Forman, Quantifying counts and costs via classification, 2008.
+    """
+    above, others = scores > 0, np.unique(class_indices[y < 0])
+    rate, variance = _rate(above[:, y > 0], _PRIOR)
+    false, false_variance = np.zeros(len(fractions)), np.zeros(len(fractions))
+    for other in others:
+        own, own_variance = _rate(above[:, class_indices == other], _PRIOR / len(others))
+        false, false_variance = false + own / len(others), false_variance + own_variance / len(others) ** 2
+    off = fractions * rate + (1.0 - fractions) * false - fractions
+    return np.asarray(-0.5 * _COUNT_WORTH * off * off / (fractions * fractions * variance + (1.0 - fractions) * (1.0 - fractions) * false_variance))
+
+
+def _rate(above: NDArray[np.bool_], expected: float) -> tuple[Vector, Vector]:
+    """Means and variances of the share of labels that are above a threshold, by rows, ``expected`` of 2 · _PRIOR more being so."""
+    count = above.shape[1] + 2 * _PRIOR
+    mean = (above.sum(axis=1) + expected) / count
+    return mean, mean * (1 - mean) / (count + 1)
 
 
 def slopes_at(steps: Vector) -> Vector:

@@ -185,3 +185,47 @@ def test_fractions_of_one_vs_rest_are_brought_to_sum_to_one(means: list[float]) 
 def test_what_is_known_worst_is_moved_most() -> None:
     fractions = project_onto_simplex([Posterior(0.5, 1e-6), Posterior(0.5, 1e-2), Posterior(0.2, 1e-6)])
     np.testing.assert_allclose(fractions, [0.5, 0.3, 0.2], atol=1e-3)
+
+
+def scored(n: int, share: float, seed: int = 0, gap: float = 3.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores of labels, as many of either class, by solutions that call these fractions of documents positive of which ``share`` are so."""
+    rng = np.random.default_rng(seed)
+    truth, labels = rng.random(20_000) < share, np.repeat([False, True], n)
+    documents, labeled = rng.standard_normal(20_000) + gap * truth, rng.standard_normal(2 * n) + gap * labels
+    fractions = np.array([0.02, 0.05, 0.1, 0.2, 0.4])
+    thresholds = np.quantile(documents, 1 - fractions)
+    return fractions, labeled - thresholds[:, None], np.where(labels, 1.0, -1.0)
+
+
+def test_the_adjusted_count_finds_the_fraction_where_a_threshold_midway_does_not() -> None:
+    fractions, scores, y = scored(200, 0.1)
+    counted = log_evidence.from_adjusted_count(fractions, scores, y, (y > 0).astype(int))
+    assert fractions[np.argmax(counted)] == 0.1
+    assert counted.max() > -2.0 > -20.0 > counted[-1]
+    assert fractions[np.argmax(log_evidence.from_held_out(scores, y))] == 0.2, "the likelihood prefers even mistakes of both classes"
+
+
+def test_few_labels_say_less_of_the_count() -> None:
+    spans = []
+    for n in (5, 50, 500):
+        fractions, scores, y = scored(n, 0.1)
+        spans.append(np.ptp(log_evidence.from_adjusted_count(fractions, scores, y, (y > 0).astype(int))))
+    assert spans == sorted(spans)
+
+
+def test_other_classes_count_the_same_in_false_alarms() -> None:
+    """Of two other classes one has many labels, none of them positive, and the other few, which all are."""
+    y, class_indices = np.repeat([1.0, -1.0, -1.0], [40, 400, 10]), np.repeat([2, 0, 1], [40, 400, 10])
+    scores = np.where(class_indices == 0, -1.0, 1.0)[None, :]
+    found = log_evidence.from_adjusted_count(np.array([0.5]), scores, y, class_indices)
+    rates = [(40.5, 41.0), (0.25, 401.0), (10.25, 11.0)]
+    own, first, second = (above / count for above, count in rates)
+    variances = [share * (1 - share) / (count + 1) for share, (_, count) in zip((own, first, second), rates, strict=True)]
+    off = 0.5 * own + 0.5 * (first + second) / 2 - 0.5
+    assert found[0] == pytest.approx(-off * off / (0.25 * variances[0] + 0.25 * (variances[1] + variances[2]) / 4))
+
+
+@pytest.mark.parametrize(("n", "gap", "least", "most"), [(5, 3.0, 0.0, 0.3), (200, 3.0, 0.8, 1.0), (200, 0.5, 0.0, 0.0)])
+def test_the_count_is_trusted_where_there_are_many_labels_and_they_are_told_apart(n: int, gap: float, least: float, most: float) -> None:
+    _, scores, y = scored(n, 0.1, gap=gap)
+    assert least <= log_evidence.trust_in_count(scores, y) <= most
