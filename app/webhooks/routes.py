@@ -37,15 +37,17 @@ async def create_webhook(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, WebhookBody)
     webhook = await in_thread(services.store_pool, _created, services, body)
-    answer = CreatedWebhook(**WebhookOut.of(webhook, ()).model_dump(), secret=webhook.secret)
+    answer = CreatedWebhook(**WebhookOut.of(webhook, 0, None).model_dump(), secret=webhook.secret)
     return Response(answer.model_dump_json(), 201, media_type="application/json")
 
 
 @router.get("", responses=error_responses(422, 503))
 def list_webhooks(services: ServicesDep) -> WebhookList:
     """List all webhooks, with what waits to be delivered."""
-    messages = [each.message for each in services.delivery.webhooks.waiting()]
-    return WebhookList(webhooks=[WebhookOut.of(webhook, messages) for webhook in services.delivery.webhooks.every()])
+    webhooks = services.delivery.webhooks
+    waiting = webhooks.waiting()
+    oldest = {id: webhooks.message(names[0]) for id, names in waiting.items()}
+    return WebhookList(webhooks=[WebhookOut.of(each, len(waiting.get(each.id, ())), oldest.get(each.id)) for each in webhooks.every()])
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 503))

@@ -1,6 +1,5 @@
 """Schemas of webhooks, and of the bodies of their calls."""
 
-from collections.abc import Iterable
 from typing import Annotated, Self
 
 import msgspec
@@ -32,14 +31,12 @@ class WebhookOut(Schema):
     waiting: int
     """Number of messages that were not delivered yet."""
     last_error: str | None
-    """Why one of them failed last; null if none did."""
+    """Why the oldest of them failed last; null if none did."""
 
     @classmethod
-    def of(cls, webhook: Webhook, messages: Iterable[Message]) -> Self:
-        """The record in the form of the contract, given all messages that wait."""
-        own = [message for message in messages if message.webhook == webhook.id]
-        errors = [message.error for message in own if message.error is not None]
-        return cls(**webhook.model_dump(exclude={"secret"}), waiting=len(own), last_error=errors[-1] if errors else None)
+    def of(cls, webhook: Webhook, waiting: int, oldest: Message | None) -> Self:
+        """The record in the form of the contract, given the number of messages that wait, and the one that waits longest."""
+        return cls(**webhook.model_dump(exclude={"secret"}), waiting=waiting, last_error=None if oldest is None else oldest.error)
 
 
 class CreatedWebhook(WebhookOut):

@@ -6,7 +6,7 @@ outbox/{job}.{event}.{webhook}.json     a message; replaced after each try, remo
 outbox/{job}.{event}.{webhook}.{n}.try  try n of a message was claimed; of many processes one creates it
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 
@@ -83,9 +83,18 @@ class Webhooks:
         if not is_id("webhook", id) or not self._store.exists(key):
             raise NotFound("webhook", id)
         self._store.delete(key)
+        self._read.pop(id, None)
+        self.remove_all(id)
+
+    def exists(self, id: str) -> bool:
+        """Whether there is a webhook, also one whose record cannot be read."""
+        return self._store.exists(f"webhooks/{id}{_RECORD}")
+
+    def remove_all(self, id: str) -> None:
+        """Remove the messages that wait for a webhook, and the claims of their tries."""
         for name in self._names():
-            if name.endswith(f".{id}{_RECORD}"):
-                self.remove(name.removesuffix(_RECORD))
+            if name.endswith((f".{id}{_RECORD}", _TRY)) and f".{id}." in name:
+                self._store.delete(f"outbox/{name}")
 
     def note_end(self, job: str) -> None:
         """Note that the end of a job is to be announced, if there is a webhook and no outcome. To be called before the outcome is created."""
@@ -102,13 +111,14 @@ class Webhooks:
             records.create(self._store, f"outbox/{job}.{event}.{message.webhook}{_RECORD}", message)
         self._store.delete(f"outbox/{job}")
 
-    def waiting(self, but: Iterable[str] = ()) -> Iterator[Waiting]:
-        """The messages that wait, oldest first, but those with these names."""
-        left_out = set(but)
-        for name in (name.removesuffix(_RECORD) for name in self._names() if name.endswith(_RECORD)):
-            message = None if name in left_out else self.message(name)
-            if message is not None:
-                yield Waiting(name, message)
+    def waiting(self) -> dict[str, list[str]]:
+        """The names of the messages that wait, oldest first, by the id of their webhook."""
+        found: dict[str, list[str]] = {}
+        for name in self._names():
+            if name.endswith(_RECORD):
+                message = name.removesuffix(_RECORD)
+                found.setdefault(message.rpartition(".")[2], []).append(message)
+        return found
 
     def message(self, name: str) -> Message | None:
         """A message as it is now, None if there is none that can be read."""
@@ -133,12 +143,12 @@ class Webhooks:
         """Store what a message has become by a try."""
         self._store.replace(f"outbox/{name}{_RECORD}", records.encode(message))
 
-    def remove(self, name: str) -> None:
+    def remove(self, waiting: Waiting) -> None:
         """Remove a message, delivered or given up, and the claims of its tries."""
+        name, message = waiting
         self._store.delete(f"outbox/{name}{_RECORD}")
-        for other in self._names():
-            if other.startswith(f"{name}.") and other.endswith(_TRY):
-                self._store.delete(f"outbox/{other}")
+        for number in range(1, message.tries + 2):
+            self._store.delete(f"outbox/{name}.{number}{_TRY}")
 
     def _names(self) -> list[str]:
         return self._store.children("outbox")

@@ -15,6 +15,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PORTS = {"http": 80, "https": 443}
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+"""the addresses of IPv6 that IANA has given out for the internet; Python also takes site-local ones (fec0::/10) for global"""
 _MAX_URL = 2000
 
 
@@ -51,7 +53,11 @@ def allowed_addresses(target: Target, networks: Sequence[Network]) -> list[str]:
 
     A caller connects to one of these, not to the name: it could be another address a moment later.
     """
-    found = list(dict.fromkeys(str(each[4][0]) for each in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)))
+    try:
+        answers = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except UnicodeError:
+        raise AddressRefused("has a host that no name may be: a part of it is empty, or longer than 63 characters") from None
+    found = list(dict.fromkeys(str(each[4][0]) for each in answers))
     for text in found:
         address = ipaddress.ip_address(text.partition("%")[0])
         if not _is_public(address) and not any(address in network for network in networks if network.version == address.version):
@@ -61,7 +67,9 @@ def allowed_addresses(target: Target, networks: Sequence[Network]) -> list[str]:
 
 
 def _is_public(address: Address) -> bool:
-    return all(each.is_global and not each.is_multicast and not each.is_reserved for each in _inside(address))
+    return all(
+        each.is_global and not each.is_multicast and not each.is_reserved and (each.version == 4 or each in _UNICAST) for each in _inside(address)
+    )
 
 
 def _inside(address: Address) -> Iterator[Address]:

@@ -6,7 +6,7 @@ message; a message may come twice, with the same id.
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +22,12 @@ from workers.repositories.webhooks import Event, Message, Waiting, Webhook, Webh
 
 _DELAYS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """seconds from each failed try to the next, as Standard Webhooks propose; then a message is given up"""
+_MAX_TRIES = len(_DELAYS) + 1
+_MAX_WAITING = 1000
+"""messages that wait for a webhook, beyond which it is told of nothing more"""
 _THREADS = 4
+_GONE = 410
+"""status of a receiver that wants no more messages"""
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -44,15 +49,24 @@ class Delivery:
         ended = self.webhooks.ended_jobs()
         if ended:
             unfinished = set(self._jobs.unfinished_ids())
+            listening = self._listening(webhooks)
             for id in ended:
                 if id not in unfinished:
-                    self._announce(id, list(webhooks.values()))
+                    self._announce(id, listening)
         now = self._now()
         self._due = {name: due for name, due in self._due.items() if due > now}
-        waiting = list(self.webhooks.waiting(but=self._due))
+        waiting = {id: due for id, names in self.webhooks.waiting().items() if (due := [name for name in names if name not in self._due])}
         if waiting:
             with ThreadPoolExecutor(_THREADS, "webhooks") as threads:
-                list(threads.map(lambda each: self._try(each, webhooks.get(each.message.webhook)), waiting))
+                list(threads.map(lambda id: self._try_all(id, webhooks.get(id), waiting[id]), waiting))
+
+    def _listening(self, webhooks: Mapping[str, Webhook]) -> list[Webhook]:
+        """The webhooks that are told of what happens: not those whose receivers have left too many messages waiting."""
+        waiting = self.webhooks.waiting()
+        full = [id for id in webhooks if len(waiting.get(id, ())) >= _MAX_WAITING]
+        for id in full:
+            _log.warning("a webhook is told of nothing more until its messages are delivered or given up", webhook=id, waiting=len(waiting[id]))
+        return [webhook for id, webhook in webhooks.items() if id not in full]
 
     def _announce(self, id: str, webhooks: list[Webhook]) -> None:
         try:
@@ -88,35 +102,56 @@ class Delivery:
         except (NotFound, StoreDamaged):
             return None
 
-    def _try(self, waiting: Waiting, webhook: Webhook | None) -> None:
-        name, message = waiting
+    def _try_all(self, id: str, webhook: Webhook | None, names: Sequence[str]) -> None:
+        """Try what is due for a webhook, one message after the other. A receiver that cannot be asked once is asked no more in this round, so that
+        it does not delay the messages of others: its other messages fail as the first did.
+        """
         if webhook is None:
-            self.webhooks.remove(name)
+            # a record that is damaged may be restored; a webhook may be newer than the list of this round
+            if not self.webhooks.exists(id):
+                self.webhooks.remove_all(id)
             return
+        failure: SendFailed | None = None
+        for name in names:
+            message = self.webhooks.message(name)
+            if message is not None:
+                failure = self._try(Waiting(name, message), webhook, failure)
+
+    def _try(self, waiting: Waiting, webhook: Webhook, earlier: SendFailed | None) -> SendFailed | None:
+        """Try a message if it is due and no other process does; returns why the receiver cannot be asked, None if it can."""
+        name, message = waiting
         if message.due_at > self._now():
             self._due[name] = message.due_at
-            return
-        if not self.webhooks.claim(waiting):
-            return
-        try:
-            self.sender.send(webhook.url, webhook.secret, message.id, message.body.encode(), int(self._clock()))
-        except SendFailed as error:
-            self._fail(name, message, webhook, str(error))
-        else:
-            self.webhooks.remove(name)
+        elif message.tries >= _MAX_TRIES:
+            self._give_up(waiting, webhook, str(message.error))
+        elif self.webhooks.claim(waiting):
+            try:
+                if earlier is not None:
+                    raise earlier
+                self.sender.send(webhook.url, webhook.secret, message.id, message.body.encode(), int(self._clock()))
+            except SendFailed as failure:
+                self._fail(waiting, webhook, failure)
+                return failure if failure.status is None else None
+            self.webhooks.remove(waiting)
+        return earlier
 
-    def _fail(self, name: str, message: Message, webhook: Webhook, error: str) -> None:
-        gone = error.endswith(" 410")
-        if gone or message.tries >= len(_DELAYS):
-            _log.warning("a webhook was given up", webhook=webhook.id, url=webhook.url, message=message.id, error=error)
-            if gone:
+    def _fail(self, waiting: Waiting, webhook: Webhook, failure: SendFailed) -> None:
+        name, message = waiting
+        tries, error = message.tries + 1, str(failure)
+        if failure.status == _GONE or tries >= _MAX_TRIES:
+            self._give_up(waiting, webhook, error)
+            if failure.status == _GONE:
                 self.webhooks.delete(webhook.id)
-            self.webhooks.remove(name)
             return
         due = self._now() + timedelta(seconds=_DELAYS[message.tries])
-        self.webhooks.replace(name, message.model_copy(update={"tries": message.tries + 1, "due_at": due, "error": error}))
+        self.webhooks.replace(name, message.model_copy(update={"tries": tries, "due_at": due, "error": error}))
         self._due[name] = due
-        _log.info("a webhook failed", webhook=webhook.id, url=webhook.url, message=message.id, error=error, due_at=due.isoformat())
+        _log.info("a webhook failed", webhook=webhook.id, message=message.id, error=error, due_at=due.isoformat())
+
+    def _give_up(self, waiting: Waiting, webhook: Webhook, error: str) -> None:
+        # no log has the address: that of many receivers is a secret
+        _log.warning("a message of a webhook was given up", webhook=webhook.id, message=waiting.message.id, error=error)
+        self.webhooks.remove(waiting)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)

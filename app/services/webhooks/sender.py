@@ -9,8 +9,9 @@ import secrets
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from importlib.metadata import version
 
 from app.services.webhooks.addresses import AddressRefused, Network, Target, allowed_addresses, target_of
@@ -22,7 +23,11 @@ _SECONDS = 10.0
 
 
 class SendFailed(Exception):
-    """A try failed; the text says why."""
+    """A try failed; the text says why. ``status`` is what the receiver answered, None where it could not be asked."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 def new_secret() -> str:
@@ -67,36 +72,61 @@ class Sender:
         }
         try:
             target = target_of(url)
-            status = self._post(target, allowed_addresses(target, self._networks)[0], body, headers)
+            status = self._post(target, allowed_addresses(target, self._networks), body, headers)
         except AddressRefused as error:
             raise SendFailed(str(error)) from None
         except (OSError, http.client.HTTPException) as error:
             raise SendFailed(f"no answer: {error or type(error).__name__}") from None
         if not 200 <= status < 300:
-            raise SendFailed(f"the answer was {status}" + (", and redirects are not followed" if 300 <= status < 400 else ""))
+            raise SendFailed(f"the answer was {status}" + (", and redirects are not followed" if 300 <= status < 400 else ""), status)
 
-    def _post(self, target: Target, address: str, body: bytes, headers: dict[str, str]) -> int:
-        connection = http.client.HTTPConnection(target.host, target.port, timeout=_SECONDS)
-        connected = socket.create_connection((address, target.port), _SECONDS)
-        # a receiver that sends a byte now and then would not run into the time-out of the socket
-        over = threading.Event()
-        deadline = threading.Timer(_SECONDS, _shut, (connected, over))
+    def _post(self, target: Target, addresses: Sequence[str], body: bytes, headers: dict[str, str]) -> int:
+        end = time.monotonic() + _SECONDS
+        connected = _connect(addresses, target.port, end)
+        with _shut_at(connected, end), closing(http.client.HTTPConnection(target.host, target.port)) as connection, connected:
+            connection.sock = self._tls.wrap_socket(connected, server_hostname=target.host) if target.scheme == "https" else connected
+            connection.request("POST", target.path, body, headers)
+            return connection.getresponse().status
+
+
+def _connect(addresses: Sequence[str], port: int, end: float) -> socket.socket:
+    """A connection to the first address that takes one, as a host may have one of IPv6 that is not reached from here. Raises OSError."""
+    failed: OSError = TimeoutError("timed out")
+    for address in addresses:
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        try:
+            return socket.create_connection((address, port), left)
+        except OSError as error:
+            failed = error
+    raise failed
+
+
+@contextmanager
+def _shut_at(connected: socket.socket, end: float) -> Iterator[None]:
+    """Ends a connection at a time of ``time.monotonic``, and raises TimeoutError then.
+
+    A receiver that sends a byte now and then does not run into the time-out of the socket. TLS takes the socket over and leaves nothing of it to
+    shut down, so this holds a duplicate, which stands for the same connection.
+    """
+    over = threading.Event()
+    with connected.dup() as duplicate:
+
+        def shut() -> None:
+            over.set()
+            with suppress(OSError):
+                duplicate.shutdown(socket.SHUT_RDWR)
+
+        deadline = threading.Timer(max(0.0, end - time.monotonic()), shut)
         deadline.daemon = True
         deadline.start()
         try:
-            connection.sock = self._tls.wrap_socket(connected, server_hostname=target.host) if target.scheme == "https" else connected
-            connection.request("POST", target.path, body, headers)
-            status = connection.getresponse().status
-            if over.is_set():
-                raise TimeoutError("timed out")
-            return status
+            yield
+        except (OSError, ValueError, http.client.HTTPException):
+            if not over.is_set():
+                raise
         finally:
             deadline.cancel()
-            connection.close()
-            connected.close()
-
-
-def _shut(connected: socket.socket, over: threading.Event) -> None:
-    over.set()
-    with suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
+    if over.is_set():
+        raise TimeoutError("timed out")

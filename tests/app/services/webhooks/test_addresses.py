@@ -15,6 +15,8 @@ PRIVATE = [
         "::",
         "fe80::1",
         "fc00::1",
+        "fec0::1",
+        "::169.254.169.254",
         "ff02::1",
         "::ffff:127.0.0.1",
         "64:ff9b::7f00:1",
@@ -66,6 +68,12 @@ def test_public_addresses(address: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(AddressRefused):
         target_of(url)
+
+
+@pytest.mark.parametrize("url", [f"https://{'a' * 64}.com/", "https://a..example/"])
+def test_a_host_that_no_name_may_be(url: str) -> None:
+    with pytest.raises(AddressRefused, match="no name may be"):
+        allowed_addresses(target_of(url), [])
 
 
 def test_the_parts_of_an_address() -> None:

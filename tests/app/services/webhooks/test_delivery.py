@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from structlog.testing import capture_logs
 
+from app.services.webhooks import delivery as delivery_module
 from app.services.webhooks.delivery import Delivery
 from app.services.webhooks.sender import Sender, SendFailed, new_secret
 from tests.app.conftest import publish
@@ -35,6 +37,7 @@ class Process(Sender):
         super().__init__([])
         self.sent: list[Sent] = []
         self.error: str | None = None
+        self.status: int | None = 500
         self.dies = False
         self.at = START
         self._delivery = Delivery(Webhooks(store), Jobs(store), Models(store), self, lambda: self.at)
@@ -44,7 +47,7 @@ class Process(Sender):
             raise KeyboardInterrupt
         self.sent.append(Sent(url, id, json.loads(body)))
         if self.error is not None:
-            raise SendFailed(self.error)
+            raise SendFailed(self.error, self.status)
 
     def deliver(self, later: float = 0.0) -> list[Sent]:
         self.at += later
@@ -144,6 +147,66 @@ def test_tries_come_later_and_later_and_end(store: Store, process: Process) -> N
     assert (outbox(store), process.deliver(10**6)) == ([], [])
 
 
+def test_a_message_whose_senders_die_is_given_up(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(store)
+    fail(store)
+    process.dies = True
+    monkeypatch.setattr(module, "_TRY_TIME", timedelta(0))
+    for _ in range(30):
+        process.deliver(60.0)
+    assert outbox(store) == []
+
+
+def test_a_receiver_that_does_not_answer_is_asked_once_a_round(store: Store, process: Process) -> None:
+    """Its other messages fail with the first, and those of others are sent."""
+    register(store)
+    register(store, "https://other.example/")
+    for _ in range(3):
+        fail(store)
+    process.error, process.status = "no answer", None
+    assert sorted(each.url for each in process.deliver()) == ["https://example.com/", "https://other.example/"]
+    assert process.deliver() == []
+    process.error = None
+    assert len(process.deliver(6.0)) == 6
+    assert outbox(store) == []
+
+
+def test_messages_do_not_pile_up_without_end(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_module, "_MAX_WAITING", 1)
+    webhook = register(store)
+    process.error = "the answer was 500"
+    for _ in range(2):
+        fail(store)
+        process.deliver()
+    assert {id: len(names) for id, names in Webhooks(store).waiting().items()} == {webhook.id: 1}
+
+
+def test_a_damaged_record_loses_no_message(store: Store, process: Process) -> None:
+    webhook = register(store)
+    fail(store)
+    process.error = "the answer was 500"
+    process.deliver()
+    key = f"webhooks/{webhook.id}.json"
+    content = store.read(key)
+    store.replace(key, b"{")
+    other = Process(store)
+    assert other.deliver(10.0) == []
+    store.replace(key, content)
+    assert len(Process(store).deliver(10.0)) == 1
+
+
+def test_no_log_has_an_address(store: Store, process: Process) -> None:
+    register(store, "https://example.com/hook?token=hush")
+    fail(store)
+    with capture_logs() as lines:
+        process.error = "the answer was 500"
+        process.deliver()
+        process.error, process.status = "the answer was 410", 410
+        process.deliver(6.0)
+    assert len(lines) == 2
+    assert "hush" not in str(lines)
+
+
 def test_another_process_goes_on_where_one_was_killed(store: Store, process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     register(store)
     fail(store)
@@ -172,7 +235,7 @@ def test_a_receiver_that_is_gone_is_removed(store: Store, process: Process) -> N
     register(store)
     kept = register(store, "https://kept.example/")
     fail(store)
-    process.error = "the answer was 410"
+    process.error, process.status = "the answer was 410", 410
     process.deliver()
     assert Webhooks(store).every() == []
     assert outbox(store) == []

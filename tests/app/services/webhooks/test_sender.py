@@ -61,14 +61,25 @@ def test_a_private_address_is_not_called() -> None:
     assert receiver.received == []
 
 
-def test_a_receiver_that_sends_a_byte_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS", 0.3)
+def test_the_first_address_that_takes_a_connection_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiving() as receiver:
+        monkeypatch.setattr(module, "allowed_addresses", lambda *_: ["127.9.9.9", "127.0.0.1"])
+        Sender(LOOPBACK).send(receiver.url, new_secret(), "a", b"{}", 1)
+    assert len(receiver.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("scheme", "begin"), [("http", b"HTTP/1.1 200 OK\r\nX: "), ("https", b"\x16\x03\x03\x3f\xff\x02\x00\x3f\xfb")], ids=["http", "https"]
+)
+def test_a_receiver_that_sends_a_byte_now_and_then_is_given_up(scheme: str, begin: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a head, or of a record of TLS that says to be long."""
+    monkeypatch.setattr(module, "_SECONDS", 0.2)
     listening, over = socket.create_server(("127.0.0.1", 0)), threading.Event()
 
     def drip() -> None:
         connection, _ = listening.accept()
         with connection:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            connection.sendall(begin)
             while not over.wait(0.02):
                 try:
                     connection.sendall(b"a")
@@ -78,8 +89,8 @@ def test_a_receiver_that_sends_a_byte_now_and_then_is_given_up(monkeypatch: pyte
     thread = threading.Thread(target=drip)
     thread.start()
     try:
-        with pytest.raises(SendFailed, match="no answer"):
-            Sender(LOOPBACK).send(f"http://127.0.0.1:{listening.getsockname()[1]}/", new_secret(), "a", b"{}", 1)
+        with pytest.raises(SendFailed, match="no answer: timed out"):
+            Sender(LOOPBACK).send(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/", new_secret(), "a", b"{}", 1)
     finally:
         over.set()
         thread.join()
