@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 from core.errors import HalfmoonError
 
 _TEXTS = ("text", "hypertext")
-_MAX_CHARACTERS = 1 << 20
+_MAX_CHARACTERS = 1 << 18
+"""characters of a configuration; the parser takes time that grows faster than the text"""
+_MAX_FIELD = 256
+"""characters of the name of a field"""
 
 
 class NotTextChoice(HalfmoonError):
@@ -21,7 +24,7 @@ class TextChoice(NamedTuple):
     to_name: str
     field: str
     """field of the data of a task that has the text"""
-    values: tuple[str, ...]
+    values: frozenset[str]
     """values of the choices, as results have them; empty if tasks bring their own"""
 
     def text_of(self, data: Mapping[str, Any]) -> str | None:
@@ -47,8 +50,8 @@ def text_choice(config: str) -> TextChoice:
     for choices, values in tags.choices:
         name, about = choices.get("name"), choices.get("toname")
         text = tags.texts.get(about or "", "")
-        if name and about and text.startswith("$"):
-            return TextChoice(name, about, text[1:], () if choices.get("value") else tuple(values))
+        if name and about and text.startswith("$") and len(text) <= _MAX_FIELD:
+            return TextChoice(name, about, text[1:], frozenset(() if choices.get("value") else values))
     raise NotTextChoice('the labeling configuration has no <Choices toName="…"> about a <Text value="$…">; Halfmoon chooses classes of texts')
 
 

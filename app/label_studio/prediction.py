@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import structlog
 
 from app.http.bodies import in_thread
-from app.label_studio.label_config import NotTextChoice, TextChoice, text_choice
-from app.predictions.prediction import Loaded, fits_event_loop, load_model
+from app.label_studio.label_config import text_choice
+from app.predictions.prediction import Loaded, load_model
 from app.predictions.scoring import score_posted
 from app.services import Services
 from core.documents.kinds import TextRows
@@ -58,17 +58,15 @@ async def predict(services: Services, named: Named, tasks: Sequence[dict[str, An
         loaded = await find(services, named)
         if loaded is None:
             return [nothing for _ in tasks]
-        choice = text_choice(config)
-        texts = [choice.text_of(task.get("data") or {}) for task in tasks]
-        if fits_event_loop(loaded.model, len(texts)):
-            return _predicted(loaded, choice, texts)
-        return await in_thread(services.predict_pool, _predicted, loaded, choice, texts)
-    except (HalfmoonError, NotTextChoice) as error:
+        return await in_thread(services.predict_pool, _predicted, loaded, tasks, config)
+    except HalfmoonError as error:
         _log.warning("no predictions for Label Studio", model=named.reference, tasks=len(tasks), error=str(error))
         return [nothing for _ in tasks]
 
 
-def _predicted(loaded: Loaded, choice: TextChoice, texts: Sequence[str | None]) -> list[Result]:
+def _predicted(loaded: Loaded, tasks: Sequence[dict[str, Any]], config: str) -> list[Result]:
+    choice = text_choice(config)
+    texts = [choice.text_of(task.get("data") or {}) for task in tasks]
     version, model = version_text(loaded), loaded.model
     results: list[Result] = [{"result": [], "score": 0.0, "model_version": version} for _ in texts]
     places = [place for place, text in enumerate(texts) if text is not None]

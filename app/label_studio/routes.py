@@ -36,6 +36,7 @@ _MODEL = path_parameter("model", "Name of a model, name@alias, or name:number fo
 _TASK = {"id": 1, "data": {"text": "The goalkeeper saved the penalty."}}
 _CONFIG = '<View><Text name="text" value="$text"/><Choices name="topic" toName="text"><Choice value="sport"/></Choices></View>'
 _REFUSED = (404, 408, 413, 415, 422, 429, 503)
+_LARGEST_ID = 2**63 - 1
 _STARTS = ("START_TRAINING",)
 _CHANGES = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED")
 
@@ -68,7 +69,7 @@ async def label_studio_setup(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, SetupBody)
     try:
-        text_choice(body.schema)
+        await in_thread(services.parse_pool, text_choice, body.schema)
     except NotTextChoice as error:
         raise InvalidRequest("schema", str(error)) from None
     loaded = await find(services, _named(request, body.project))
@@ -104,14 +105,14 @@ async def label_studio_webhook(request: Request) -> Response:
     services = services_of(request)
     body = await read_json(request, services, WebhookBody)
     id = body.project.get("id")
-    if not isinstance(id, int) or body.action not in (*_STARTS, *_CHANGES):
+    if type(id) is not int or not 0 < id <= _LARGEST_ID or body.action not in (*_STARTS, *_CHANGES):
         return _json(WebhookAnswer(status="ignored", detail=f"{body.action or 'no action'} does not begin a training"))
     if services.settings.label_studio_url is None:
         return _json(WebhookAnswer(status="ignored", detail="HALFMOON_LABEL_STUDIO_URL and HALFMOON_LABEL_STUDIO_TOKEN are not set"))
     project = Project(id, _named(request, str(id)).name, request.scope.get(KEY_ID))
     trainer = _trainer_of(request)
     if not trainer.wants(project, body.action in _STARTS):
-        return _json(WebhookAnswer(status="later", detail="a training is under way, or began a moment ago"))
+        return _json(WebhookAnswer(status="later", detail="a training is under way or began a moment ago, or others keep this gateway busy"))
     return _json(WebhookAnswer(status="training", detail=f"model {project.model}"), BackgroundTask(asyncio.to_thread, trainer.run, project))
 
 

@@ -70,5 +70,5 @@ class WebhookAnswer(Schema):
     """What is done about an event."""
 
     status: str
-    """training, later (a training is under way, or began a moment ago) or ignored."""
+    """training, later (a training is under way or began a moment ago, or others keep the gateway busy) or ignored."""
     detail: str

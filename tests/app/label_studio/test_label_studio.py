@@ -11,9 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
+from app.label_studio.client import Client, LabelStudioUnavailable
 from app.label_studio.label_config import NotTextChoice, text_choice
 from app.label_studio.prediction import Named
-from app.label_studio.training import Client, LabelStudioUnavailable, Project, Trainer, documents_of
+from app.label_studio.training import Project, Trainer, documents_of
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
 from tests.waiting import until
@@ -123,7 +124,12 @@ def test_training_reads_the_project(start: Start) -> None:
 
 
 def test_what_does_not_begin_a_training(gateway: Gateway) -> None:
-    for body in ({"action": "TASKS_CREATED", "project": {"id": 7}}, {"action": "START_TRAINING"}, {"action": "START_TRAINING", "project": {"id": 7}}):
+    for body in (
+        {"action": "TASKS_CREATED", "project": {"id": 7}},
+        {"action": "START_TRAINING"},
+        {"action": "START_TRAINING", "project": {"id": True}},
+        {"action": "START_TRAINING", "project": {"id": 7}},
+    ):
         assert post(gateway, "webhook", body).json()["status"] == "ignored"
 
 
@@ -147,6 +153,39 @@ def test_one_training_at_a_time() -> None:
     assert trainer.wants(project, False)
 
 
+def test_a_training_that_breaks_does_not_stop_its_project() -> None:
+    def train(_: Project) -> None:
+        raise KeyError("task")
+
+    trainer, project = Trainer(train), Project(1, "a")
+    for _ in range(2):
+        assert trainer.wants(project, True)
+        trainer.run(project)
+    assert "internal error" in (trainer.last_error or "")
+
+
+def test_projects_that_a_stranger_names_take_few_threads() -> None:
+    trainer = Trainer(lambda project: None)
+    assert [trainer.wants(Project(id, "a"), True) for id in range(4)] == [True, True, False, False]
+    trainer.run(Project(0, "a"))
+    assert trainer.wants(Project(3, "a"), True)
+
+
+@pytest.mark.parametrize(
+    "export",
+    [[1], [{}], [{"id": 1, "data": "a"}], [{"id": 1, "annotations": [1]}], [{"id": 1, "annotations": [{"result": [{"from_name": 1}]}]}]],
+)
+def test_an_export_that_is_none(export: Any) -> None:
+    with pytest.raises(LabelStudioUnavailable, match="not a list of tasks"):
+        documents_of(text_choice(CONFIG), export)
+
+
+@pytest.mark.parametrize("value", [None, [], {"choices": []}, {"choices": "a"}, {"choices": [["a"]]}])
+def test_a_result_without_a_choice_is_no_label(value: Any) -> None:
+    task = {"id": 1, "data": {"body": "b"}, "annotations": [{"result": [{"from_name": "topic", "value": value}]}]}
+    assert documents_of(text_choice(CONFIG), [task]) == [{"id": "1", "text": "b"}]
+
+
 def test_labels_of_several_people() -> None:
     def task(*labels: str) -> list[dict[str, Any]]:
         annotations = [
@@ -161,7 +200,15 @@ def test_labels_of_several_people() -> None:
 
 
 @pytest.mark.parametrize(
-    "config", ["", "<View>", "<!DOCTYPE a><View/>", '<View><Image name="i" value="$i"/><Choices name="c" toName="i"/></View>', "a" * 2**21]
+    "config",
+    [
+        "",
+        "<View>",
+        "<!DOCTYPE a><View/>",
+        CONFIG.replace("body", "a." * 200),
+        '<View><Image name="i" value="$i"/><Choices name="c" toName="i"/></View>',
+        "a" * 2**21,
+    ],
 )
 def test_configurations_without_a_choice_of_text(config: str) -> None:
     with pytest.raises(NotTextChoice):
@@ -178,6 +225,8 @@ def test_what_label_studio_may_answer() -> None:
     with label_studio() as url:
         with pytest.raises(LabelStudioUnavailable, match="HALFMOON_LABEL_STUDIO_TOKEN"):
             Client(url, "wrong", 1000).get("projects/7")
+        with pytest.raises(LabelStudioUnavailable, match="the token goes nowhere else"):
+            Client(url, "legacy", 1000).get("moved")
         with pytest.raises(LabelStudioUnavailable, match="more than HALFMOON_MAX_REQUEST_BYTES"):
             Client(url, "legacy", 10).get("projects/7")
         assert Client(url, "legacy", 10**6).get("projects/7")["label_config"] == CONFIG
@@ -193,7 +242,7 @@ def label_studio() -> Iterator[str]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             allowed = self.headers["authorization"] in ("Bearer short", "Token legacy")
-            self.answer(answers.get(self.path) if allowed else None, 404 if allowed else 401)
+            self.answer(answers.get(self.path) if allowed else None, 302 if self.path == "/api/moved" else 404 if allowed else 401)
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -203,6 +252,7 @@ def label_studio() -> Iterator[str]:
             content = json.dumps(found).encode()
             self.send_response(otherwise if found is None else 200)
             self.send_header("content-length", str(len(content)))
+            self.send_header("location", "/api/projects/7")
             self.end_headers()
             self.wfile.write(content)
 
