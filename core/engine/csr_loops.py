@@ -14,11 +14,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from core.engine.requests import Vector
 from core.numerics.compiled import compiled
+
+Indptr = NDArray[np.int64]
+Indices = NDArray[np.uint32]
+Values = NDArray[np.float32]
 
 
 @njit(nogil=True, error_model="numpy", inline="always")
-def _row_score(indices: NDArray[np.uint32], values: NDArray[np.float32], first: np.uintp, last: np.uintp, vector: NDArray[np.float64]) -> float:
+def _row_score(indices: Indices, values: Values, first: np.uintp, last: np.uintp, vector: Vector) -> float:
     """The product of a row and a vector, bias included."""
     one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     first_lane: float = vector[np.uintp(len(vector) - 1)]
@@ -37,9 +42,7 @@ def _row_score(indices: NDArray[np.uint32], values: NDArray[np.float32], first: 
 
 
 @njit(nogil=True, error_model="numpy", inline="always")
-def _add_row(
-    indices: NDArray[np.uint32], values: NDArray[np.float32], first: np.uintp, last: np.uintp, weight: float, out: NDArray[np.float64]
-) -> None:
+def _add_row(indices: Indices, values: Values, first: np.uintp, last: np.uintp, weight: float, out: Vector) -> None:
     """``out += weight · row``, bias included."""
     for k in range(first, last):
         out[np.uintp(indices[k])] += values[k] * weight
@@ -48,15 +51,7 @@ def _add_row(
 
 @compiled
 def product_rows(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.uint32],
-    values: NDArray[np.float32],
-    start: int,
-    stop: int,
-    vector: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    out: NDArray[np.float64],
+    indptr: Indptr, indices: Indices, values: Values, start: int, stop: int, vector: Vector, weights: Vector, scores: Vector, out: Vector
 ) -> None:
     """``scores = X p`` and ``out += Xᵀ(weights ∘ scores)`` over the rows that have a weight, each row read once."""
     for i in range(start, stop):
@@ -70,16 +65,7 @@ def product_rows(
 
 
 @compiled
-def score_rows(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.uint32],
-    values: NDArray[np.float32],
-    start: int,
-    stop: int,
-    vector: NDArray[np.float64],
-    skipped: NDArray[np.float64],
-    scores: NDArray[np.float64],
-) -> None:
+def score_rows(indptr: Indptr, indices: Indices, values: Values, start: int, stop: int, vector: Vector, skipped: Vector, scores: Vector) -> None:
     """``scores = X p`` over the rows where ``skipped`` is 0."""
     for i in range(start, stop):
         if skipped[i] == 0.0:
@@ -87,44 +73,39 @@ def score_rows(
 
 
 @compiled
-def adjoint_rows(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.uint32],
-    values: NDArray[np.float32],
-    start: int,
-    stop: int,
-    weights: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def adjoint_rows(indptr: Indptr, indices: Indices, values: Values, start: int, stop: int, weights: Vector, out: Vector) -> None:
     """``out += Xᵀ weights`` over the rows that have a weight."""
     for i in range(start, stop):
         if weights[i] != 0.0:
             _add_row(indices, values, np.uintp(indptr[i]), np.uintp(indptr[i + 1]), weights[i], out)
 
 
+@njit(nogil=True, error_model="numpy", inline="always")
+def side_of(label: float, score: float) -> float:
+    """The label of a row, or without one (0) the sign of its score, +1 for 0."""
+    if label != 0.0:
+        return label
+    return 1.0 if score >= 0.0 else -1.0
+
+
 @compiled
 def cut_rows(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.uint32],
-    values: NDArray[np.float32],
+    indptr: Indptr,
+    indices: Indices,
+    values: Values,
     start: int,
     stop: int,
-    vector: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    out: NDArray[np.float64],
+    vector: Vector,
+    labels: Vector,
+    weights: Vector,
+    scores: Vector,
+    out: Vector,
 ) -> None:
-    """``scores = X p`` and ``out += Xᵀ(weights ∘ sides)`` over the rows with ``side · score < 1``, each row read once.
-
-    The side of a row is its label, or without one (0) the sign of its score, +1 for 0.
-    """
+    """``scores = X p`` and ``out += Xᵀ(weights ∘ sides)`` over the rows with ``side · score < 1``, each row read once."""
     for i in range(start, stop):
         first, last = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
         score = _row_score(indices, values, first, last, vector)
         scores[i] = score
-        side = labels[i]
-        if side == 0.0:
-            side = 1.0 if score >= 0.0 else -1.0
+        side = side_of(labels[i], score)
         if side * score < 1.0:
             _add_row(indices, values, first, last, weights[i] * side, out)

@@ -4,16 +4,15 @@ Number j of a row is multiplied in lane j mod WIDTH. The sum of the lanes, then 
 up. Four rows at a time read a vector once. Each of them is added to the sums in its turn, so it does not matter which rows come together.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
+from core.engine.csr_loops import Values, side_of
+from core.engine.requests import Vector
 from core.numerics.compiled import compiled
 from core.numerics.lanes import plus, put, spread, take, times, total, widen
 from core.numerics.width import WIDTH
 
 
 @compiled
-def _row_score(values: NDArray[np.float32], first: int, vector: NDArray[np.float64], sums: float) -> float:
+def _row_score(values: Values, first: int, vector: Vector, sums: float) -> float:
     """The product of the row that begins at ``first`` and a vector, bias included, given the ``sums`` of its whole lanes."""
     n_features = len(vector) - 1
     score: float = sums + vector[n_features]
@@ -23,7 +22,7 @@ def _row_score(values: NDArray[np.float32], first: int, vector: NDArray[np.float
 
 
 @compiled
-def _add_rest(values: NDArray[np.float32], first: int, weight: float, out: NDArray[np.float64]) -> None:
+def _add_rest(values: Values, first: int, weight: float, out: Vector) -> None:
     """Add to ``out`` what is left of a row after the last whole lanes, and the bias."""
     n_features = len(out) - 1
     for j in range(n_features - n_features % WIDTH, n_features):
@@ -32,7 +31,7 @@ def _add_rest(values: NDArray[np.float32], first: int, weight: float, out: NDArr
 
 
 @compiled
-def _score(values: NDArray[np.float32], row: int, vector: NDArray[np.float64]) -> float:
+def _score(values: Values, row: int, vector: Vector) -> float:
     """The product of a row and a vector, bias included."""
     n_features = len(vector) - 1
     first, lanes = row * n_features, spread(0.0)
@@ -42,7 +41,7 @@ def _score(values: NDArray[np.float32], row: int, vector: NDArray[np.float64]) -
 
 
 @compiled
-def _add(values: NDArray[np.float32], row: int, weight: float, out: NDArray[np.float64]) -> None:
+def _add(values: Values, row: int, weight: float, out: Vector) -> None:
     """``out += weight · row``, bias included."""
     n_features = len(out) - 1
     first, weights = row * n_features, spread(weight)
@@ -53,13 +52,7 @@ def _add(values: NDArray[np.float32], row: int, weight: float, out: NDArray[np.f
 
 @compiled
 def _product_of_four(
-    values: NDArray[np.float32],
-    rows: tuple[int, int, int, int],
-    n_rows: int,
-    vector: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    out: NDArray[np.float64],
+    values: Values, rows: tuple[int, int, int, int], n_rows: int, vector: Vector, weights: Vector, scores: Vector, out: Vector
 ) -> None:
     """``scores = X p`` and ``out += Xᵀ(weights ∘ scores)`` of ``n_rows`` rows, to the bits of one after another; the others of four count 0 times."""
     n_features = len(vector) - 1
@@ -93,15 +86,7 @@ def _product_of_four(
 
 
 @compiled
-def product_rows(
-    values: NDArray[np.float32],
-    start: int,
-    stop: int,
-    vector: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def product_rows(values: Values, start: int, stop: int, vector: Vector, weights: Vector, scores: Vector, out: Vector) -> None:
     """See core.engine.csr_loops."""
     one, two, three, four, n_waiting = start, start, start, start, 0
     for i in range(start, stop):
@@ -117,9 +102,7 @@ def product_rows(
 
 
 @compiled
-def score_rows(
-    values: NDArray[np.float32], start: int, stop: int, vector: NDArray[np.float64], skipped: NDArray[np.float64], scores: NDArray[np.float64]
-) -> None:
+def score_rows(values: Values, start: int, stop: int, vector: Vector, skipped: Vector, scores: Vector) -> None:
     """See core.engine.csr_loops."""
     for i in range(start, stop):
         if skipped[i] == 0.0:
@@ -127,7 +110,7 @@ def score_rows(
 
 
 @compiled
-def adjoint_rows(values: NDArray[np.float32], start: int, stop: int, weights: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def adjoint_rows(values: Values, start: int, stop: int, weights: Vector, out: Vector) -> None:
     """See core.engine.csr_loops."""
     for i in range(start, stop):
         if weights[i] != 0.0:
@@ -135,21 +118,10 @@ def adjoint_rows(values: NDArray[np.float32], start: int, stop: int, weights: ND
 
 
 @compiled
-def cut_rows(
-    values: NDArray[np.float32],
-    start: int,
-    stop: int,
-    vector: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def cut_rows(values: Values, start: int, stop: int, vector: Vector, labels: Vector, weights: Vector, scores: Vector, out: Vector) -> None:
     """See core.engine.csr_loops."""
     for i in range(start, stop):
         scores[i] = _score(values, i, vector)
-        side = labels[i]
-        if side == 0.0:
-            side = 1.0 if scores[i] >= 0.0 else -1.0
+        side = side_of(labels[i], scores[i])
         if side * scores[i] < 1.0:
             _add(values, i, weights[i] * side, out)
