@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import wait as wait_for_threads
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -68,7 +69,11 @@ class ClusterEngine(Engine):
         local = Passes(rows, threads, checkpoint, reading_of(rows, None))
         if rows.n_nonzeros < _LEAST_NONZEROS:
             return local
-        return ClusterAnswers(self._client, self._stored, rows, local, checkpoint)
+        try:
+            return ClusterAnswers(self._client, self._stored, rows, local, checkpoint)
+        except BaseException:
+            local.close()
+            raise
 
 
 @contextmanager
@@ -107,7 +112,10 @@ class ClusterAnswers:
         self.n_threads = local.n_threads
         self.bytes_sent = 0
         """bytes of all vectors sent to shards"""
-        self._shards = [self._placed(rows, parts) for parts in self._shares(parts_of(rows))]
+        self._look([])
+        with _told():
+            shares = self._shares(parts_of(rows))
+        self._shards = [self._placed(rows, parts) for parts in shares]
 
     def _shares(self, parts: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
         """The parts of each shard, of which there is one for each thread of the cluster. It does not matter which share a shard, since sums are those
@@ -126,7 +134,8 @@ class ClusterAnswers:
         folder.rmdir()
         ranges = tuple((first - start, last - start) for first, last in parts)
         shard = Shard(self._stored.url, file, ranges, own.n_rows, own.n_nonzeros, len(columns), isinstance(rows, FullRows))
-        future = self._client.submit(OpenShard, shard, key=f"shard-{file.sha256}-{secrets.token_hex(4)}")
+        with _told():
+            future = self._client.submit(OpenShard, shard, key=f"shard-{file.sha256}-{secrets.token_hex(4)}")
         self._checkpoint()
         return _Placed(future, slice(start, stop), np.append(columns.astype(np.int64), self._length - 1))
 
@@ -174,22 +183,28 @@ class ClusterAnswers:
 
     def _ask(self, kind: Kind, vectors: Sequence[Vector], rows: Sequence[Vector], sinks: Sequence[tuple[Vector, NDArray[np.bool_]]]) -> list[Vector]:
         """One pass over all shards: scores are written to the ``sinks``, where they are chosen; the sums of each right-hand side are returned."""
-        with self._lock:
+        with _told(), self._lock:
             found = [self._submitted(kind, shard, place, vectors, rows) for place, shard in enumerate(self._shards)]
             scores = [self._client.submit(scores_of, each, pure=False) for each in found] if sinks else []
-            total: Future[Any] | None = None
-            for each, shard in zip(found, self._shards, strict=True) if kind != "scores" else []:
-                total = self._client.submit(added, total, each, shard.future, self._length, pure=False)
-        *by_shard, sums = self._gathered([*scores, *([total] if total is not None else [])]) + ([] if total is not None else [None])
-        for shard, of_shard in zip(self._shards, by_shard, strict=False):
-            for (out, chosen), values in zip(sinks, of_shard, strict=True):
-                out[shard.rows][chosen[shard.rows]] = values
-        return [] if sums is None else list(sums)
+            sums = [] if kind == "scores" else [self._added(found)]
+        values = self._gathered([*scores, *sums])
+        for shard, of_shard in zip(self._shards if sinks else [], values[: len(scores)], strict=True):
+            for (out, chosen), own in zip(sinks, of_shard, strict=True):
+                out[shard.rows][chosen[shard.rows]] = own
+        return list(values[-1]) if sums else []
 
     def _submitted(self, kind: Kind, shard: _Placed, place: int, vectors: Sequence[Vector], rows: Sequence[Vector]) -> Future[Any]:
         own = [vector[shard.columns] for vector in vectors]
         self.bytes_sent += sum(vector.nbytes for vector in own)
         return self._client.submit(answer, shard.future, kind, own, *(self._sent(place, each[shard.rows]) for each in rows), pure=False)
+
+    def _added(self, found: Sequence[Future[Any]]) -> Future[Any]:
+        """The sums of all shards, which go from one to the next."""
+        total: Future[Any] | None = None
+        for each, shard in zip(found, self._shards, strict=True):
+            total = self._client.submit(added, total, each, shard.future, self._length, pure=False)
+        assert total is not None, "rows have a shard at least"
+        return total
 
     def _sent(self, place: int, rows: Vector) -> Future[Any]:
         """A vector of the rows of a shard: one that was sent before is not sent again."""
@@ -205,22 +220,17 @@ class ClusterAnswers:
 
     def _gathered(self, futures: list[Future[Any]]) -> list[Any]:
         """What these compute, while the observer is asked now and then; raises ClusterUnavailable, and what the checkpoint does."""
-        try:
-            while True:
-                self._wait(futures)
-                values = self._fetched(futures)
-                if values is not None:
-                    return values
-        except Exception as error:
-            if _is_of_dask(error):
-                raise ClusterUnavailable(f"the cluster failed: {type(error).__name__}: {error}") from error
-            raise
+        while True:
+            self._wait(futures)
+            values = self._fetched(futures)
+            if values is not None:
+                return values
 
     def _wait(self, futures: list[Future[Any]]) -> None:
         """Return when all have been computed, if only for a moment: a worker that dies takes with it what nobody has fetched."""
         while True:
             self._look(futures)
-            with suppress(TimeoutError), self._client.as_current():
+            with _told(), suppress(TimeoutError), self._client.as_current():
                 wait(futures, timeout=_PATIENCE)
                 return
 
@@ -230,8 +240,10 @@ class ClusterAnswers:
         fetching = asyncio.run_coroutine_threadsafe(self._client.gather(futures, asynchronous=True), loop.asyncio_loop)
         try:
             while True:
-                with suppress(TimeoutError):
-                    return list(fetching.result(_PATIENCE))
+                wait_for_threads([fetching], _PATIENCE)
+                if fetching.done():
+                    with _told():
+                        return list(fetching.result())
                 self._look(futures)
                 if not all(future.done() for future in futures):
                     return None
@@ -244,5 +256,12 @@ class ClusterAnswers:
             raise ClusterUnavailable("the scheduler of the cluster has ended, or has lost this job")
 
 
-def _is_of_dask(error: Exception) -> bool:
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("distributed", "tornado", "concurrent", "asyncio")
+@contextmanager
+def _told() -> Iterator[None]:
+    """What Dask raises becomes ClusterUnavailable, and so does what a worker's system refuses it. What else tasks raise stays as it is."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("distributed", "tornado", "concurrent", "asyncio"):
+            raise ClusterUnavailable(f"the cluster failed: {type(error).__name__}: {error}") from error
+        raise

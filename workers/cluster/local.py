@@ -11,6 +11,8 @@ from workers.cluster.address import NO_TLS, TlsFiles, security_of
 CONFIG = {
     # a worker that is stopped, or cut off, is replaced after so long
     "distributed.scheduler.worker-ttl": "10 s",
+    # a worker that asks a dead one for what it had asks elsewhere after so long
+    "distributed.comm.timeouts.connect": "5 s",
     "distributed.scheduler.no-workers-timeout": "60 s",
     "distributed.scheduler.allowed-failures": 5,
     # a shard that is taken over must be read again

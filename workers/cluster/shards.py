@@ -18,8 +18,11 @@ from core.documents.full_rows import FullRows
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
 from workers.contract import File
+from workers.errors import StoreUnavailable
 from workers.settings import Settings
 from workers.store import Store, open_store
+from workers.store.keys import KeyMissing
+from workers.store.os_errors import translate_os_errors
 
 _SLICE = 1 << 22
 
@@ -38,8 +41,9 @@ class Shard(NamedTuple):
     """whether rows store every feature"""
 
 
+@translate_os_errors("write", "the shards of a training")
 def write_shard(path: Path, rows: SparseRows) -> NDArray[np.uint32]:
-    """Write rows to a file; returns the columns that occur, ascending."""
+    """Write rows to a file; returns the columns that occur, ascending. Raises StoreFull where the disk has no room."""
     first, last = int(rows.indptr[0]), int(rows.indptr[-1])
     spans = [(start, min(start + _SLICE, last)) for start in range(first, last, _SLICE)]
     full = isinstance(rows, FullRows)
@@ -62,9 +66,13 @@ class OpenShard:
     """A shard that is mapped into this process. To another one it goes as where it is stored, and is opened there."""
 
     def __init__(self, shard: Shard) -> None:
-        """Raises StoreDamaged where the file is not what was stored."""
+        """Raises StoreDamaged where the file is not what was stored, and StoreUnavailable where this process reads another store."""
         self.shard = shard
-        path = _store(shard.store_url).local(shard.file)
+        try:
+            path = _store(shard.store_url).local(shard.file)
+        except KeyMissing:
+            told = f"{shard.store_url} has no {shard.file.key} for a worker of the cluster: it must reach the store of the service by this address"
+            raise StoreUnavailable(told) from None
         with path.open("rb") as file:
             # private and writable: read-only arrays are another type to Numba, whose loops would be compiled once more; nothing writes
             held = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)

@@ -31,24 +31,29 @@ def answer(shard: OpenShard, kind: Kind, vectors: Sequence[Vector], *rows: Vecto
 
     The sums of each part are the ones of core.engine.passes, to the bit.
     """
-    count, sums = max(1, len(vectors)), []
-    scores = [np.zeros(shard.shard.n_rows) for _ in range(0 if kind == "adjoint" else count)]
+    scores = [np.zeros(shard.shard.n_rows) for _ in vectors]
+    sums = np.zeros((0 if kind == "scores" else len(shard.passes), max(1, len(vectors)), shard.shard.n_columns + 1))
     with shard.lock:
-        for passes, (start, stop) in zip(shard.passes, shard.shard.parts, strict=True):
+        for number, (passes, (start, stop)) in enumerate(zip(shard.passes, shard.shard.parts, strict=True)):
             own, part = [each[start:stop] for each in rows], [each[start:stop] for each in scores]
             match kind:
                 case "product":
-                    sums.append(passes.products([Product(*given) for given in zip(vectors, own, part, strict=True)]))
+                    sums[number] = passes.products([Product(*given) for given in zip(vectors, own, part, strict=True)])
                 case "cut":
-                    sums.append([passes.cut(Cut(vectors[0], own[0], own[1], part[0]))])
+                    sums[number] = passes.cut(Cut(vectors[0], own[0], own[1], part[0]))
                 case "scores":
                     passes.scores(Scores(vectors[0], own[0], part[0]))
                 case "adjoint":
-                    found = np.zeros(shard.shard.n_columns + 1)
-                    passes.adjoint(Adjoint(own[0], found))
-                    sums.append([found])
-    read = {"product": [each != 0 for each in rows], "scores": [rows[0] == 0], "cut": [slice(None)], "adjoint": []}[kind]
-    return Answer([each[chosen] for each, chosen in zip(scores, read, strict=True)], np.array(sums))
+                    passes.adjoint(Adjoint(own[0], sums[number, 0]))
+    return Answer(_read(kind, rows, scores), sums)
+
+
+def _read(kind: Kind, rows: Sequence[Vector], scores: list[Vector]) -> list[Vector]:
+    """The scores of those rows that a pass reads."""
+    if kind in ("cut", "adjoint"):
+        return scores
+    chosen = [weights != 0 for weights in rows] if kind == "product" else [skipped == 0 for skipped in rows]
+    return [each if mask.all() else each[mask] for each, mask in zip(scores, chosen, strict=True)]
 
 
 def scores_of(found: Answer) -> list[Vector]:
