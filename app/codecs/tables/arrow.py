@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from app.codecs.base import MAX_FAULTS, Column, Format, Reading
+from app.codecs.base import MAX_FAULTS, Bounds, Column, Format, Reading
 from app.codecs.faults import invalid_documents
+from app.codecs.tables.arrow_stream import check_sizes, seek_stream
 from app.codecs.tables.csv import Header, header_of, listed
 from app.codecs.transport.block_file import BlockFile
 from app.errors import UnsupportedMediaType
@@ -21,7 +22,7 @@ _TEXT_BYTES = 1 << 24
 _LARGEST_WHOLE = 2**53
 _EXTRA = "a gateway with the extra arrow reads it: pip install 'halfmoon[arrow]'"
 _KINDS = {"text": "a column of texts", "label": "a column of texts or integers", "id": "a column of texts or integers"}
-Batches = Callable[[IO[bytes]], Iterator[Any]]
+Batches = Callable[[IO[bytes], Bounds], Iterator[Any]]
 """The record batches of a file. Texts come as dictionaries: a file of some bytes may repeat a long one without end."""
 
 
@@ -53,16 +54,19 @@ class ArrowDecoder:
         file.seek(0)
         position = 0
         try:
-            for batch in self._batches(file):
+            for batch in self._batches(file, self._bounds):
+                # a stream may have any offsets; unchecked, they would read the memory of this process
+                batch.validate(full=True)
                 header = header_of(batch.schema.names, self._columns)
                 self._unused = header.unused
-                step = max(1, min(_ROWS, _TEXT_BYTES // self._longest(batch.column(header.places["text"]), position)))
+                longest = sum(self._longest(batch.column(place), position) for place in header.places.values())
+                step = max(1, min(_ROWS, _TEXT_BYTES // longest))
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
                     yield self._documents(part, header, position)
                     position += part.num_rows
-        except (pa.ArrowException, OSError) as error:
-            raise invalid_documents([Fault("", "", f"this is no such file, or cut short: {str(error).splitlines()[0]}")]) from None
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise invalid_documents([Fault("", "", f"this is no such file, or cut short: {_first_line(error)}")]) from None
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: which columns are not read."""
@@ -96,23 +100,22 @@ def _require(media_type: str) -> None:
         raise UnsupportedMediaType(f"a body of type {media_type}", _EXTRA) from None
 
 
-def _parquet(file: IO[bytes]) -> Iterator[Any]:
-    from pyarrow.parquet import ParquetFile, read_schema
+def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile, read_metadata
 
-    texts = [field.name for field in read_schema(file) if _is_text(field.type)]
+    metadata = read_metadata(file)
+    if sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)) > bounds.decompressed_bytes:
+        raise LimitExceeded("bytes in the decompressed body", bounds.decompressed_bytes)
+    texts = [field.name for field in metadata.schema.to_arrow_schema() if _is_text(field.type)]
     file.seek(0)
     yield from ParquetFile(file, read_dictionary=texts).iter_batches(batch_size=_ROWS, use_threads=False)
 
 
-def _stream(file: IO[bytes]) -> Iterator[Any]:
-    """A stream, or a file, which is a stream between two marks."""
+def _stream(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
     from pyarrow import ipc
 
-    if file.read(6) == b"ARROW1":
-        with ipc.open_file(file) as reader:
-            yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
-        return
-    file.seek(0)
+    check_sizes(file, bounds.decompressed_bytes)
+    seek_stream(file)
     yield from ipc.open_stream(file)
 
 
@@ -142,6 +145,10 @@ def _integer(value: float, column: Column) -> int | None:
     if value != int(value) or abs(value) > _LARGEST_WHOLE:
         raise _refused(column, f"{value} is a float with a fraction; it must be {_KINDS[column]}")
     return int(value)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _refused(column: Column, detail: str) -> InvalidDocuments:

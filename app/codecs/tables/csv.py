@@ -16,7 +16,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Format, Reading
+from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Decoder, Format, Reading
 from app.codecs.faults import invalid_documents
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from app.codecs.transport.charset import with_charset
@@ -260,21 +260,28 @@ def _ids(rows: list[Row], header: Header) -> list[str | None] | None:
 
 
 _ROWS = "the first row names the columns. By default text, label and id are read; an empty label is none"
-CSV = Format(
+
+
+def _format(media_type: str, separators: str, description: str, example: str, aliases: tuple[str, ...]) -> Format:
+    """A format of rows whose fields are separated by one of these characters."""
+
+    def decoder(reading: Reading) -> Decoder:
+        return with_charset(WithoutByteOrderMark(TableDecoder(reading, separators)), reading.parameters.get("charset"))
+
+    return Format(media_type, decoder, {"schema": {"type": "string", "description": description}, "example": example}, aliases=aliases)
+
+
+CSV = _format(
     "text/csv",
-    lambda reading: with_charset(WithoutByteOrderMark(TableDecoder(reading, _COMMA)), reading.parameters.get("charset")),
-    {
-        "schema": {"type": "string", "description": f"A document a row; {_ROWS}. The separator is a comma, semicolon, tab or bar."},
-        "example": 'id,text,label\nd1,"The goalkeeper saved the penalty, again.",sport\nd2,A late goal.,\n',
-    },
-    aliases=("application/csv", "text/x-csv"),
+    _COMMA,
+    f"A document a row; {_ROWS}. The separator is a comma, semicolon, tab or bar.",
+    'id,text,label\nd1,"The goalkeeper saved the penalty, again.",sport\nd2,A late goal.,\n',
+    ("application/csv", "text/x-csv"),
 )
-TSV = Format(
+TSV = _format(
     "text/tab-separated-values",
-    lambda reading: with_charset(WithoutByteOrderMark(TableDecoder(reading, _TAB)), reading.parameters.get("charset")),
-    {
-        "schema": {"type": "string", "description": f"A document a row, its fields separated by tabs; {_ROWS}."},
-        "example": "text\tlabel\nThe goalkeeper saved the penalty.\tsport\nA late goal.\t\n",
-    },
-    aliases=("text/tsv", "text/x-tsv"),
+    _TAB,
+    f"A document a row, its fields separated by tabs; {_ROWS}.",
+    "text\tlabel\nThe goalkeeper saved the penalty.\tsport\nA late goal.\t\n",
+    ("text/tsv", "text/x-tsv"),
 )

@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyarrow import ipc
 
 from app.codecs.base import Bounds
 from app.codecs.dispatch import body_decoder
+from app.codecs.tables import arrow_stream
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
@@ -28,22 +30,22 @@ def parquet(columns: Mapping[str, Any], **more: Any) -> bytes:
     return file.getvalue()
 
 
-def stream(columns: Mapping[str, Any]) -> bytes:
+def stream(columns: Mapping[str, Any], options: ipc.IpcWriteOptions | None = None) -> bytes:
     file, table = io.BytesIO(), pa.table(dict(columns))
-    with ipc.new_stream(file, table.schema) as writer:
+    with ipc.new_stream(file, table.schema, options=options) as writer:
         writer.write_table(table)
     return file.getvalue()
 
 
-def arrow_file(columns: Mapping[str, Any]) -> bytes:
+def arrow_file(columns: Mapping[str, Any], options: ipc.IpcWriteOptions | None = None) -> bytes:
     file, table = io.BytesIO(), pa.table(dict(columns))
-    with ipc.new_file(file, table.schema) as writer:
+    with ipc.new_file(file, table.schema, options=options) as writer:
         writer.write_table(table)
     return file.getvalue()
 
 
-def read(body: bytes, media_type: str = PARQUET, **query: str) -> tuple[list[str], list[Any], list[Any], list[str]]:
-    decoder = body_decoder({"content-type": media_type}, BOUNDS, query=query)
+def read(body: bytes, media_type: str = PARQUET, bounds: Bounds = BOUNDS, **query: str) -> tuple[list[str], list[Any], list[Any], list[str]]:
+    decoder = body_decoder({"content-type": media_type}, bounds, query=query)
     texts: list[str] = []
     labels: list[Any] = []
     ids: list[Any] = []
@@ -81,12 +83,12 @@ def test_types_of_labels(labels: Any, expected: list[Any]) -> None:
 
 def test_many_rows_and_one_long_text_many_times() -> None:
     """The file has the text once. No batch has more of it than it may."""
-    body = parquet({"text": ["x" * 90_000] * 5000})
+    body = parquet({"text": ["x" * 90_000] * 600})
     assert len(body) < 200_000
     decoder = body_decoder({"content-type": PARQUET}, BOUNDS)
     list(decoder.feed(body))
     sizes = [(batch.rows.n_rows, int(batch.rows.indptr[-1] - batch.rows.indptr[0])) for batch in decoder.finish()]
-    assert sum(rows for rows, _ in sizes) == 5000
+    assert sum(rows for rows, _ in sizes) == 600
     assert max(size for _, size in sizes) <= 1 << 24
 
 
@@ -111,9 +113,64 @@ def test_what_is_refused(body: bytes, detail: str) -> None:
 
 
 def test_damaged_streams_are_refused() -> None:
-    for body in (b"", b"ARROW1", stream(TABLE)[:60], b"x" * 100):
+    whole = stream(TABLE)
+    for body in (b"", b"ARROW1", whole[:60], b"x" * 100, whole[:4] + b"\xf0" + whole[5:], whole[:8] + b"\xff" * 40 + whole[48:]):
+        with pytest.raises((InvalidDocuments, LimitExceeded)):
+            read(body, ARROW)
+
+
+def test_no_memory_beside_the_body_is_read() -> None:
+    """Arrow takes offsets and indices as a stream has them."""
+    whole = stream({"text": ["abcdefg"]})
+    assert whole.count(b"\7\0\0\0abcdefg") == 1
+    longer = whole.replace(b"\7\0\0\0abcdefg", b"\0\2\0\0abcdefg")
+    not_utf8 = whole.replace(b"abcdefg", b"abc\xffefg")
+    for body in (longer, not_utf8):
+        assert read(whole, ARROW)[0] == ["abcdefg"]
         with pytest.raises(InvalidDocuments):
             read(body, ARROW)
+
+
+@pytest.mark.parametrize("write", [stream, arrow_file])
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_compressed_batches_are_measured_before_they_are_unpacked(write: Any, compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the dictionaries. A batch that is as large as it says is read."""
+    options = ipc.IpcWriteOptions(compression=compression)
+    words = pa.array(["x" * 50_000, "y" * 50_000] * 20)
+    for texts in (words, words.dictionary_encode()):
+        body = write({"text": texts, "label": ["a", None] * 20}, options)
+        assert len(body) < 30_000
+        assert read(body, ARROW)[0] == words.to_pylist()
+        monkeypatch.setattr(arrow_stream, "_BATCH_BYTES", 99_000)
+        with pytest.raises(LimitExceeded, match="max_chunksize"):
+            read(body, ARROW)
+        monkeypatch.undo()
+
+
+def test_all_that_is_unpacked_is_bounded() -> None:
+    table, bounds = {"text": ["x" * 50_000] * 25}, replace(BOUNDS, decompressed_bytes=10**6)
+    for body, media_type in (
+        (stream(table, ipc.IpcWriteOptions(compression="zstd")), ARROW),
+        (parquet(table, use_dictionary=False, compression="zstd"), PARQUET),
+    ):
+        assert len(body) < 10_000
+        with pytest.raises(LimitExceeded, match="decompressed body"):
+            read(body, media_type, bounds)
+
+
+def test_one_long_label_many_times() -> None:
+    """It is no label, but that is for the dataset to say; no batch has more of it than a text."""
+    body = stream({"text": ["a"] * 600, "label": pa.array(["x" * 90_000] * 600).dictionary_encode()})
+    decoder = body_decoder({"content-type": ARROW}, BOUNDS)
+    list(decoder.feed(body))
+    assert len(next(decoder.finish()).labels) <= (1 << 24) / 90_000
+
+
+def test_names_that_are_no_text() -> None:
+    for write, media_type in ((parquet, PARQUET), (stream, ARROW)):
+        body = write({"text": ["a"], "more": ["b"]}).replace(b"more", b"mo\xffe")
+        with pytest.raises(InvalidDocuments, match="no such file"):
+            read(body, media_type)
 
 
 def test_a_text_that_is_too_long() -> None:
