@@ -5,6 +5,7 @@ SVM in processes that may allocate 2 GiB.
 """
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 
 from benchmarks.base import machine, table, write
 from core.documents.reorder import gathered
@@ -82,10 +84,11 @@ def engine_of(name: str, folder: Path) -> Iterator["Engine"]:
 
 
 def passes(name: str, folder: Path) -> dict[str, float]:
-    """Seconds of the copy of the rows, and of a product with all of them, for one right-hand side and for eight; bytes sent to shards a pass."""
+    """Seconds of the copy of the rows, and of a product with all of them, for one right-hand side and for eight, by the clock and of processors;
+    bytes sent to shards a pass; the load of the machine before."""
     from core.engine.requests import Product
 
-    rows = rows_in(folder)
+    load, rows = os.getloadavg()[0], rows_in(folder)
     n_rows, rng = rows.n_rows, np.random.default_rng(0)
     vectors = [rng.random(_FEATURES + 1) for _ in range(8)]
     requests = [Product(vector, np.ones(n_rows), np.zeros(n_rows)) for vector in vectors]
@@ -95,14 +98,15 @@ def passes(name: str, folder: Path) -> dict[str, float]:
         answers = engine.over(copy, None, lambda: None)
         found: dict[str, float] = {"copy": time.perf_counter() - began}
         for kind, several in (("one", requests[:1]), ("eight", requests)):
-            seconds = []
+            seconds, used = [], _processor_seconds()
             for _ in range(_PASSES):
                 began, sent = time.perf_counter(), getattr(answers, "bytes_sent", 0)
                 answers.products(several)
                 seconds.append(time.perf_counter() - began)
             found |= {kind: min(seconds), f"{kind}_sent": getattr(answers, "bytes_sent", 0) - sent}
+            found[f"{kind}_used"] = (_processor_seconds() - used) / _PASSES
         answers.close()
-    return found | {"allocated": _held("RssAnon")}
+    return found | {"allocated": _held("RssAnon"), "load": load}
 
 
 def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
@@ -137,6 +141,12 @@ def refused(n_rows: int) -> str:
     return ""
 
 
+def _processor_seconds() -> float:
+    """Seconds of processors that this process and its children have used."""
+    own = psutil.Process()
+    return sum(process.cpu_times().user + process.cpu_times().system for process in (own, *own.children(recursive=True)))
+
+
 def _held(name: str) -> int:
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024
@@ -157,13 +167,15 @@ def page(sizes: list[int]) -> str:
             spread(Path(name), size)
             for engine in _ENGINES:
                 own = _apart("passes", engine, name)
-                row = [f"{size:,}", engine, *(f"{own[each]:.2f}" for each in ("copy", "one", "eight"))]
+                row = [f"{size:,}", engine, f"{own['load']:.1f}"]
+                row += [f"{own[each]:.2f}" for each in ("copy", "one", "one_used", "eight", "eight_used")]
                 lines.append([*row, *(f"{own[each] / 1e6:,.1f}" for each in ("one_sent", "eight_sent", "allocated"))])
                 if size <= _SIZES[0]:
                     done = _apart("training", engine, name)
                     trained.append([f"{size:,}", engine, f"{done['seconds']:.1f}", f"{done['passes']:.0f}", f"{done['objective']:.17g}"])
-    heads = ["documents", "engine", "s copy", "s a pass", "s a pass of eight", "MB sent a pass", "of eight", "MB allocated"]
-    made = f"Made by `python -m benchmarks.engines` on:\n{machine()}.\n\n{table(heads, lines)}\n"
+    heads = ["documents", "engine", "load", "s copy", "s a pass", "CPU s", "s a pass of eight", "CPU s", "MB sent a pass", "of eight", "MB allocated"]
+    command = " ".join(["python -m benchmarks.engines", *map(str, sizes)])
+    made = f"Made by `{command}` on:\n{machine()}.\n\n{table(heads, lines)}\n"
     if trained:
         made += f"\nA training (`tsvm`, 1,000 labels):\n\n{table(['documents', 'engine', 's', 'passes', 'objective'], trained)}"
     return _NOTES.read_text().replace("<!-- measured -->\n", made)

@@ -1,4 +1,7 @@
-"""One cluster for all tests that need one: in this process, behind TCP, with four workers."""
+"""One cluster for all tests of a file: in this process, behind TCP, with four workers.
+
+It ends with the file: while it runs, its threads draw from ``random``, which Hypothesis forbids to whatever runs beside its tests.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,13 +18,13 @@ from workers.store import open_store
 from workers.worker.scratch import ScratchFiles
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 4, processes=False) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client(cluster: LocalCluster) -> Iterator[Client]:
     with connected(cluster.scheduler_address, NO_TLS) as made:
         yield made
