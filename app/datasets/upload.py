@@ -5,8 +5,8 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager, suppress
-from typing import IO, TypeVar
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from typing import TypeVar
 
 import msgspec
 from fastapi import Request
@@ -15,12 +15,12 @@ from app.codecs.base import BLOCK_BYTES
 from app.codecs.dispatch import BodyDecoder, body_decoder, document_blocks, in_blocks
 from app.http.access import caller_of
 from app.http.bodies import in_steps, in_thread
+from app.http.files import temporary_file
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
 from app.services import Services
 from workers.contract import Dataset
 from workers.repositories.datasets import Batch, DatasetBuilder
-from workers.store import Store
 from workers.store.os_errors import translate_os_errors
 
 T = TypeVar("T")
@@ -57,23 +57,6 @@ def make_dataset(services: Services, documents: msgspec.Raw) -> Generator[None, 
             yield
         yield from _parse(body, builder, b"", complete=True)
         return _seal(body, builder)
-
-
-@contextmanager
-def temporary_file(store: Store) -> Iterator[IO[bytes]]:
-    """An unnamed file on the file system of the staging area. It disappears when it is closed or the process ends. Raises StoreUnavailable."""
-    with translate_os_errors("make", "a temporary file"):
-        folder = store.staging()
-        try:
-            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
-        finally:
-            folder.rmdir()
-    try:
-        yield file
-    finally:
-        # what is still buffered need not reach a disk that is full
-        with suppress(OSError):
-            file.close()
 
 
 @translate_os_errors("write", "the upload")

@@ -12,7 +12,6 @@ from app.codecs.base import MAX_FAULTS
 from app.codecs.dispatch import document_blocks, media_type_of
 from app.codecs.faults import invalid_documents
 from app.codecs.json.struct import is_given
-from app.datasets.upload import temporary_file
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator
 from app.evaluation.page import page_of
@@ -21,6 +20,7 @@ from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.evaluation.training_overlap import overlap_warnings, positions_to_evaluate, training_overlap
 from app.http.bodies import read_blocks, read_json
 from app.http.disconnect import run_until_disconnect
+from app.http.files import temporary_file
 from app.http.negotiation import negotiate
 from app.http.route_classes import RESERVATION
 from app.predictions.prediction import decode_documents, load_model

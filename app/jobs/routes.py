@@ -1,12 +1,11 @@
 """Routes of jobs: create, list, show, cancel, follow and delete; their traces and labels."""
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Query, Request
@@ -14,7 +13,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.http.access import KEY_ID
 from app.http.bodies import in_steps, in_thread, read_json
-from app.http.files import iter_file
+from app.http.files import iter_file, written_file
 from app.http.negotiation import negotiate
 from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_responses, json_body
 from app.http.paging import Cursor, PageSize
@@ -216,20 +215,9 @@ async def download_labels(request: Request, services: ServicesDep, id: str) -> R
     media_type = negotiate(request, (NDJSON, CSV, PARQUET))
     path = await asyncio.to_thread(_labels, services, id)
     if media_type == PARQUET:
-        file = await in_thread(services.store_pool, _as_parquet, path)
+        file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, path))
         return StreamingResponse(iter_file(file), media_type=PARQUET)
     return FileResponse(path, media_type=NDJSON) if media_type == NDJSON else StreamingResponse(as_table(path), media_type=CSV)
-
-
-def _as_parquet(path: Path) -> IO[bytes]:
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
-    try:
-        write_parquet(path, file)
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    return file
 
 
 def _labels(services: Services, id: str) -> Path:

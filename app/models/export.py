@@ -1,7 +1,8 @@
 """A version as a file that predicts without the service."""
 
-import tempfile
+import os
 from collections.abc import Mapping
+from functools import partial
 from importlib.metadata import version as installed
 from typing import IO, Any, Literal
 
@@ -9,12 +10,11 @@ from starlette.responses import StreamingResponse
 
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread
-from app.http.files import iter_file
+from app.http.files import iter_file, written_file
 from app.services import Services
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx
 from workers.contract import Version
-from workers.store.os_errors import translate_os_errors
 
 ExportFormat = Literal["numpy", "onnx"]
 _FILES: Mapping[ExportFormat, tuple[str, str]] = {"numpy": ("zip", "application/zip"), "onnx": ("onnx", "application/octet-stream")}
@@ -28,25 +28,14 @@ async def export(services: Services, name: str, number: int, format: ExportForma
     return StreamingResponse(iter_file(file), headers=headers, media_type=media_type)
 
 
-@translate_os_errors("write", "an export")
 def _written(services: Services, name: str, number: int, format: ExportFormat) -> tuple[IO[bytes], int]:
     version = services.models.version(name, number)
-    model, about = services.model_cache.load(version), _about(version)
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
+    write = write_archive if format == "numpy" else write_onnx
     try:
-        if format == "numpy":
-            write_archive(model, about, file)
-        else:
-            write_onnx(model, about, file)
-        size = file.tell()
-        file.seek(0)
+        file = written_file(services.store, partial(write, services.model_cache.load(version), _about(version)))
     except NotExportable as error:
-        file.close()
         raise InvalidRequest("format", str(error)) from None
-    except BaseException:
-        file.close()
-        raise
-    return file, size
+    return file, os.fstat(file.fileno()).st_size
 
 
 def _about(version: Version) -> dict[str, Any]:

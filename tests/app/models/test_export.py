@@ -1,6 +1,7 @@
 """A version as a file: by the call, the client and the command."""
 
 import os
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -42,6 +43,14 @@ def test_the_file_says_what_the_service_says(
     np.testing.assert_allclose(scores, classifier.decision_function(TEXTS), rtol=1e-12)
     assert sorted(os.listdir()) == ["graph.onnx", "news-1.zip", "store"]
     assert "predict.py" in zipfile.ZipFile(path).namelist()
+
+
+def test_files_are_written_beside_the_store(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of the system is memory in some containers."""
+    publish(gateway.store, model=text_model())
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    assert gateway.client.get("/v1/models/news/versions/1/export").status_code == 200
+    assert gateway.client.get("/v1/models/news/versions/1/export?format=onnx").status_code == 200
 
 
 def test_what_is_refused(gateway: Gateway) -> None:
