@@ -248,6 +248,10 @@ def scopes_of(path: str, method: str) -> list[str]:
         return ["admin", "predict", "train"]
     if path.startswith("/v2/models") or path.endswith(("/predict", "/explain", "/label")):
         return ["admin", "predict"]
+    if path.startswith("/v1/webhooks"):
+        return ["admin"]
+    if path.startswith("/label-studio"):
+        return ["admin", "train"] if path.endswith("/webhook") else ["admin", "predict"]
     if path.startswith(("/v1/datasets", "/v1/jobs")) or path.endswith(("/suggest", "/doubts")):
         return ["admin", "train"]
     assert path.startswith("/v1/models")
