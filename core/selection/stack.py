@@ -53,7 +53,7 @@ def stack_weights(candidates: Sequence[Candidate]) -> list[float]:
     """The weights of candidates in a stack, 0 of those that would hardly count; they sum to 1.
 
     The supervised SVM is hardly ever much better than what learns from unlabeled documents, and often much worse. It has small odds, which all of the
-    likelihood multiplies: where clusters mislead, labels left out say so, and it takes over.
+    likelihood multiplies: where clusters mislead, labels left out say so, and it takes over. Where no label could be left out it has none.
     """
     known = np.array([candidate.judgement.log_likelihood for candidate in candidates])
     learned = np.array([candidate.found is not None for candidate in candidates])
@@ -62,8 +62,9 @@ def stack_weights(candidates: Sequence[Candidate]) -> list[float]:
     else:
         weights = np.zeros(len(candidates))
         weights[learned] = weights_by_loss(known[learned].tolist())
-        nats = np.clip(known[~learned] - known[learned].max(), -_MOST_NATS, _MOST_NATS)
-        weights[~learned] = _SUPERVISED_ODDS * exp(nats)
+        if any(candidate.judgement.chance for candidate in candidates):
+            nats = np.clip(known[~learned] - known[learned].max(), -_MOST_NATS, _MOST_NATS)
+            weights[~learned] = _SUPERVISED_ODDS * exp(nats)
     weights /= weights.sum()
     weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
     return [float(weight) for weight in weights / weights.sum()]

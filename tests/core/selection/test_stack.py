@@ -81,6 +81,11 @@ def test_the_supervised_takes_over_only_where_labels_left_out_clearly_say_so(sup
     assert sum(weights) == pytest.approx(1)
 
 
+def test_without_labels_left_out_the_supervised_has_no_part() -> None:
+    candidates = [candidate("svm", 0.0), candidate("tsvm", 0.0, (0.5, 0.5)), candidate("mixture", 0.0, (0.5, 0.5))]
+    assert stack_weights([each._replace(judgement=Judgement(0.0, 0.0, 0)) for each in candidates]) == [0.0, 0.5, 0.5]
+
+
 def test_what_hardly_counts_is_left_out() -> None:
     assert stack_weights([candidate("tsvm", -3.0, (0.5, 0.5)), candidate("mixture", -40.0, (0.5, 0.5))]) == [1.0, 0.0]
 
