@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,10 +92,6 @@ labeled. Vectors are those of all-MiniLM-L6-v2 (384 numbers).
 | `auto` on both | the service, on documents of both parts |
 
 """
-_NOTE = """- As many labels of each class mislead `auto` where classes have very uneven sizes, as the topics of reuters-r8: there
-  logistic regression was right more often with 50 labels a class. Label at random, or give `class_fractions`.
-"""
-
 Matrix = Any
 
 
@@ -217,26 +214,32 @@ def page(results: Results, names: list[str], budgets: list[int], seeds: int) -> 
     tables = f"Means over the {len(names)} sets:\n\n{table(heads, means)}\nEach set:\n\n{table(['texts', *heads], lines)}\n"
     left_out = [name for name in POOLS if name not in names]
     note = f"Not measured in this run, which takes long with many classes: {', '.join(left_out)}.\n\n" if left_out else ""
-    return note + tables + _verdict(errors, names, budgets) + _NOTE
+    return note + tables + _verdict(errors, names, budgets)
 
 
 def _verdict(errors: Mapping[tuple[str, int, str], float], names: list[str], budgets: list[int]) -> str:
     cases = [(name, n) for name in names for n in budgets]
-    better = {(name, n): min(errors[name, n, "auto on text"], errors[name, n, "auto on vectors"]) for name, n in cases}
-    worse = [f"{name} with {n} (by {errors[name, n, 'auto on both'] - better[name, n]:.3f})" for name, n in cases if _loses(errors, name, n, better)]
     gains = {
         rival: np.mean([errors[name, n, rival] - errors[name, n, "auto on both"] for name, n in cases]) for rival in ("LR on vectors", "LR on both")
     }
-    return (
-        f"- `auto` on both is wrong less often than logistic regression by {gains['LR on vectors']:.3f} in the mean on vectors, and by "
-        f"{gains['LR on both']:.3f} on both.\n"
-        f"- Against the better of text and vectors alone, which nobody knows beforehand, it is worse by more than .01 on "
-        f"{'none of these' if not worse else ', '.join(worse)}.\n"
-    )
+    lines = [
+        f"`auto` on both is wrong less often than logistic regression by {gains['LR on vectors']:.3f} in the mean on vectors, and by "
+        f"{gains['LR on both']:.3f} on both.",
+        *(
+            f"{text} it is worse by more than .01 on {_losses(errors, cases, rivals)}."
+            for text, rivals in (
+                ("Against the better of text and vectors alone, which nobody knows beforehand,", ("auto on text", "auto on vectors")),
+                ("Against the better of the two logistic regressions", ("LR on vectors", "LR on both")),
+            )
+        ),
+    ]
+    return "".join(fill(line, 120, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False) + "\n" for line in lines)
 
 
-def _loses(errors: Mapping[tuple[str, int, str], float], name: str, n: int, better: Mapping[tuple[str, int], float]) -> bool:
-    return errors[name, n, "auto on both"] > better[name, n] + 0.01
+def _losses(errors: Mapping[tuple[str, int, str], float], cases: list[tuple[str, int]], rivals: tuple[str, ...]) -> str:
+    """The cases on which the best rival is right more often, in words."""
+    worse = {(name, n): errors[name, n, "auto on both"] - min(errors[name, n, rival] for rival in rivals) for name, n in cases}
+    return ", ".join(f"{name} with {n} (by {loss:.3f})" for (name, n), loss in worse.items() if loss > 0.01) or "none of these"
 
 
 def main(arguments: list[str]) -> None:
