@@ -144,7 +144,7 @@ def test_what_is_no_json_is_described_as_text() -> None:
                 if form != "multipart/form-data" and (not form.endswith("json") or form == "application/x-ndjson"):
                     assert "string" in [each["type"] for each in media["schema"].get("anyOf", [media["schema"]])], (path, method, form)
     found = {operation["operationId"]: operation for _, _, operation in operations()}
-    assert list(found["download_labels"]["responses"]["200"]["content"]) == ["application/x-ndjson", "text/csv"]
+    assert list(found["download_labels"]["responses"]["200"]["content"]) == ["application/x-ndjson", "text/csv", "application/vnd.apache.parquet"]
 
 
 def test_the_examples_of_the_contract_are_what_is_sent() -> None:
@@ -177,7 +177,7 @@ def test_a_refusal_is_no_longer_than_it_need_be(gateway: Gateway) -> None:
 
 
 def test_unknown_paths_and_methods(gateway: Gateway) -> None:
-    assert problem_of(gateway.client.get("/v1/nothing"), 404)["detail"] == "nothing is at /v1/nothing"
+    assert problem_of(gateway.client.get("/v1/nothing"), 404)["detail"] == "nothing is at /v1/nothing; /docs describes every call"
     problem_of(gateway.client.get("/v1/datasets/"), 404)
     answer = gateway.client.put("/v1/jobs", json={})
     problem_of(answer, 405)

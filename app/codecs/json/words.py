@@ -24,7 +24,9 @@ def in_words(detail: str) -> str:
     if found := _EXPECTED.fullmatch(detail):
         kind, got, of_length, sign, bound = found.groups()
         if got is not None:
-            return f"must be {_any_of(kind)}, not {_TYPES.get(got, got)}"
+            # a number where only integers may be: it is its fraction that is wrong
+            given = "a fraction" if got == "float" and "float" not in kind.split(" | ") else _TYPES.get(got, got)
+            return f"must be {_any_of(kind)}, not {given}"
         if sign is None:
             return f"must be {_any_of(kind)}"
         if not of_length:

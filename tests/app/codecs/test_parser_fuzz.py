@@ -10,10 +10,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
+from pyarrow import ipc
 
 from app.codecs.base import Bounds
 from app.codecs.dispatch import FORMATS, body_decoder, decompressor_of
@@ -49,6 +52,19 @@ def npy(array: np.ndarray[Any, Any]) -> bytes:
     return buffer.getvalue()
 
 
+def parquet(**columns: object) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+def arrow(write: Callable[[io.BytesIO, pa.Schema], Any], **columns: object) -> bytes:
+    file, table = io.BytesIO(), pa.table(columns)
+    with write(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()
+
+
 GOOD: dict[str, list[bytes]] = {
     "application/json": [
         b'{"documents": [{"id": "a", "indices": [0, 7], "values": [1, -2.5e3], "label": "x"}, {"indices": [], "label": null}]}',
@@ -64,6 +80,14 @@ GOOD: dict[str, list[bytes]] = {
     ],
     "text/csv": [b'id,text,label\r\na,"x, ""y""\r\nz",sport\r\n,\xc3\xa9,\r\n\r\n', b"text;more\nx;y\n"],
     "text/tab-separated-values": [b'text\tlabel\nx\t"a\tb"\ny\t\n'],
+    "application/vnd.apache.parquet": [
+        parquet(id=["a", None], text=["x y", "\u00e9"], label=["sport", ""]),
+        parquet(text=["x", "", "y"], label=[3.0, None, -2.0]),
+    ],
+    "application/vnd.apache.arrow.stream": [
+        arrow(ipc.new_stream, id=[7, 8], text=["x y", "\u00e9"], label=["sport", None]),
+        arrow(ipc.new_file, text=pa.array(["x", "", "x"]).dictionary_encode(), label=[3, None, -2]),
+    ],
     "text/x-svmlight": [b"1 1:0.5 9:2 # words\n0 4:1e-3\n-1\n"],
     "application/x-npz": [
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], labels=["x", ""]),

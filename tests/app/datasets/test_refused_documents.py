@@ -27,19 +27,19 @@ ARRAYS = arrays_of(NUMBERED)
 def json_faults() -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
     """A document and what is wrong with it, for both kinds of JSON."""
     return {
-        "negative index": ({"indices": [3, -1]}, {"field": "indices", "detail": ">= 0"}),
+        "negative index": ({"indices": [3, -1]}, {"field": "indices", "detail": "must be at least 0"}),
         "index beyond 2^31": ({"indices": [2**31]}, {"field": "indices", "detail": "2147483647"}),
-        "index beyond 2^64": ({"indices": [2**70]}, {"field": "indices", "detail": "int"}),
-        "fractional index": ({"indices": [1.5]}, {"field": "indices", "detail": "float"}),
+        "index beyond 2^64": ({"indices": [2**70]}, {"field": "indices", "detail": "must be at most 2147483647"}),
+        "fractional index": ({"indices": [1.5]}, {"field": "indices", "detail": "must be an integer, not a fraction"}),
         "repeated index": ({"indices": [4, 2, 4]}, {"field": "indices", "detail": "4"}),
         "lengths differ": ({"indices": [1, 2], "values": [1]}, {"field": "values", "detail": "has 1 numbers, but indices has 2"}),
         "beyond float32": ({"indices": [1], "values": [1e39]}, {"field": "values", "detail": "finite"}),
-        "text as value": ({"indices": [1], "values": ["2"]}, {"field": "values", "detail": "str"}),
+        "text as value": ({"indices": [1], "values": ["2"]}, {"field": "values", "detail": "must be a number, not a text"}),
         "label of a wrong type": ({"indices": [1], "label": 1.5}, {"field": "label", "detail": "float"}),
-        "label is a boolean": ({"indices": [1], "label": True}, {"field": "label", "detail": "bool"}),
-        "label is a list": ({"indices": [1], "label": ["a"]}, {"field": "label", "detail": "array`; a document has one label here"}),
-        "empty label": ({"indices": [1], "label": ""}, {"field": "label", "detail": "length >= 1; an unlabeled document has none"}),
-        "id is a fraction": ({"indices": [1], "id": 5.5}, {"field": "id", "detail": "float"}),
+        "label is a boolean": ({"indices": [1], "label": True}, {"field": "label", "detail": "not true or false; a label is a text or an integer"}),
+        "label is a list": ({"indices": [1], "label": ["a"]}, {"field": "label", "detail": "not an array; a document has one label here"}),
+        "empty label": ({"indices": [1], "label": ""}, {"field": "label", "detail": "at least 1 character; an unlabeled document has none"}),
+        "id is a fraction": ({"indices": [1], "id": 5.5}, {"field": "id", "detail": "not a fraction; an id is a text or an integer"}),
         "unknown field": ({"indices": [1], "lable": "a"}, {"field": "lable", "detail": "unknown field"}),
         "no indices": ({"id": "x1", "values": [1]}, {"document": "x1", "field": "indices", "detail": "missing"}),
         "object inside": ({"indices": {"a": 1}}, {"field": "indices", "detail": "object"}),
@@ -55,7 +55,7 @@ def raw_faults() -> dict[str, tuple[bytes, dict[str, str]]]:
         "too large a number": (b'{"indices": [1], "values": [1e999]}', {"field": "values", "detail": "out of range"}),
         "not UTF-8": (b'{"indices": [1], "label": "\xff"}', {"field": "label", "detail": "not UTF-8"}),
         "cut in a number": (b'{"indices": [1, -', {"detail": "malformed"}),
-        "not an object": (b"5", {"detail": "int"}),
+        "not an object": (b"5", {"detail": "must be an object, not an integer"}),
     }
 
 

@@ -49,7 +49,7 @@ def test_refused_jobs(gateway: Gateway, dataset: str, queue: Queue, name: str) -
     [
         ([{"indices": [1], "label": "a"}, {"indices": [2]}], "class 'a'"),
         ([{"indices": [1]}], "no document is labeled"),
-        ([{"indices": [-1], "label": "a"}], ">= 0"),
+        ([{"indices": [-1], "label": "a"}], "must be at least 0"),
         ([], "no document"),
         ("text", "must be"),
         (None, "either dataset or documents"),
@@ -93,10 +93,13 @@ def test_a_dataset_with_one_class(gateway: Gateway, queue: Queue) -> None:
     assert queue.depth() == 0
 
 
-@pytest.mark.parametrize("id", ["ds-nothing", "../../etc", "ds-" + "0" * 24])
-def test_an_unknown_dataset(gateway: Gateway, id: str) -> None:
+_ASKS_FOR_AN_ID = "; a dataset goes by the id that its upload answered, as in ds-06h0…"
+
+
+@pytest.mark.parametrize(("id", "remedy"), [("ds-nothing", ""), ("../../etc", _ASKS_FOR_AN_ID), ("ds-" + "0" * 24, "")])
+def test_an_unknown_dataset(gateway: Gateway, id: str, remedy: str) -> None:
     problem = problem_of(gateway.job(dataset=id), 404)
-    assert problem["detail"] == f"there is no dataset {id!r}"
+    assert problem["detail"] == f"there is no dataset {id!r}{remedy}"
     assert gateway.kept() == []
 
 
