@@ -5,7 +5,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -79,16 +79,23 @@ class Gateway:
 class _Server(uvicorn.Server):
     """Stops at once. uvicorn polls ten times a second whether to stop and then waits a tenth, which adds up to minutes over hundreds of tests."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._loop, self._stop_requested = uvloop.new_event_loop(), asyncio.Event()
+
+    def run_on_its_loop(self, listening: socket.socket) -> None:
+        """On the event loop that gateways run on."""
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self.serve([listening]))
+
     def end(self) -> None:
-        self._loop.call_soon_threadsafe(self._stop_requested.set)
+        """Also of one that still starts, and ends then. One that has not started has closed its loop."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._stop_requested.set)
 
     async def main_loop(self) -> None:
         await self.on_tick(0)
         await self._stop_requested.wait()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop, self._stop_requested = asyncio.get_running_loop(), asyncio.Event()
-        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         state = self.server_state
@@ -105,24 +112,21 @@ class _Server(uvicorn.Server):
         await self.lifespan.shutdown()
 
 
-def _run(serving: Coroutine[Any, Any, None]) -> None:
-    """On the event loop that gateways run on."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serving)
-
-
 @contextmanager
 def serving(settings: GatewaySettings) -> Iterator[int]:
-    """The port of a gateway that runs in a thread."""
+    """The port of a gateway that runs in a thread.
+
+    One that outlives the fixture ``valkey`` has a queue of its own: that empties Redis, and gateways of two stores would contend for the same.
+    """
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(settings), http=Connection, log_config=None, access_log=False)
     server = _Server(config)
-    thread = threading.Thread(target=_run, args=(server.serve([listening]),))
+    thread = threading.Thread(target=server.run_on_its_loop, args=(listening,))
     thread.start()
-    until(lambda: server.started or not thread.is_alive())
-    assert thread.is_alive()
     try:
+        until(lambda: server.started or not thread.is_alive())
+        assert thread.is_alive()
         yield listening.getsockname()[1]
     finally:
         server.end()

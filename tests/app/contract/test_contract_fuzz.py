@@ -33,7 +33,12 @@ def service(shared_valkey: Valkey, tmp_path_factory: pytest.TempPathFactory) -> 
     _, key = ApiKeys(store).create("fuzzer", set(Scope))
     publish(store)
     asked = GatewaySettings(
-        store_url=f"file://{root}/store", redis_url=shared_valkey.url, access="keys", max_unfinished_jobs=10_000, max_unfinished_jobs_per_key=10_000
+        store_url=f"file://{root}/store",
+        redis_url=shared_valkey.url,
+        queue="fuzzed",
+        access="keys",
+        max_unfinished_jobs=10_000,
+        max_unfinished_jobs_per_key=10_000,
     )
     with ExitStack() as stack:
         url = f"http://127.0.0.1:{stack.enter_context(serving(asked))}"

@@ -226,7 +226,7 @@ CASES = text_cases() | kind_cases() | shape_cases() | svmlight_cases() | npz_cas
 def shared(tmp_path_factory: pytest.TempPathFactory, shared_valkey: Any) -> Any:
     """One gateway with one model for all cases: a refusal changes nothing, which every case checks."""
     root = tmp_path_factory.mktemp("refused") / "store"
-    settings = GatewaySettings(store_url=f"file://{root}", redis_url=shared_valkey.url)
+    settings = GatewaySettings(store_url=f"file://{root}", redis_url=shared_valkey.url, queue="refused")
     with serving(settings) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG, verify=False) as client:
         gateway = Gateway(client, root, port)
         publish(gateway.store)
