@@ -82,5 +82,5 @@ def _why(offered: Sequence[Offered], choice: Choice) -> str:
     right = ", ".join(f"{_title(*each)} is right on {each[1].judgement.right}" for each in offered)
     verdict = f"scores are added, each weighing by how well it does, and how surely: {shares}"
     if len(choice.places) == 1:
-        verdict = f"counting how sure each prediction is, {_title(*offered[choice.places[0][0]])} does so much better that it is taken alone"
+        verdict = f"counting how sure each prediction is, none does better than {_title(*offered[choice.places[0][0]])}, which is taken alone"
     return f"{len(known)} labels were left out and predicted: {right}; {verdict}"
