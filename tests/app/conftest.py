@@ -39,6 +39,8 @@ from workers.store import Store, open_store
 __all__ = ["shared_valkey", "valkey"]
 
 NDJSON = "application/x-ndjson"
+EVENT_LOOP = "event loop"
+"""name of the thread of a gateway that runs its event loop"""
 _PATIENCE = 2.0
 """seconds that open requests have to end in when a gateway is stopped"""
 TWO_CLASSES = [
@@ -122,7 +124,7 @@ def serving(settings: GatewaySettings) -> Iterator[int]:
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(settings), http=Connection, log_config=None, access_log=False)
     server = _Server(config)
-    thread = threading.Thread(target=server.run_on_its_loop, args=(listening,))
+    thread = threading.Thread(target=server.run_on_its_loop, args=(listening,), name=EVENT_LOOP)
     thread.start()
     try:
         until(lambda: server.started or not thread.is_alive())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.conftest import Gateway, Start, problem_of, publish
+from tests.app.conftest import EVENT_LOOP, Gateway, Start, problem_of, publish
 from tests.waiting import SOON
 from workers.repositories.models import Models
 from workers.store.folder import FolderStore
@@ -103,6 +103,6 @@ def test_no_call_of_the_store_stands_on_the_event_loop(gateway: Gateway, monkeyp
     ]
     assert [call for call in calls if client.request(call[0], call[1], json=call[2]).status_code >= 400 and call[0] != "GET"] == []
     assert threads
-    loops = {thread.ident for thread in threading.enumerate() if thread.name.endswith("(_run)")}
+    loops = {thread.ident for thread in threading.enumerate() if thread.name == EVENT_LOOP}
     assert loops
     assert not threads & loops
