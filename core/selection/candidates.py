@@ -149,7 +149,8 @@ def naive_bayes(fitted: NaiveBayes, data: SelectionData) -> Candidate:
     def solvers(wanted: Wanted) -> Solvers:
         assert wanted.fractions is not None
         whole = fitted.fitted_to(wanted.sweeper, wanted.data, wanted.part)
-        return [partial(whole.steps, positive, whole.intercepts(wanted.fractions)) for positive in wanted.data.positives]
+        intercepts = whole.intercepts(wanted.fractions)
+        return [partial(whole.steps, positive, intercepts) for positive in wanted.data.positives]
 
     own = fitted.estimate
     return Candidate("mixture", "naive Bayes", own.held_out, judged(data, fitted.margins), solvers, {}, found=own)
