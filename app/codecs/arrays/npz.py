@@ -25,7 +25,7 @@ from app.codecs.arrays.labels import ids_of, labels_of, texts_of
 from app.codecs.arrays.side_by_side import side_by_side
 from app.codecs.base import Bounds, Format, Reading
 from app.codecs.numbers import narrowed, rows_of
-from app.codecs.transport.block_file import BlockFile
+from app.codecs.transport.block_file import WholeBody
 from core.documents.kinds import DENSE, PartRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from workers.errors import LimitExceeded
@@ -56,22 +56,17 @@ class NpzDecoder:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._spool = reading.spool()
-        self._blocks: list[bytes] = []
+        self._body = WholeBody(reading.spool())
         self._bounds = reading.bounds
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
-        if self._spool is None:
-            self._blocks.append(data)
-        else:
-            self._spool.write(data)
+        self._body.write(data)
         return iter(())
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        spool = self._whole()
-        spool.seek(0)
+        spool = self._body.file()
         if spool.read(len(_NPY)) == _NPY:
             raise invalid_array("", "this is a .npy file, of one array; it is sent as application/x-npy")
         check_directory(spool)
@@ -86,10 +81,6 @@ class NpzDecoder:
     def warnings(self) -> Sequence[str]:
         """See Decoder: none."""
         return ()
-
-    def _whole(self) -> Any:
-        """The body as a file."""
-        return BlockFile(self._blocks) if self._spool is None else self._spool
 
     def _documents(self, arrays: Arrays, order: str) -> Iterator[Rows]:
         """The documents by all of their parts, in slices, of which some have no rows: after each the caller may stop."""
@@ -205,8 +196,7 @@ class NpyDecoder(NpzDecoder):
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
-        spool = self._whole()
-        spool.seek(0)
+        spool = self._body.file()
         if spool.read(len(_ZIP)) == _ZIP:
             raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
         with zip_errors():

@@ -7,7 +7,7 @@ from app.codecs.base import MAX_FAULTS, Bounds, Column, Format, Reading
 from app.codecs.faults import invalid_documents
 from app.codecs.tables.arrow_stream import check_sizes, seek_stream
 from app.codecs.tables.csv import Header, header_of, listed
-from app.codecs.transport.block_file import BlockFile
+from app.codecs.transport.block_file import WholeBody
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import Fault, InvalidDocuments
@@ -34,24 +34,19 @@ class ArrowDecoder:
         self._batches = batches
         self._columns = reading.columns
         self._bounds = reading.bounds
-        self._spool = reading.spool()
-        self._blocks: list[bytes] = []
+        self._body = WholeBody(reading.spool())
         self._unused: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
-        if self._spool is None:
-            self._blocks.append(data)
-        else:
-            self._spool.write(data)
+        self._body.write(data)
         return iter(())
 
     def finish(self) -> Iterator[Batch]:
         """See Decoder."""
         import pyarrow as pa
 
-        file: Any = BlockFile(self._blocks) if self._spool is None else self._spool
-        file.seek(0)
+        file = self._body.file()
         position = 0
         try:
             for batch in self._batches(file, self._bounds):

@@ -4,6 +4,7 @@ import io
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import IO, Any
 
 
 class BlockFile(io.RawIOBase):
@@ -43,3 +44,24 @@ class BlockFile(io.RawIOBase):
             missing -= len(part)
             block += 1
         return b"".join(parts)
+
+
+class WholeBody:
+    """A body that is stored until its end, in the file ``spool`` or, without one, in memory."""
+
+    def __init__(self, spool: IO[bytes] | None) -> None:
+        self._spool = spool
+        self._blocks: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """The next bytes of the body."""
+        if self._spool is None:
+            self._blocks.append(data)
+        else:
+            self._spool.write(data)
+
+    def file(self) -> Any:
+        """The body as a file, from its beginning."""
+        found: Any = BlockFile(self._blocks) if self._spool is None else self._spool
+        found.seek(0)
+        return found
