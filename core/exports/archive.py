@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from core.documents.text.tfidf import SMALL_LOGS
+from core.models.kernel import KernelModel
 from core.models.model import Model
 
 _MAIN = "import sys\n\nfrom predict import main\n\nsys.exit(main(sys.argv[1:]))\n"
@@ -23,6 +24,8 @@ def write_archive(model: Model, about: Mapping[str, Any], file: IO[bytes]) -> No
     """Write the archive of a model; ``about`` says which version it is."""
     arrays, meta = model.to_arrays()
     arrays = {**arrays, "logs": SMALL_LOGS}
+    if isinstance(model, KernelModel) and model.is_dense:
+        arrays["centre"] = model.centre  # with the same arithmetic the scores are the same
     described = {**about, **meta, "arrays": sorted(arrays)}
     with zipfile.ZipFile(file, "w") as archive:
         _add(archive, "predict.py", files("core.exports").joinpath("predict.py").read_bytes())

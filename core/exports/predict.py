@@ -130,23 +130,44 @@ class Classifier:
         return scores + self.arrays["intercepts"]
 
     def _kernel_scores(self, rows: Rows) -> Any:
-        features, indptr, weights = self.arrays["features"], self.arrays["indptr"], self.arrays["weights"]
-        support = self.arrays["values"].astype(np.float64)
-        filled, owners = np.flatnonzero(np.diff(indptr)), np.repeat(np.arange(len(weights)), np.diff(indptr))
-        norms, scores = np.bincount(owners, support**2, len(weights)), np.empty((rows.n_rows, weights.shape[1]))
-        height = max(1, _BLOCK // max(len(features) + 1, len(support)))
+        """Scores of some rows at a time. Support rows are multiplied as dense ones if they are almost full, else by their values."""
+        features, weights = self.arrays["features"], self.arrays["weights"]
+        centre = self.arrays.get("centre")
+        scores = np.empty((rows.n_rows, weights.shape[1]))
+        height = max(1, _BLOCK // (1 + max(len(features), len(weights), len(self.arrays["values"]) if centre is None else 0)))
         for start in range(0, rows.n_rows, height):
             stop = min(start + height, rows.n_rows)
             part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
-            dense = np.zeros((stop - start, len(features) + 1))
+            dense = np.zeros((stop - start, len(features) + 1))  # its last column: features that training never saw
             which = np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))
             dense[which, _positions(features, rows.indices[part])] = rows.values[part]
-            dense[:, -1] = 0.0  # of features that training never saw
-            products = np.zeros((stop - start, len(weights)))
-            if len(filled):
-                products[:, filled] = np.add.reduceat(dense[:, self.arrays["indices"]] * support, indptr[filled], axis=1)
-            scores[start:stop] = _kernel_values(self.meta["kernel"], products, (dense**2).sum(axis=1), norms) @ weights
+            products, left, right = self._sparse_products(dense[:, :-1]) if centre is None else self._dense_products(dense[:, :-1] - centre)
+            scores[start:stop] = _kernel_values(self.meta["kernel"], products, left, right) @ weights
         return scores + self.arrays["intercepts"]
+
+    def _dense_products(self, dense: Any) -> tuple[Any, Any, Any]:
+        """Inner products with the support rows, and the squares of both, all less the centre."""
+        indptr, n_support = self.arrays["indptr"], len(self.arrays["weights"])
+        products, squares = np.empty((len(dense), n_support)), np.empty(n_support)
+        height = max(1, _BLOCK // max(1, dense.shape[1]))
+        for start in range(0, n_support, height):
+            stop = min(start + height, n_support)
+            tile, part = np.zeros((stop - start, dense.shape[1])), slice(int(indptr[start]), int(indptr[stop]))
+            which = np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))
+            tile[which, self.arrays["indices"][part]] = self.arrays["values"][part]
+            tile -= self.arrays["centre"]
+            products[:, start:stop], squares[start:stop] = dense @ tile.T, (tile**2).sum(axis=1)
+        return products, (dense**2).sum(axis=1), squares
+
+    def _sparse_products(self, dense: Any) -> tuple[Any, Any, Any]:
+        """Inner products with the support rows, and the squares of both."""
+        indptr, values = self.arrays["indptr"], self.arrays["values"].astype(np.float64)
+        filled, lengths = np.flatnonzero(np.diff(indptr)), np.diff(indptr)
+        products = np.zeros((len(dense), len(lengths)))
+        if len(filled):
+            products[:, filled] = np.add.reduceat(dense[:, self.arrays["indices"]] * values, indptr[filled], axis=1)
+        squares = np.bincount(np.repeat(np.arange(len(lengths)), lengths), values**2, len(lengths))
+        return products, (dense**2).sum(axis=1), squares
 
 
 def _kernel_values(kernel: Mapping[str, Any], products: Any, left: Any, right: Any) -> Any:

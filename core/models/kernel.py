@@ -1,7 +1,6 @@
 """The model of the kernel family: rows of the training documents, and a weight of each for every column of scores."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -11,24 +10,27 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows, sorted_rows, to_dense
 from core.errors import MAX_FAULTS, Fault, InvalidDocuments
-from core.kernels.function import Kernel, Values, near
+from core.kernels.function import Kernel, near
 from core.models.model import Arrays, Contributions, Model, Weights
 from core.problem.result import stored_bytes
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 21
 """kernel values, and numbers of dense rows, held at once"""
+_TILE = 1 << 18
+"""numbers of support rows in float64 at a time: few enough to stay in the processor's cache until they are multiplied"""
 _VALUE_WORK = 16
 """multiplications that a kernel value costs as much as, once the product is known"""
-_LARGEST = 1e37
-_LARGEST_GAMMA = 2.0**40
-"""gamma beyond which squares of values that count leave the range of float32"""
 _DENSE = 8
 """support rows are kept dense if that takes at most so many numbers a nonzero: a dense product is as many times as fast"""
 
 
 @dataclass(frozen=True)
 class KernelModel(Model):
-    """Scores ``Σ_k weights[k] · kernel(support row k, x) + intercepts`` of documents."""
+    """Scores ``Σ_k weights[k] · kernel(support row k, x) + intercepts`` of documents, in float64.
+
+    Large weights magnify what kernel values lack. In float64 a score depends neither on the documents beside it nor, to some ten digits, on what
+    multiplies the rows; so an exported model scores as the service does.
+    """
 
     support: SparseRows
     """shape (n_support, n_seen): its columns are positions in ``features``"""
@@ -43,13 +45,13 @@ class KernelModel(Model):
     @property
     def weight_bytes(self) -> int:
         """See Model; of the support rows, as they are kept to predict by."""
-        kept = self._dense.nbytes if self._is_dense else self.support.n_nonzeros * 8 + 8 * len(self.features)
+        kept = self._dense.nbytes if self.is_dense else self.support.n_nonzeros * 12 + 8 * len(self.features)
         return self._bytes_worth_a_table + kept + sum(table.nbytes for table in self._table)
 
     @property
     def row_work(self) -> int:
         """A product with all that is kept of the support rows, a kernel value of each, and a weight of it for every column."""
-        products = self.support.n_rows * len(self.features) if self._is_dense else self.support.n_nonzeros
+        products = self.support.n_rows * len(self.features) if self.is_dense else self.support.n_nonzeros
         return products + self.support.n_rows * (_VALUE_WORK + len(self.intercepts))
 
     def scores_and_unseen(self, rows: SparseRows) -> tuple[NDArray[np.float64], int]:
@@ -58,14 +60,14 @@ class KernelModel(Model):
         Raises InvalidDocuments if a score is beyond the range of numbers, as a high power of huge values is.
         """
         scores, unseen = np.empty((rows.n_rows, len(self.intercepts))), 0
-        widest = max(1, self.support.n_rows, len(self.features) if self._is_dense else 1)
+        widest = max(1, self.support.n_rows, len(self.features) if self.is_dense else 1)
         height = max(1, _BLOCK // widest)
         for start in range(0, rows.n_rows, height):
             part = rows.between(start, min(start + height, rows.n_rows))
             positions = self._positions(part.indices[part.indptr[0] : part.indptr[-1]])
             unseen += int(np.count_nonzero(positions == len(self.features)))
             with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at below
-                scores[start : start + part.n_rows] = self._values(part, positions).astype(np.float64) @ self.weights
+                scores[start : start + part.n_rows] = self._values(part, positions) @ self.weights
         scores += self.intercepts
         beyond = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if len(beyond):
@@ -76,7 +78,7 @@ class KernelModel(Model):
     def contributions(self, row: SparseRows, column: int) -> Contributions:
         """One for each support row that has a weight in this column; the importance is the kernel value, so the nearest row comes first."""
         items, weights, intercept = self.weights_of(column)
-        values = self._values(row, self._positions(row.indices[row.indptr[0] : row.indptr[-1]]))[0, items].astype(np.float64)
+        values = self._values(row, self._positions(row.indices[row.indptr[0] : row.indptr[-1]]))[0, items]
         return Contributions(items, values, weights, intercept).sorted_by(values)
 
     def weights_of(self, column: int) -> Weights:
@@ -119,27 +121,35 @@ class KernelModel(Model):
         return stored_bytes(self.support.n_rows, self.support.n_nonzeros, self.weights.shape[1])
 
     @property
-    def _is_dense(self) -> bool:
+    def is_dense(self) -> bool:
+        """Whether support rows are multiplied as dense ones."""
         return self.support.n_rows * len(self.features) <= _DENSE * self.support.n_nonzeros
 
     @cached_property
-    def _centre(self) -> NDArray[np.float32]:
-        """What is taken off all rows before distances are computed, so that these keep their digits far from the origin: the mean of the support
+    def centre(self) -> NDArray[np.float64]:
+        """What is taken off dense rows before distances are computed, so that these keep their digits far from the origin: the mean of the support
         rows, but for those that are far from the others."""
-        if self.kernel.name != "rbf" or not self._is_dense or not self.support.n_rows:
-            return np.zeros(len(self.features), np.float32)
+        if self.kernel.name != "rbf" or not self.is_dense or not self.support.n_rows:
+            return np.zeros(len(self.features))
         first, last = self.support.indptr[0], self.support.indptr[-1]
-        owners = np.repeat(np.arange(self.support.n_rows), np.diff(self.support.indptr))
         values = self.support.values[first:last].astype(np.float64)
-        chosen = near(np.asarray(np.bincount(owners, values**2, self.support.n_rows), np.float64))
+        chosen = near(_squares_of_rows(self.support.indptr, values))
+        owners = np.repeat(np.arange(self.support.n_rows), np.diff(self.support.indptr))
         sums = np.bincount(self.support.indices[first:last], values * chosen[owners], len(self.features))
-        return np.asarray(sums / np.count_nonzero(chosen), np.float32)
+        return np.asarray(sums / np.count_nonzero(chosen), np.float64)
 
     @cached_property
     def _dense(self) -> NDArray[np.float32]:
-        """The support rows less their centre, shape (n_support, n_seen)."""
+        """The support rows, shape (n_support, n_seen)."""
         first, last = self.support.indptr[0], self.support.indptr[-1]
-        return to_dense(self.support, self.support.indices[first:last]) - self._centre
+        return to_dense(self.support, self.support.indices[first:last])
+
+    def _tiles(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """The support rows less their centre, some at a time."""
+        height = max(1, _TILE // max(1, len(self.features)))
+        for start in range(0, self.support.n_rows, height):
+            part = slice(start, start + height)
+            yield part, self._dense[part] - self.centre
 
     @cached_property
     def _columns(self) -> Any:
@@ -148,58 +158,46 @@ class KernelModel(Model):
 
         arrays = self.weights_to_arrays()[0]
         shape = (self.support.n_rows, len(self.features))
-        return csr_array((arrays["values"], arrays["indices"].astype(np.int64), arrays["indptr"]), shape=shape).T.tocsr()
+        return csr_array((arrays["values"].astype(np.float64), arrays["indices"].astype(np.int64), arrays["indptr"]), shape=shape).T.tocsr()
 
     @cached_property
     def _norms(self) -> NDArray[np.float64]:
-        """|x|² of the support rows less their centre, shape (n_support,)."""
-        if self._is_dense:
-            return _squares(self._dense)
+        """|x|² of the support rows, dense ones less their centre, shape (n_support,)."""
+        if self.is_dense:
+            return np.concatenate([np.zeros(0), *(_squares(tile) for _, tile in self._tiles())])
         first, last = self.support.indptr[0], self.support.indptr[-1]
-        owners = np.repeat(np.arange(self.support.n_rows), np.diff(self.support.indptr))
-        return np.asarray(np.bincount(owners, self.support.values[first:last].astype(np.float64) ** 2, self.support.n_rows), np.float64)
+        return _squares_of_rows(self.support.indptr, self.support.values[first:last].astype(np.float64))
 
-    def _values(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> Values:
-        """Kernel values of rows with the support rows, shape (n_rows, n_support); in float64 where float32 could not hold what they are made of."""
-        width = np.float32 if self._fit_float32(rows) else np.float64
-        products, norms = self._dense_products(rows, positions, width) if self._is_dense else self._sparse_products(rows, positions, width)
-        self.kernel.apply_to_products(products, norms.astype(width), self._norms.astype(width))
+    def _values(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Kernel values of rows with the support rows, shape (n_rows, n_support)."""
+        products, norms = self._dense_products(rows, positions) if self.is_dense else self._sparse_products(rows, positions)
+        self.kernel.apply_to_products(products, norms, self._norms)
         return products
 
-    def _fit_float32(self, rows: SparseRows) -> bool:
-        """Whether float32 holds all products, squares and powers that kernel values of these rows are made of, by what they are at most."""
-        length = float(np.abs(_values_of(rows)).max(initial=0.0)) * math.sqrt(float(np.diff(rows.indptr).max(initial=0)))
-        far = length + 2.0 * math.sqrt(float(self._norms.max(initial=0.0))) + math.sqrt(float(self._centre @ self._centre))
-        if far > _LARGEST or far * far * max(1.0, self.kernel.gamma) > _LARGEST or self.kernel.gamma > _LARGEST_GAMMA:
-            return False
-        return self.kernel.name != "poly" or math.log(self.kernel.gamma * far * far + self.kernel.coef0 + 1.0) * self.kernel.degree < math.log(
-            _LARGEST
-        )
-
-    def _dense_products(
-        self, rows: SparseRows, positions: NDArray[np.integer[Any]], width: type[np.floating[Any]]
-    ) -> tuple[Values, NDArray[np.float64]]:
+    def _dense_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Inner products with the support rows and |x|², both less the centre."""
-        dense = to_dense(rows._replace(n_features=len(self.features)), positions).astype(width) - self._centre
-        return dense @ self._dense.T.astype(width, copy=False), _squares(dense)
+        dense = to_dense(rows._replace(n_features=len(self.features)), positions) - self.centre
+        products = np.empty((rows.n_rows, self.support.n_rows))
+        for part, tile in self._tiles():
+            np.matmul(dense, tile.T, out=products[:, part])
+        return products, _squares(dense)
 
-    def _sparse_products(
-        self, rows: SparseRows, positions: NDArray[np.integer[Any]], width: type[np.floating[Any]]
-    ) -> tuple[Values, NDArray[np.float64]]:
+    def _sparse_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Inner products with the support rows and |x|²."""
         from scipy.sparse import csr_array
 
-        values = _values_of(rows).astype(width) * (positions < len(self.features))
+        seen = positions < len(self.features)
+        values = rows.values[rows.indptr[0] : rows.indptr[-1]] * seen.astype(np.float64)
         columns = np.minimum(positions, max(0, len(self.features) - 1)).astype(np.int64)
         matrix = csr_array((values, columns, rows.indptr - rows.indptr[0]), shape=(rows.n_rows, len(self.features)))
-        owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
-        norms = np.bincount(owners, values.astype(np.float64) ** 2, rows.n_rows)
-        return (matrix @ self._columns).toarray(), np.asarray(norms, np.float64)
+        return (matrix @ self._columns).toarray(), _squares_of_rows(rows.indptr, values)
 
 
-def _values_of(rows: SparseRows) -> NDArray[np.float32]:
-    return rows.values[rows.indptr[0] : rows.indptr[-1]]
+def _squares(dense: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.einsum("ij,ij->i", dense, dense), np.float64)
 
 
-def _squares(dense: Values) -> NDArray[np.float64]:
-    return np.asarray(np.einsum("ij,ij->i", dense, dense, dtype=np.float64), np.float64)
+def _squares_of_rows(indptr: NDArray[np.int64], values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """|x|² of rows with these values, shape (n_rows,)."""
+    owners = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return np.asarray(np.bincount(owners, values**2, len(indptr) - 1), np.float64)

@@ -99,24 +99,29 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
         "one class": (replace(linear(50, ["a"]), calibration=None), sparse, pairs),
         "parts": (replace(linear(int(columns.edges[-1]), ["a", "b", "c"]), vocabulary=columns), part_rows, part_documents),
     }
-    support = random_rows(np.random.default_rng(5), 60, 40)
+    support, vectors = random_rows(np.random.default_rng(5), 60, 40), vector_rows()
     features = np.arange(2, 42, dtype=np.uint32)
     for kernel in (Kernel("rbf", 0.3), Kernel("poly", 0.5, 3, 1.0)):
-        weights = np.random.default_rng(6).standard_normal((60, 3))
+        weights = np.random.default_rng(6).standard_normal((60, 3)) * 1e4  # large ones magnify what kernel values lack
         found[kernel.name] = (KernelModel(["a", "b", "c"], 50, features, support, weights, np.arange(3.0), kernel), sparse, pairs)
+        wide = support._replace(n_features=400)
+        more = KernelModel(["a", "b", "c"], 402, np.arange(2, 402, dtype=np.uint32), wide, weights, np.arange(3.0), kernel)
+        found[f"{kernel.name}, sparse"] = (more, sparse, pairs)
+    far = vectors._replace(values=vectors.values + np.float32(1e4))
+    near = KernelModel(["a", "b"], 9, features[:9] - 2, far.between(0, 60), weights[:, :1], np.zeros(1), Kernel("rbf", 0.3))
+    found["rbf, far from the origin"] = (near, far, dense_of(far))
     return found
 
 
 LINEAR = ("words, two classes", "terms, four classes", "names", "numbers, scores alone", "a dense matrix", "one class", "parts")
 
 
-@pytest.mark.parametrize("name", [*LINEAR, "rbf", "poly"])
+@pytest.mark.parametrize("name", [*LINEAR, "rbf", "rbf, sparse", "rbf, far from the origin", "poly", "poly, sparse"])
 def test_the_archive_scores_as_the_model(name: str) -> None:
     model, rows, documents = cases()[name]
     columns, classifier = model.vocabulary.read(rows).rows, read(model)
     scores, found = model.scores(columns), classifier.decision_function(documents)
-    # a kernel model of the service has products in float32
-    close = 2e-4 if isinstance(model, KernelModel) else 1e-13
+    close = 1e-6 if isinstance(model, KernelModel) else 1e-13
     np.testing.assert_allclose(found, scores, rtol=close, atol=close)
     probabilities = model.probabilities(scores)
     assert classifier.predict(documents) == [model.classes[place] for place in model.labels_of(scores, probabilities)]
