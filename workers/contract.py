@@ -76,6 +76,8 @@ class Dataset(Record):
     """classes with the number of documents labeled with each, sorted (integers by value, strings by code point)"""
     drawn: dict[str, int] = {}
     """number of labels by how they were come by, as the words of core.documents.drawn.Draw; those of which nothing is known are left out"""
+    fields: list[str] = []
+    """names of the extra fields, which are kept beside documents and not learned from"""
     sha256: str
     """digest of the content, not of the encoding: the same documents have the same digest in whatever format they were sent"""
     created_at: AwareDatetime
@@ -85,7 +87,8 @@ class Dataset(Record):
     files: dict[str, File]
     """files by content: ``labels`` (.npy), if something is known of how they were come by ``drawn`` (.npy) and, unless ids are positions, ``ids``
     (NDJSON); for vectors ``indptr``, ``indices``, ``values`` (.npy); for named features also ``names`` (NDJSON); for text ``indptr`` and ``text``
-    (.npy, UTF-8); for documents of several parts those of each, with its name and a dot before them"""
+    (.npy, UTF-8); for documents of several parts those of each, with its name and a dot before them; for extra fields ``fields`` and
+    ``fields.indptr`` (.npy, lines of JSON)"""
 
 
 class Suggested(Record):

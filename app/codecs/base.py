@@ -43,6 +43,10 @@ Column = Literal["text", "label", "id"]
 COLUMNS: tuple[Column, ...] = get_args(Column)
 
 
+Extra = Literal["keep", "ignore", "refuse"]
+"""What becomes of columns and fields that Halfmoon does not know: they are kept beside the documents, left out, or refused."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """How to read a body: its bounds, and what the request says about it beside its media type."""
@@ -53,6 +57,8 @@ class Reading:
     """Reserves the memory of what a decoder holds of the body beside the blocks that it is fed, where the body is not read as a stream."""
     columns: Mapping[Column, str] = field(default_factory=dict)
     """Names of the columns of a table, where the request gives them."""
+    extra: Extra | None = None
+    """What becomes of extra columns and fields; None: those of tables are kept, others refused."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Parameters of Content-Type, their names in lower case."""
     formats: "Mapping[str, Format]" = field(default_factory=dict)

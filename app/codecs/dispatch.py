@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import get_args
 
 import msgspec
 
 from app.codecs.arrays import npz
-from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Reading, Reserve, Spool
+from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Extra, Reading, Reserve, Spool
 from app.codecs.json_documents import body, ndjson
 from app.codecs.tables import arrow, csv, svmlight
 from app.codecs.transport import multipart
 from app.codecs.transport.content_encoding import Decompressor, Gunzip, Identity, reserve_nothing
-from app.errors import UnsupportedMediaType
+from app.errors import InvalidRequest, UnsupportedMediaType
+from core.spelling import did_you_mean
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
@@ -80,13 +82,21 @@ def body_decoder(
     if length.isdecimal():
         check_size(int(length), bounds)
     columns = {column: query[column] for column in COLUMNS if column in query}
-    reading = Reading(bounds, spool, reserve, columns, _parameters_of(headers), _BY_ANY_NAME)
+    reading = Reading(bounds, spool, reserve, columns, _extra_of(query), _parameters_of(headers), _BY_ANY_NAME)
     return BodyDecoder(decompressor, _BY_ANY_NAME[media_type].decoder(reading), bounds)
 
 
 def media_type_of(headers: Mapping[str, str]) -> str:
     """The media type of Content-Type, without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _extra_of(query: Mapping[str, str]) -> Extra | None:
+    given = query.get("extra")
+    found = next((word for word in get_args(Extra) if word == given), None)
+    if given is not None and found is None:
+        raise InvalidRequest("extra", f"{given[:64]!r} is none of {', '.join(get_args(Extra))}{did_you_mean(given[:64], get_args(Extra))}")
+    return found
 
 
 def _parameters_of(headers: Mapping[str, str]) -> dict[str, str]:

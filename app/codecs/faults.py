@@ -13,6 +13,7 @@ from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]{1,%d}+)"' % MAX_TEXT)
+EXTRA_REMEDY = "?extra=keep keeps what is unknown beside the documents, ?extra=ignore leaves it out"
 _TOO_LONG = "send it in parts, or have HALFMOON_MAX_DOCUMENT_BYTES raised"
 
 

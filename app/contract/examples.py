@@ -33,6 +33,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "parts": [],
         "classes": {"politics": 1, "sport": 1},
         "drawn": {"random": 2},
+        "fields": [],
         "sha256": _SHA256,
         "created_at": "2026-11-21T14:25:36.648476Z",
         "warnings": ["class 'politics' has one labeled document", "class 'sport' has one labeled document"],

@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 from app.contract.examples import EXAMPLES
 from app.errors import V2
 from app.http.access import SCHEMES, scopes_for
-from app.http.openapi_fragments import DOCUMENT, DOCUMENTS, DOCUMENTS_BY_KIND, ERROR_RESPONSES, error_responses, v2_error_responses
+from app.http.openapi_fragments import DOCUMENT, DOCUMENTS, DOCUMENTS_BY_KIND, ERROR_RESPONSES, EXTRA_FIELDS, error_responses, v2_error_responses
 from app.http.schemas import ProblemOut
 from app.inference.schemas import MODELS
 from app.predictions.schemas import LabeledDocument
@@ -79,7 +79,7 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
 def _schemas(known: dict[str, Any]) -> dict[str, Any]:
     kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, *MODELS]
     _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=f"{_SCHEMAS}{{model}}")
-    unmentioned: dict[str, Any] = extra["$defs"] | DOCUMENTS_BY_KIND | {"Document": DOCUMENT, "Documents": DOCUMENTS}
+    unmentioned: dict[str, Any] = extra["$defs"] | DOCUMENTS_BY_KIND | {"Document": DOCUMENT, "Documents": DOCUMENTS, "ExtraFields": EXTRA_FIELDS}
     return {name: schema for name, schema in known.items() if name not in ("HTTPValidationError", "ValidationError")} | unmentioned
 
 

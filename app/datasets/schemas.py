@@ -29,6 +29,8 @@ class DatasetOut(Schema):
     """Number of labeled documents of each class."""
     drawn: dict[str, int] = Field(examples=[{"random": 5, "chosen": 15}])
     """Number of labels by how they were come by; those of which nothing is known are left out."""
+    fields: list[str]
+    """Names of the extra fields, which are kept beside documents and not learned from."""
     sha256: str
     """Digest of the documents; equal documents have equal digests in every format."""
     created_at: AwareDatetime

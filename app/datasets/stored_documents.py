@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE, NamedRows, PartRows, RowsOfKind, TextRows, field_of, is_dense
 from core.documents.rows import SparseRows
-from workers.repositories.datasets import Documents
+from workers.repositories.datasets import Documents, StoredFields
 
 Fields = dict[str, Any]
 
 
-def stored_documents(documents: Documents, positions: NDArray[np.int64]) -> dict[int, Fields]:
-    """Id, content, label and draw of the documents at these positions, by position, in the order of ``positions``."""
+def stored_documents(documents: Documents, positions: NDArray[np.int64], extra: StoredFields) -> dict[int, Fields]:
+    """Id, content, label, draw and extra fields of the documents at these positions, by position, in the order of ``positions``."""
     ascending = np.sort(positions)
     ids = dict(zip(ascending.tolist(), documents.ids.at(ascending.tolist()), strict=True))
     contents = dict(zip(ascending.tolist(), _contents(documents, ascending), strict=True))
-    return {position: {"id": ids[position], **contents[position], **_label(documents, position)} for position in positions.tolist()}
+    beside = {position: {"fields": fields} for position, fields in zip(ascending.tolist(), extra.at(ascending), strict=True)} if extra else {}
+    found = positions.tolist()
+    return {each: {"id": ids[each], **contents[each], **beside.get(each, {}), **_label(documents, each)} for each in found}
 
 
 def _contents(documents: Documents, ascending: NDArray[np.int64]) -> Iterator[Fields]:

@@ -1,6 +1,7 @@
 """Schemas of documents as answers show them, and the values of their query."""
 
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field
 
@@ -46,6 +47,8 @@ class StoredDocument(Schema):
     """Dense vector; only of documents that have it beside other parts. One alone is stored as indices and values."""
     vectors: dict[str, list[float]] | None = None
     """Dense vectors by name; likewise."""
+    fields: dict[str, Any] | None = None
+    """Extra fields by name, kept beside the document and not learned from; only of datasets that have some."""
     label: Label | None
     """Label that people gave it, else that of the dataset; null if it has none."""
     drawn: DrawWord | None

@@ -17,7 +17,7 @@ from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model
 from workers.contract import Version
-from workers.repositories.datasets import Documents
+from workers.repositories.datasets import Documents, StoredFields
 
 MAX_PAGE = 500
 _MOST_BYTES = 8 << 20
@@ -62,6 +62,7 @@ class _Opened(NamedTuple):
 
     id: str
     documents: Documents
+    extra: StoredFields
     skipped: frozenset[int]
     """Positions of the documents that people left out."""
     predictor: Predictor | None
@@ -105,7 +106,7 @@ def _open(services: Services, dataset: str, query: Query, predictor: Predictor |
         scores = scores_of_dataset(services, *predictor, dataset, documents)
         if scores.probabilities is None and (query.at_least > 0 or query.at_most < 1):
             raise InvalidRequest("at_least", "is a probability, and the model is not calibrated: auto calibrates")
-    return _Opened(dataset, documents, skipped, predictor, scores)
+    return _Opened(dataset, documents, services.datasets.fields(dataset), skipped, predictor, scores)
 
 
 def _candidates(opened: _Opened, query: Query) -> Positions:
@@ -188,7 +189,7 @@ def _next(opened: _Opened, query: Query, candidates: Positions, keys: NDArray[np
         found, passed = hits.positions, hits.passed
     else:
         found, passed = left[: query.limit], min(query.limit, len(left))
-    short = _fitting(opened.documents, found)
+    short = _fitting(opened, found)
     if short < len(found):
         return found[:short], int(found[short - 1])
     return found, int(left[passed - 1]) if passed < len(left) else None
@@ -203,10 +204,10 @@ def _ordered(positions: Positions, keys: NDArray[np.uint64], most: int | None) -
     return positions[np.argsort(own, kind="stable")]
 
 
-def _fitting(documents: Documents, positions: Positions) -> int:
+def _fitting(opened: _Opened, positions: Positions) -> int:
     """How many of the documents a page has room for, at least one."""
-    indptr = documents.rows.indptr
-    sizes = np.cumsum(indptr[positions + 1] - indptr[positions])
+    indptr = opened.documents.rows.indptr
+    sizes = np.cumsum(indptr[positions + 1] - indptr[positions] + opened.extra.lengths(positions))
     return max(int(np.searchsorted(sizes, _MOST_BYTES, "right")), min(1, len(positions)))
 
 
@@ -239,7 +240,7 @@ def _position(cursor: str, count: int) -> int:
 
 
 def _page(opened: _Opened, found: Positions, cursor: int | None) -> Page:
-    documents = stored_documents(opened.documents, found)
+    documents = stored_documents(opened.documents, found, opened.extra)
     for position, fields in documents.items():
         fields["skipped"] = position in opened.skipped
     if opened.predictor is not None:

@@ -1,10 +1,10 @@
 """Fragments of OpenAPI for what the signatures of routes cannot express: bodies, documents, error responses."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
-from app.codecs.base import COLUMNS, MAX_TEXT
+from app.codecs.base import COLUMNS, MAX_TEXT, Extra
 from app.codecs.dispatch import FORMATS
 from app.codecs.json_documents.document import PARTS
 from app.errors import PROBLEM
@@ -46,6 +46,10 @@ _COMMON_FIELDS = {
         "description": "How the label was come by, only beside one: random (from all documents), chosen (as by a model), found (as by words of its "
         "class). Absent or null: unknown.",
         "anyOf": [DRAW, {"type": "null"}],
+    },
+    "fields": {
+        "description": "Extra fields by name.",
+        "anyOf": [{"$ref": "#/components/schemas/ExtraFields"}, {"type": "null"}],
     },
 }
 _NUMBERS = {"type": "array", "minItems": 1, "items": {"type": "number"}}
@@ -96,6 +100,12 @@ def _document_of_parts() -> dict[str, Any]:
     }
 
 
+EXTRA_FIELDS: dict[str, Any] = {
+    "type": "object",
+    "description": "Fields that are kept beside a document and shown with it, and not learned from, by name.",
+    "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT},
+    "additionalProperties": True,
+}
 DOCUMENTS_BY_KIND = {**{_NAMES[kind]: _document(kind) for kind in _NAMES}, _PARTS: _document_of_parts()}
 """Schema of a document of each kind, by the name of the schema."""
 DOCUMENT: dict[str, Any] = {
@@ -122,8 +132,16 @@ _COLUMNS: list[dict[str, Any]] = [
     }
     for column in COLUMNS
 ]
+_EXTRA: dict[str, Any] = {
+    "name": "extra",
+    "in": "query",
+    "required": False,
+    "description": "What becomes of columns of a table and fields of a document that are unknown here: keep, beside the documents and not learned "
+    "from; ignore; refuse. By default those of tables are kept and others refused.",
+    "schema": {"type": "string", "enum": list(get_args(Extra))},
+}
 DOCUMENT_BODY: dict[str, Any] = {
-    "parameters": [*_COLUMNS, ENCODING],
+    "parameters": [*_COLUMNS, _EXTRA, ENCODING],
     "requestBody": {"required": True, "content": {media_type: format.openapi for media_type, format in FORMATS.items()}},
 }
 

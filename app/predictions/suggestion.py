@@ -113,7 +113,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     drawn = _drawn(model, documents, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
     suggestions = _suggestions(version, model, documents, drawn, unseen)
     if "document" in body.include:
-        _include_documents(documents, drawn, suggestions)
+        _include_documents(services, documents, body.dataset, drawn, suggestions)
     services.datasets.record_suggested(body.dataset, drawn)
     _claim(services, body, drawn)
     content = {
@@ -212,8 +212,8 @@ def _suggestions(version: Version, model: Model, documents: Documents, drawn: Ma
     return [found[position] for position in drawn]
 
 
-def _include_documents(documents: Documents, drawn: Mapping[int, Draw], suggestions: list[dict[str, Any]]) -> None:
+def _include_documents(services: Services, documents: Documents, dataset: str, drawn: Mapping[int, Draw], suggestions: list[dict[str, Any]]) -> None:
     """Add each document to its suggestion, without the label that it does not have."""
-    found = stored_documents(documents, np.array(list(drawn), np.int64))
+    found = stored_documents(documents, np.array(list(drawn), np.int64), services.datasets.fields(dataset))
     for suggestion, fields in zip(suggestions, found.values(), strict=True):
         suggestion["document"] = {name: field for name, field in fields.items() if name not in ("label", "drawn")}

@@ -145,7 +145,7 @@ def _mixed(found: list[Item], n: int) -> list[Item]:
 
 def _include_documents(services: Services, documents: Documents, dataset: str, listed: list[Item]) -> None:
     positions = services.datasets.positions(dataset, {item["id"] for item in listed})
-    found = stored_documents(documents, np.array(sorted(positions.values()), np.int64))
+    found = stored_documents(documents, np.array(sorted(positions.values()), np.int64), services.datasets.fields(dataset))
     for item in listed:
         item["document"] = found[positions[item["id"]]]
 

@@ -20,7 +20,9 @@ from core.documents.kinds import DENSE, NamedRows, PartRows, Rows, RowsOfKind, T
 from core.documents.rows import SparseRows
 from core.errors import Fault
 from workers.contract import Label
-from workers.repositories.datasets import Batch
+from workers.errors import LimitExceeded
+from workers.repositories.datasets import Batch, ExtraFields
+from workers.repositories.datasets.batch import LEAVE_OUT, MAX_NAMES
 
 _LARGEST_WHOLE = 2**53
 _TEXT, _VECTORS = ("text",), ("indices",)
@@ -45,7 +47,8 @@ class BatchBuilder:
         if int in set(map(type, ids)):
             ids = [None if id is None else str(id) for id in ids]
         self.position += len(documents)
-        return Batch(rows, cast(list[Label | None], labels), cast(list[str | None], ids) if any(ids) else None, _draws(words) if any(words) else None)
+        given, drawn = cast(list[str | None], ids) if any(ids) else None, _draws(words) if any(words) else None
+        return Batch(rows, cast(list[Label | None], labels), given, drawn, _extra_fields(documents))
 
     def _rows(self, documents: Sequence[Document]) -> Rows:
         given = list(map(_parts_of, documents))
@@ -107,6 +110,16 @@ class BatchBuilder:
         named = [Fault(_name_of(documents[at], self.position + at), *fault) for at, fault in islice(found, MAX_FAULTS)]
         if named:
             raise invalid_documents(named)
+
+
+def _extra_fields(documents: Sequence[Document]) -> ExtraFields | None:
+    given = [document.fields for document in documents]
+    if not any(given):
+        return None
+    names = list(dict.fromkeys(chain.from_iterable(fields for fields in given if fields)))
+    if len(names) > MAX_NAMES:
+        raise LimitExceeded("names of extra fields", MAX_NAMES, LEAVE_OUT)
+    return ExtraFields(names, [[fields.get(name) for name in names] if fields else () for fields in given])
 
 
 def _name_of(document: Document, position: int) -> str:

@@ -3,26 +3,25 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
-
-from app.codecs.base import MAX_FAULTS, Format
+from app.codecs.base import MAX_FAULTS, Extra, Format
 from app.codecs.faults import document_too_long, invalid_documents
-from app.codecs.json.text import InvalidJson, JsonText, decode_json
+from app.codecs.json.text import InvalidJson, JsonText
 from app.codecs.json_documents.batches import BatchBuilder
+from app.codecs.json_documents.decoding import DocumentDecoder
 from app.codecs.json_documents.document import Document, json_fault
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-# A valid document contains at most two objects, side by side, so its end is found by counting braces outside strings. msgspec parses it.
+# The end of a document is found by counting braces outside strings. msgspec parses it.
 _PLAIN = re.compile(rb'(?:[^{}"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _HEAD = re.compile(rb'\s*\{\s*"documents"\s*:\s*\[')
 _CLOSING = re.compile(rb"\}\s*\]\s*\}\s*\Z")
 _CLOSING_BYTES = 64
-_MOST_OBJECTS = 2
-"""features and vectors"""
+_MOST_OBJECTS = 1000
+"""features, vectors, and what extra fields hold: braces are counted one by one"""
 _SPACE = re.compile(rb"\s*")
 _HEAD_BYTES = 1024
 _SHAPE = 'the body must be {"documents": [...]} and nothing else; one document a line is application/x-ndjson'
@@ -34,10 +33,9 @@ class JsonDecoder:
     Time is linear in the text, for any text and any cuts: scanning of a document resumes where the last block ended.
     """
 
-    def __init__(self, document_bytes: int) -> None:
+    def __init__(self, document_bytes: int, extra: Extra | None = None) -> None:
         self._longest = document_bytes
-        self._decoder = msgspec.json.Decoder(list[Document])
-        self._one = msgspec.json.Decoder(Document)
+        self._decoder = DocumentDecoder(extra)
         self._builder = BatchBuilder()
         self._rest = bytearray()
         self._spans: list[tuple[int, int]] = []
@@ -116,7 +114,7 @@ class JsonDecoder:
             self._state = self._between
             return end
         if end is None:
-            raise self._wrong(text[at:])
+            raise self._too_many_objects() if text.startswith(b"{", at) else self._wrong(text[at:])
         return None
 
     def _between(self, text: JsonText, at: int) -> int | None:
@@ -151,7 +149,7 @@ class JsonDecoder:
         closing = _CLOSING.search(text, max(at, len(text) - _CLOSING_BYTES))
         end = closing.start() + 1 if closing else text.rfind(b"}", at) + 1
         try:
-            documents = decode_json(self._decoder.decode, b"[" + text[at:end] + b"]") if 0 < end <= at + self._longest else []
+            documents = self._decoder.array(b"[" + text[at:end] + b"]") if 0 < end <= at + self._longest else []
         except InvalidJson:
             documents = []
         if not documents:
@@ -162,7 +160,7 @@ class JsonDecoder:
 
     def _documents(self, text: JsonText) -> list[Document]:
         try:
-            return decode_json(self._decoder.decode, b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
+            return self._decoder.array(b"[" + text[self._spans[0][0] : self._spans[-1][1]] + b"]")
         except InvalidJson:
             return self._one_by_one(text)
 
@@ -171,7 +169,7 @@ class JsonDecoder:
         faults: list[Fault] = []
         for position, (start, stop) in enumerate(self._spans, self._builder.position):
             try:
-                documents.append(decode_json(self._one.decode, text[start:stop]))
+                documents.append(self._decoder.one(text[start:stop]))
             except InvalidJson as error:
                 faults.append(json_fault(error, text[start:stop], position))
                 if len(faults) == MAX_FAULTS:
@@ -182,7 +180,7 @@ class JsonDecoder:
 
     def _wrong(self, text: JsonText) -> InvalidDocuments:
         try:
-            decode_json(self._one.decode, text)
+            self._decoder.one(text)
         except InvalidJson as error:
             return invalid_documents([json_fault(error, text, self._builder.position + len(self._spans))])
         return self._malformed("malformed JSON")
@@ -190,6 +188,11 @@ class JsonDecoder:
     def _malformed(self, detail: str) -> InvalidDocuments:
         position = self._builder.position + len(self._spans)
         return invalid_documents([Fault(str(position), "", f"malformed JSON: {detail}")])
+
+    def _too_many_objects(self) -> InvalidDocuments:
+        position = self._builder.position + len(self._spans)
+        detail = f"has more than {_MOST_OBJECTS} objects; write what goes deeper as one text, or send application/x-ndjson"
+        return invalid_documents([Fault(str(position), "", detail)])
 
     def _too_long(self, text: JsonText) -> LimitExceeded:
         return document_too_long(text, f"at position {self._builder.position + len(self._spans)}", self._longest)
@@ -279,7 +282,7 @@ _EXAMPLES = {
 }
 FORMAT = Format(
     "application/json",
-    lambda reading: WithoutByteOrderMark(JsonDecoder(reading.bounds.document_bytes)),
+    lambda reading: WithoutByteOrderMark(JsonDecoder(reading.bounds.document_bytes, reading.extra)),
     {
         "schema": {"$ref": "#/components/schemas/Documents"},
         "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},

@@ -1,13 +1,13 @@
 """The JSON form of a document, and what is wrong with one."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from app.codecs.base import MAX_TEXT
-from app.codecs.faults import id_in
+from app.codecs.faults import EXTRA_REMEDY, id_in
 from app.codecs.json.text import InvalidJson, known_fields
 from core.documents.drawn import Draw
 from core.documents.kinds import DENSE
@@ -46,6 +46,8 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     """A number with a fraction is refused later; 3.0 is 3, as tables of numbers write it that have gaps."""
     id: ShortText | Integer | None = None
     drawn: DrawWord | None = None
+    fields: dict[ShortText, Any] | None = None
+    """Extra fields by name, which are kept beside the document and not learned from."""
 
 
 def json_fault(error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
@@ -82,4 +84,5 @@ def _advice(field: str, detail: str) -> str:
         return f"; {'a label' if field == 'label' else 'an id'} is a text or an integer"
     if field == "vectors" and "regex" in detail:
         return _PART_NAMES
-    return _DRAWS if field == "drawn" else known_fields(detail, Document.__struct_fields__)
+    unknown = known_fields(detail, Document.__struct_fields__)
+    return _DRAWS if field == "drawn" else unknown and f"{unknown}; {EXTRA_REMEDY}"

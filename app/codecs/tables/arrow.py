@@ -1,19 +1,20 @@
 """Tables of Arrow and Parquet: the columns text, label and id, whichever the request names. pyarrow is an extra, and loaded by the first body."""
 
 from collections.abc import Callable, Iterator, Sequence
+from math import isfinite
 from typing import IO, Any
 
 from app.codecs.base import MAX_FAULTS, Bounds, Column, Format, Reading
 from app.codecs.faults import invalid_documents
 from app.codecs.tables.arrow_stream import check_sizes, seek_stream
-from app.codecs.tables.csv import Header, header_of, listed
+from app.codecs.tables.header import Header, header_of, listed, refused_table
 from app.codecs.transport.block_file import WholeBody
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
-from core.errors import Fault, InvalidDocuments
+from core.errors import Fault
 from workers.contract import Label
 from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch
+from workers.repositories.datasets import Batch, ExtraFields
 
 _ROWS = 1024
 """rows of a batch"""
@@ -32,10 +33,10 @@ class ArrowDecoder:
     def __init__(self, reading: Reading, media_type: str, batches: Batches) -> None:
         _require(media_type)
         self._batches = batches
-        self._columns = reading.columns
+        self._reading = reading
         self._bounds = reading.bounds
         self._body = WholeBody(reading.spool())
-        self._unused: list[str] = []
+        self._warnings: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[Batch]:
         """See Decoder."""
@@ -52,9 +53,9 @@ class ArrowDecoder:
             for batch in self._batches(file, self._bounds):
                 # a stream may have any offsets; unchecked, they would read the memory of this process
                 batch.validate(full=True)
-                header = header_of(batch.schema.names, self._columns)
-                self._unused = header.unused
-                longest = sum(self._longest(batch.column(place), position) for place in header.places.values())
+                header = _without_nested(header_of(batch.schema.names, self._reading), batch.schema)
+                self._warnings = header.warnings
+                longest = sum(self._longest(batch.column(place), position) for place in (*header.places.values(), *header.kept.values()))
                 step = max(1, min(_ROWS, _TEXT_BYTES // longest))
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
@@ -64,8 +65,8 @@ class ArrowDecoder:
             raise invalid_documents([Fault("", "", f"this is no such file, or cut short: {_first_line(error)}")]) from None
 
     def warnings(self) -> Sequence[str]:
-        """See Decoder: which columns are not read."""
-        return [f"columns that are not read: {listed(self._unused)}"] if self._unused else []
+        """See Decoder: which columns are not learned from."""
+        return self._warnings
 
     def _longest(self, texts: Any, position: int) -> int:
         """Bytes of the longest of some texts, at least 1. A dictionary has each text once, however many rows refer to it."""
@@ -85,7 +86,8 @@ class ArrowDecoder:
             raise invalid_documents([Fault(str(position + row), "text", "is null; a document without text has an empty one") for row in missing])
         labels: list[Label | None] = columns.get("label") or [None] * batch.num_rows
         ids = columns.get("id")
-        return Batch(TextRows.of(columns["text"]), labels, None if ids is None else [None if id is None else str(id) for id in ids])
+        given = None if ids is None else [None if id is None else str(id) for id in ids]
+        return Batch(TextRows.of(columns["text"]), labels, given, fields=_kept(batch, header))
 
 
 def _require(media_type: str) -> None:
@@ -124,13 +126,58 @@ def _values(array: Any, column: Column) -> list[Any]:
     """The values of a column as Python has them, NaN and empty texts as None where they are no text of a document. Raises InvalidDocuments."""
     from pyarrow import types
 
-    kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+    kind = _kind_of(array.type)
     whole = column != "text" and (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
     if not _is_text(kind) and not whole:
-        raise _refused(column, f"is of {kind}; it must be {_KINDS[column]}")
+        raise refused_table(f"is of {kind}; it must be {_KINDS[column]}", column)
     if column == "text":
         return list(array.to_pylist())
     return [_integer(value, column) if isinstance(value, float) else None if value == "" else value for value in array.to_pylist()]
+
+
+def _kept(batch: Any, header: Header) -> ExtraFields | None:
+    if not header.kept or not batch.num_rows:
+        return None
+    columns = [_kept_values(batch.column(place)) for place in header.kept.values()]
+    return ExtraFields(list(header.kept), list(zip(*columns, strict=True)))
+
+
+def _kept_values(array: Any) -> list[Any]:
+    """The values of a column as JSON has them: dates and decimals as text, NaN as None."""
+    from pyarrow import string
+
+    values = (array.cast(string()) if _is_written(_kind_of(array.type)) else array).to_pylist()
+    return [None if isinstance(value, float) and not isfinite(value) else value for value in values]
+
+
+def _without_nested(header: Header, schema: Any) -> Header:
+    """The header without the columns of lists and structures: those of a few bytes may be as long as memory."""
+    nested = [name for name, place in header.kept.items() if not _is_flat(schema.types[place])]
+    if not nested:
+        return header
+    note = f"columns that are left out, since they hold neither texts, numbers nor dates: {listed(nested)}"
+    return header._replace(kept={name: place for name, place in header.kept.items() if name not in nested}, notes=[*header.notes, note])
+
+
+def _kind_of(kind: Any) -> Any:
+    from pyarrow import types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _is_written(kind: Any) -> bool:
+    """Whether values of this type are kept as text."""
+    from pyarrow import types
+
+    return bool(types.is_temporal(kind) or types.is_decimal(kind))
+
+
+def _is_flat(kind: Any) -> bool:
+    from pyarrow import types
+
+    kind = _kind_of(kind)
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
+    return bool(number or _is_text(kind) or _is_written(kind))
 
 
 def _integer(value: float, column: Column) -> int | None:
@@ -138,7 +185,7 @@ def _integer(value: float, column: Column) -> int | None:
     if value != value:
         return None
     if value != int(value) or abs(value) > _LARGEST_WHOLE:
-        raise _refused(column, f"{value} is a float with a fraction; it must be {_KINDS[column]}")
+        raise refused_table(f"{value} is a float with a fraction; it must be {_KINDS[column]}", column)
     return int(value)
 
 
@@ -146,12 +193,8 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-def _refused(column: Column, detail: str) -> InvalidDocuments:
-    return invalid_documents([Fault("", column, detail)])
-
-
 def _format(media_type: str, batches: Batches, what: str, *aliases: str) -> Format:
-    description = f"{what}, read where the extra arrow is installed. By default the columns text, label and id are read."
+    description = f"{what}, read where the extra arrow is installed. By default the columns text, label and id are read, and others kept."
     schema = {"schema": {"type": "string", "format": "binary", "description": description}}
     return Format(media_type, lambda reading: ArrowDecoder(reading, media_type, batches), schema, compressed=True, aliases=aliases)
 

@@ -1,7 +1,7 @@
 """``text/csv`` and ``text/tab-separated-values``: a document a row, after a row with the names of the columns.
 
 - The columns ``text``, ``label`` and ``id`` are read, or those that the query parameters of these names give; an empty
-  one of label or id stands for no column. Others are not used.
+  one of label or id stands for no column. Others are kept beside the documents, and not learned from.
 - An empty label is none. An empty id stands for the position of its document.
 - Fields in double quotes may hold separators, line ends and doubled quotes (RFC 4180). The separator of a CSV file is the comma, semicolon, tab or
   bar of which its first row has most.
@@ -11,20 +11,20 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Decoder, Format, Reading
+from app.codecs.base import MAX_FAULTS, Column, Decoder, Format, Reading
 from app.codecs.faults import invalid_documents
+from app.codecs.tables.header import Header, header_of, refused_table
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from app.codecs.transport.charset import with_charset
 from core.documents.kinds import TextRows
-from core.errors import Fault, InvalidDocuments
-from core.spelling import did_you_mean
+from core.errors import Fault
 from workers.errors import LimitExceeded
-from workers.repositories.datasets import Batch
+from workers.repositories.datasets import Batch, ExtraFields
 
 _COMMA, _TAB = ",;\t|", "\t"
 _QUOTED = re.compile('"[^"]*"')
@@ -34,19 +34,10 @@ _CUT = "unexpected end of data"
 """Message of the reader for a quoted field that does not end."""
 _STEPS_BACK = 64
 """Line ends at which the text may be cut, from the last one on."""
-_SHOWN = 40
 _UTF8_BYTES = 4
 """Bytes of a character at most."""
 
 Row = list[str]
-
-
-class Header(NamedTuple):
-    """The first row: the number of columns, those that are read, and the names of the others."""
-
-    width: int
-    places: dict[Column, int]
-    unused: list[str]
 
 
 class TableDecoder:
@@ -55,7 +46,7 @@ class TableDecoder:
     def __init__(self, reading: Reading, separators: str) -> None:
         csv.field_size_limit(_LONGEST_FIELD)
         self._longest = reading.bounds.document_bytes
-        self._columns = reading.columns
+        self._reading = reading
         self._separators = separators
         self._separator = separators[0]
         self._header: Header | None = None
@@ -79,16 +70,11 @@ class TableDecoder:
         """See Decoder. The last row need not end with a line feed."""
         yield from self._parse(len(self._rest), last=True)
         if self._header is None:
-            raise _refused("the table is empty; its first row has the names of the columns, such as text,label")
+            raise refused_table("the table is empty; its first row has the names of the columns, such as text,label")
 
     def warnings(self) -> Sequence[str]:
-        """See Decoder: the columns that are not used."""
-        unused = self._header.unused if self._header else []
-        if not unused:
-            return ()
-        missing = [column for column in COLUMNS if self._header and column not in self._header.places and self._columns.get(column) != ""]
-        meant = next((f"no column is named {each!r}{did_you_mean(each, unused)}" for each in missing if did_you_mean(each, unused)), "")
-        return [*filter(None, [meant]), f"columns that are not used: {listed(unused)}"]
+        """See Decoder: which columns are not learned from."""
+        return self._header.warnings if self._header else ()
 
     def _parse(self, end: int, *, last: bool) -> Iterator[Batch]:
         """The documents of the rows before ``end``; a row that goes on behind it stays in the rest."""
@@ -112,7 +98,7 @@ class TableDecoder:
         except UnicodeDecodeError as error:
             line = self._line + block.count(b"\n", 0, error.start)
             advice = "save the table in UTF-8, or say what it is in, as by Content-Type: text/csv; charset=windows-1252"
-            raise _refused(f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; {advice}") from None
+            raise refused_table(f"line {line}: the byte 0x{block[error.start]:02x} is not UTF-8; {advice}") from None
 
     def _reader(self, text: str) -> Any:
         if self._header is None:
@@ -128,9 +114,9 @@ class TableDecoder:
         except csv.Error as error:
             line = self._line_of(text, len(rows))
             if str(error) != _CUT:
-                raise _refused(f"line {line}: {error}; inside a quoted field a quote is doubled") from None
+                raise refused_table(f"line {line}: {error}; inside a quoted field a quote is doubled") from None
             if last:
-                raise _refused(f"line {line}: a quote that opens in this row is never closed") from None
+                raise refused_table(f"line {line}: a quote that opens in this row is never closed") from None
             return rows, "".join(islice(io.StringIO(text, newline=""), line - self._line, None))
         return rows, ""
 
@@ -160,14 +146,14 @@ class TableDecoder:
             skipped = next((number for number, row in enumerate(rows, 1) if row), 0)
             if not skipped:
                 return None
-            self._header = header_of(rows[skipped - 1], self._columns)
+            self._header = header_of(rows[skipped - 1], self._reading)
         header, documents = self._header, rows[skipped:]
         if not set(map(len, documents)) <= {header.width}:
             self._check_widths(documents, text, skipped)
             documents = [row for row in documents if row]
         if not documents:
             return None
-        return Batch(_texts(documents, header), _column(documents, header, "label"), _ids(documents, header))
+        return Batch(_texts(documents, header), _column(documents, header, "label"), _ids(documents, header), fields=_kept(documents, header))
 
     def _check_widths(self, rows: list[Row], text: str, skipped: int) -> None:
         """Refuse rows of another length than the header; a line without anything is no row."""
@@ -207,42 +193,6 @@ def _separator_of(first: str, separators: str) -> str:
     return max(separators, key=plain.count)
 
 
-def header_of(row: Row, asked: Mapping[Column, str]) -> Header:
-    """The header; raises InvalidDocuments where a column that is read is missing or named twice."""
-    names = [name.strip() for name in row]
-    lower = [name.lower() for name in names]
-    places: dict[Column, int] = {}
-    for column in COLUMNS:
-        name = asked.get(column, column)
-        if not name and column != "text":
-            continue
-        found = [place for place, each in enumerate(names) if each == name]
-        if not found and column not in asked:
-            found = [place for place, each in enumerate(lower) if each == name]
-        if len(found) > 1:
-            raise _refused(f"the first row names the column {name[:_SHOWN]!r} twice", column)
-        if found:
-            places[column] = found[0]
-        elif column in asked or column == "text":
-            raise _missing(column, name, names)
-    return Header(len(names), places, [name for place, name in enumerate(names) if place not in places.values() and name])
-
-
-def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocuments:
-    advice = did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME"
-    return _refused(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
-
-
-def _refused(detail: str, field: str = "") -> InvalidDocuments:
-    return invalid_documents([Fault("", field, detail)])
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names for a message, the first of them if there are many."""
-    shown = ", ".join(repr(name[:_SHOWN]) for name in names[:MAX_FAULTS])
-    return f"{shown} and {len(names) - MAX_FAULTS} more" if len(names) > MAX_FAULTS else shown
-
-
 def _texts(rows: list[Row], header: Header) -> TextRows:
     return TextRows.of(list(map(itemgetter(header.places["text"]), rows)))
 
@@ -259,7 +209,15 @@ def _ids(rows: list[Row], header: Header) -> list[str | None] | None:
     return _column(rows, header, "id") if "id" in header.places else None
 
 
-_ROWS = "the first row names the columns. By default text, label and id are read; an empty label is none"
+def _kept(rows: list[Row], header: Header) -> ExtraFields | None:
+    if not header.kept:
+        return None
+    places = list(header.kept.values())
+    values: list[Sequence[str]] = list(map(itemgetter(*places), rows)) if len(places) > 1 else [[row[places[0]]] for row in rows]
+    return ExtraFields(list(header.kept), values)
+
+
+_ROWS = "the first row names the columns. By default text, label and id are read, and others kept beside the document; an empty label is none"
 
 
 def _format(media_type: str, separators: str, description: str, example: str, aliases: tuple[str, ...]) -> Format:

@@ -6,8 +6,16 @@ const MOST = 20_000;
 
 /** @param {{document: any, spans?: [number, number][]}} props */
 export function Document({ document, spans = [] }) {
-  if (document.text !== undefined && document.text !== null) return html`<${Text} text=${document.text} spans=${spans} />`;
-  return html`<${Values} pairs=${pairs(document)} />`;
+  const texts = document.text !== undefined && document.text !== null;
+  return html`${texts ? html`<${Text} text=${document.text} spans=${spans} />` : html`<${Values} pairs=${pairs(document)} />`}<${Beside} fields=${document.fields} />`;
+}
+
+/** What is kept beside the document, which no model sees. @param {{fields?: Record<string, any>}} props */
+function Beside({ fields }) {
+  const filled = Object.entries(fields ?? {}).filter(([, value]) => value !== "");
+  if (!filled.length) return null;
+  const shown = (/** @type {any} */ value) => (typeof value === "string" ? value : JSON.stringify(value)).slice(0, MOST);
+  return html`<dl class="beside quiet" aria-label="Not learned from">${filled.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd dir="auto">${shown(value)}</dd></div>`)}</dl>`;
 }
 
 /** @param {{text: string, spans: [number, number][]}} props */

@@ -10,7 +10,7 @@ const CLAIM_SECONDS = 600;
 /** Share of random documents among suggestions: with fewer, models of some 80 labels misjudge how common the classes are. */
 const RANDOM = 0.5;
 
-/** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], drawn: string | null,
+/** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], fields?: Record<string, any>, drawn: string | null,
  *   why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
 
 /** What keeps others from getting the same documents; those without a name share theirs. */

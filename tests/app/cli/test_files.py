@@ -47,7 +47,7 @@ def test_a_table_is_submitted(gateway: Gateway, tmp_path: Path, capsys: pytest.C
     printed = capsys.readouterr()
     job = gateway.client.get(f"/v1/jobs/{printed.out.split()[-1]}").json()
     assert (job["model_name"], job["options"]["labels_drawn"]) == ("tickets", "random")
-    assert "warning: columns that are not used: 'age'" in printed.err
+    assert "warning: columns that are kept beside the documents and not learned from: 'age'" in printed.err
 
 
 def test_what_goes_wrong_is_a_line(

@@ -1,13 +1,26 @@
 """A batch of documents, some thousands at a time: what the codecs read and a dataset takes."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.kinds import Rows
 from workers.contract import Label
+
+MAX_NAMES = 1000
+"""Names of the extra fields of a dataset at most."""
+LEAVE_OUT = "leave them out by ?extra=ignore, or send fewer"
+
+
+class ExtraFields(NamedTuple):
+    """Extra fields of consecutive documents."""
+
+    names: Sequence[str]
+    """names of the fields, all different"""
+    values: Sequence[Sequence[Any]]
+    """values of each document by name, as JSON has them; None where it has none; those of the last names may be left out"""
 
 
 class Batch(NamedTuple):
@@ -20,3 +33,5 @@ class Batch(NamedTuple):
     """id of each row; for None, of one row or of all, the position in the dataset is the id"""
     drawn: NDArray[np.int8] | None = None
     """how the label of each row was come by, shape (n_rows,), values of core.documents.drawn.Draw; None where nothing is known of any row"""
+    fields: ExtraFields | None = None
+    """fields of the rows that are kept beside them and not learned from; None where no row has any"""

@@ -18,6 +18,7 @@ from workers.errors import LimitExceeded, StoreUnavailable
 from workers.names import new_id
 from workers.repositories.datasets.batch import Batch
 from workers.repositories.datasets.files.draws import WITHOUT_LABEL, DrawnWriter
+from workers.repositories.datasets.files.extra_fields import ExtraFieldsWriter
 from workers.repositories.datasets.files.ids import IdWriter, all_valid, id_fault
 from workers.repositories.datasets.files.npy import NpyWriter, chunks, open_array
 from workers.repositories.datasets.files.part_writer import PartWriter
@@ -51,6 +52,7 @@ class DatasetBuilder:
             self._labels = stack.enter_context(NpyWriter(self._folder / "codes.npy", "<i4"))
             self._ids = stack.enter_context(closing(IdWriter(self._folder)))
             self._drawn = stack.enter_context(closing(DrawnWriter(self._folder)))
+            self._fields = stack.enter_context(closing(ExtraFieldsWriter(self._folder)))
             self._held = stack.pop_all()
         return self
 
@@ -75,8 +77,10 @@ class DatasetBuilder:
         self._labels.append(self._classes.encode(batch.labels))
         self._ids.append(batch.ids, rows.n_rows)
         self._drawn.append(batch.drawn, rows.n_rows)
+        self._fields.append(batch.fields, rows.n_rows)
         self.n_documents += rows.n_rows
-        if 4 * self.n_documents + self._rows.n_bytes + self._ids.n_bytes + self._drawn.n_bytes > self._limits.bytes:
+        written = (self._rows.n_bytes, self._ids.n_bytes, self._drawn.n_bytes, self._fields.n_bytes)
+        if 4 * self.n_documents + sum(written) > self._limits.bytes:
             raise LimitExceeded("bytes", self._limits.bytes)
 
     @property
@@ -93,7 +97,7 @@ class DatasetBuilder:
         if not self.n_documents:
             raise InvalidDocuments("there is no document", [Fault("", "documents", "there is none")])
         optional = {"ids": self._ids.seal(), "drawn": self._drawn.finish()}
-        paths = self._rows.finish() | {name: path for name, path in optional.items() if path is not None}
+        paths = self._rows.finish() | self._fields.finish() | {name: path for name, path in optional.items() if path is not None}
         labels, classes = self._final_labels()
         paths["labels"] = labels.finish()
         try:
@@ -125,7 +129,8 @@ class DatasetBuilder:
             parts=parts,
             classes=classes,
             drawn=self._drawn.counts,
-            sha256=content_digest(n_features, parts, classes, files),
+            fields=self._fields.names,
+            sha256=content_digest(n_features, parts, classes, files, self._fields.names),
             created_at=datetime.now(UTC),
             warnings=[*warnings, *self._rows.warnings(), *class_warnings(classes)],
             documents=self._id,
@@ -139,7 +144,7 @@ class DatasetBuilder:
         wrong = shape_fault(batch.rows)
         if wrong is not None:
             raise InvalidDocuments(f"{wrong.field} {wrong.detail}", [wrong])
-        for field, given in (("label", batch.labels), ("id", batch.ids), ("drawn", batch.drawn)):
+        for field, given in (("label", batch.labels), ("id", batch.ids), ("drawn", batch.drawn), ("fields", batch.fields and batch.fields.values)):
             if given is not None and len(given) != batch.rows.n_rows:
                 detail = f"{len(given)} given for {batch.rows.n_rows} documents"
                 raise InvalidDocuments(f"{field}: {detail}", [Fault("", field, detail)])

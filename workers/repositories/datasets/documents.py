@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from core.documents.kinds import NamedRows, PartKind, PartRows, Rows, RowsOfKind, TextRows
 from core.documents.rows import SparseRows
 from workers.contract import Dataset, Label
+from workers.repositories.datasets.files.extra_fields import INDPTR, LINES, StoredFields
 from workers.repositories.datasets.files.ids import Ids
 from workers.repositories.datasets.files.npy import open_array, open_bytes
 from workers.repositories.datasets.files.part_writer import content_of
@@ -64,6 +65,13 @@ def open_documents(store: Store, dataset: Dataset) -> Documents:
 def open_ids(store: Store, dataset: Dataset) -> Ids:
     """The ids of the documents alone; raises as ``open_documents``."""
     return Ids(_path(store, dataset, "ids") if "ids" in dataset.files else None, dataset.n_documents)
+
+
+def open_fields(store: Store, dataset: Dataset) -> StoredFields:
+    """The extra fields of the documents alone; raises as ``open_documents``."""
+    if not dataset.fields:
+        return StoredFields([], None)
+    return StoredFields(dataset.fields, TextRows(_array(store, dataset, INDPTR), _array(store, dataset, LINES)))
 
 
 def _rows(store: Store, dataset: Dataset) -> Rows:

@@ -10,12 +10,16 @@ _MISSING = ("", "none", "nan", "null", "n/a", "na", "unknown", "unlabeled", "?")
 """Labels in lower case by which tables and programs write that there is none."""
 
 
-def content_digest(n_features: int | None, parts: Sequence[DatasetPart], classes: Sequence[tuple[Label, int]], files: Mapping[str, File]) -> str:
+def content_digest(
+    n_features: int | None, parts: Sequence[DatasetPart], classes: Sequence[tuple[Label, int]], files: Mapping[str, File], fields: Sequence[str] = ()
+) -> str:
     """SHA-256 of the content of a dataset. Equal contents have equal files, so the digest is made of those of the files, in a fixed order."""
     digests = {name: files[name].sha256 for name in sorted(files)}
     content: dict[str, object] = {"n_features": n_features, "classes": [label for label, _ in classes], "files": digests}
     if parts:
         content["parts"] = {part.name: part.n_features for part in parts}
+    if fields:
+        content["fields"] = list(fields)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -62,7 +62,7 @@ def relabeled(base: Dataset, documents: Documents, changes: Changes, limits: Dat
         "n_labeled": sum(number for _, number in classes),
         "classes": classes,
         "drawn": counts,
-        "sha256": content_digest(base.n_features, base.parts, classes, files),
+        "sha256": content_digest(base.n_features, base.parts, classes, files, base.fields),
         "created_at": datetime.now(UTC),
         "warnings": [*warnings, *class_warnings(classes)],
         "files": files,

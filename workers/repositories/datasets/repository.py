@@ -23,7 +23,8 @@ from workers.repositories.datasets.annotations.entries import NewAnnotation, che
 from workers.repositories.datasets.annotations.log import AnnotationLog, AnnotationLogs
 from workers.repositories.datasets.annotations.suggestions import Suggestions
 from workers.repositories.datasets.builder import DatasetBuilder
-from workers.repositories.datasets.documents import Documents, open_documents, open_ids
+from workers.repositories.datasets.documents import Documents, open_documents, open_fields, open_ids
+from workers.repositories.datasets.files.extra_fields import StoredFields
 from workers.repositories.datasets.files.id_index import IdIndexes
 from workers.repositories.datasets.files.ids import Ids
 from workers.repositories.datasets.label_changes import annotated
@@ -127,6 +128,13 @@ class Datasets:
         """The ids of the documents of a dataset; raises NotFound as ``open``."""
         try:
             return open_ids(self._store, self.get(id))
+        except KeyMissing:
+            raise NotFound("dataset", id) from None
+
+    def fields(self, id: str) -> StoredFields:
+        """The extra fields of the documents of a dataset; raises NotFound as ``open``."""
+        try:
+            return open_fields(self._store, self.get(id))
         except KeyMissing:
             raise NotFound("dataset", id) from None
 

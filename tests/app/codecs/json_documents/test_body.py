@@ -34,7 +34,7 @@ def decode(pieces: list[bytes], longest: int = 10**6) -> list[tuple[list[int], A
     decoder = JsonDecoder(longest)
     batches = [*itertools.chain.from_iterable(map(decoder.feed, pieces)), *decoder.finish()]
     found = []
-    for rows, labels, ids, _ in batches:
+    for rows, labels, ids, *_ in batches:
         for place, label in enumerate(labels):
             indices = sparse(rows).indices[rows.indptr[place] : rows.indptr[place + 1]].tolist()
             found.append((indices, label, ids[place] if ids else None))

@@ -61,7 +61,7 @@ def read(body: bytes, media_type: str = PARQUET, bounds: Bounds = BOUNDS, **quer
 def test_a_table_is_read_as_any_other(media_type: str, write: Any) -> None:
     texts, labels, ids, warnings = read(write(TABLE), media_type)
     assert (texts, labels, ids) == (TABLE["text"], ["sport", None, None], ["7", "8", "9"])
-    assert warnings == ["columns that are not read: 'more'"]
+    assert warnings == ["columns that are kept beside the documents and not learned from: 'more'"]
     named = {"Body": TABLE["text"], "topic": TABLE["label"]}
     assert read(write(named), media_type, text="Body", label="topic")[:3] == (TABLE["text"], ["sport", None, None], [])
 

@@ -13,6 +13,7 @@ from workers.errors import LimitExceeded
 
 BOUNDS = Bounds(body_bytes=10**7, decompressed_bytes=10**7, document_bytes=500, documents=1000, nonzeros=1000)
 CSV = "text/csv"
+KEPT = "columns that are kept beside the documents and not learned from: "
 Documents = list[tuple[str, object, str | None]]
 
 
@@ -34,7 +35,7 @@ ROWS: Documents = [('late, "again"\nand again', "sport", "d1"), ("b", None, None
 
 
 def test_quotes_line_ends_and_empty_fields() -> None:
-    assert read(TABLE) == (ROWS, ["columns that are not used: 'when'"])
+    assert read(TABLE) == (ROWS, [KEPT + "'when'"])
     assert read(TABLE.replace(b"\n", b"\r\n"))[0][1:] == ROWS[1:]
 
 
@@ -54,7 +55,7 @@ def test_columns_by_query() -> None:
     table = b"Ticket,Body,Topic,text\n7,hello,x,no\n"
     assert read(table, text="Body", label="Topic", id="Ticket")[0] == [("hello", "x", "7")]
     assert read(b"Text,LABEL\na,b\n")[0] == [("a", "b", None)]
-    assert read(b"id,text,label\n7,a,b\n", label="", id="") == ([("a", None, None)], ["columns that are not used: 'id', 'label'"])
+    assert read(b"id,text,label\n7,a,b\n", label="", id="") == ([("a", None, None)], [KEPT + "'id', 'label'"])
 
 
 def test_other_encodings() -> None:

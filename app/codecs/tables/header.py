@@ -1,0 +1,95 @@
+"""The columns of a table: which hold text, label and id, and what becomes of the others."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from app.codecs.base import COLUMNS, MAX_FAULTS, Column, Reading
+from app.codecs.faults import EXTRA_REMEDY, invalid_documents
+from core.errors import Fault, InvalidDocuments
+from core.spelling import did_you_mean
+
+_SHOWN = 40
+
+
+class Header(NamedTuple):
+    """The columns of a table: how many, those that are read, and by name the places of those that are kept beside the documents."""
+
+    width: int
+    places: dict[Column, int]
+    kept: dict[str, int]
+    notes: list[str]
+    """what the sender should know about them, beside which are kept"""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the sender should know about the columns."""
+        kept = f"columns that are kept beside the documents and not learned from: {listed(list(self.kept))}"
+        return [*self.notes, kept] if self.kept else self.notes
+
+
+def header_of(row: Sequence[str], reading: Reading) -> Header:
+    """The header; raises InvalidDocuments where a column that is read is missing or named twice, and for extra columns that are to be refused."""
+    names = [name.strip() for name in row]
+    places = _places(names, reading.columns)
+    others = {place: name for place, name in enumerate(names) if place not in places.values() and name}
+    match reading.extra:
+        case "refuse" if others:
+            raise refused_table(f"the table has the extra columns {listed([*others.values()])}; {EXTRA_REMEDY}")
+        case "ignore":
+            others = {}
+    kept = dict(zip(_distinct(others.values()), others, strict=True))
+    return Header(len(names), places, kept, list(_misspelt(places, reading.columns, list(kept))))
+
+
+def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, int]:
+    lower = [name.lower() for name in names]
+    places: dict[Column, int] = {}
+    for column in COLUMNS:
+        name = asked.get(column, column)
+        if not name and column != "text":
+            continue
+        found = [place for place, each in enumerate(names) if each == name]
+        if not found and column not in asked:
+            found = [place for place, each in enumerate(lower) if each == name]
+        if len(found) > 1:
+            raise refused_table(f"the first row names the column {name[:_SHOWN]!r} twice", column)
+        if found:
+            places[column] = found[0]
+        elif column in asked or column == "text":
+            raise _missing(column, name, names)
+    return places
+
+
+def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocuments:
+    advice = did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME"
+    return refused_table(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """The names, those that come again with a number behind them."""
+    found: dict[str, None] = {}
+    for name in names:
+        number, free = 0, name
+        while free in found:
+            number += 1
+            free = f"{name}.{number}"
+        found[free] = None
+    return list(found)
+
+
+def _misspelt(places: Mapping[Column, int], asked: Mapping[Column, str], others: Sequence[str]) -> Iterator[str]:
+    missing = [column for column in COLUMNS if column not in places and asked.get(column) != ""]
+    meant = (f"no column is named {each!r}{advice}" for each in missing if (advice := did_you_mean(each, others)))
+    return islice(meant, 1)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, the first of them if there are many."""
+    shown = ", ".join(repr(name[:_SHOWN]) for name in names[:MAX_FAULTS])
+    return f"{shown} and {len(names) - MAX_FAULTS} more" if len(names) > MAX_FAULTS else shown
+
+
+def refused_table(detail: str, field: str = "") -> InvalidDocuments:
+    """The error of a table as a whole."""
+    return invalid_documents([Fault("", field, detail)])
