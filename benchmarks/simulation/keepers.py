@@ -30,14 +30,15 @@ class Keepers:
         self.found_missing: list[str] = []
         """jobs that were trained without their dataset"""
 
-    def inherit(self) -> None:
-        """Documents of long ago, and a dataset that shares them, of which everything counts as abandoned that is not sealed."""
+    def inherit(self) -> str:
+        """Documents of long ago, and a dataset that shares them, whose id is returned. Everything counts as abandoned that is not sealed."""
         self._world.now -= 2 * ABANDONED_SECONDS
         base = self._manifest(new_id("ds"))
         relabeled = self._manifest(new_id("ds"), base.id)
         self._world.now += 2 * ABANDONED_SECONDS
         content = {_rows(base.id): b"rows", f"datasets/{base.id}/shared/{relabeled.id}": b""}
         self._store.content.update(content | {f"datasets/{each.id}/manifest.json": records.encode(each) for each in (base, relabeled)})
+        return relabeled.id
 
     def upload(self) -> str:
         """A new dataset, its documents first; raises StoreUnavailable."""
@@ -59,7 +60,7 @@ class Keepers:
                 if self._world.random.random() < 0.5:
                     self._relabel(self.any_dataset())
                 else:
-                    self._datasets().delete(self.any_dataset())
+                    self.datasets(Jobs(self._store)).delete(self.any_dataset())
 
     def keep_versions(self, process: str) -> None:
         """Set aliases, and delete versions, of the same few numbers."""
@@ -72,15 +73,6 @@ class Keepers:
                 else:
                     Models(self._store).delete_version("m", number)
 
-    def clean_up(self, process: str) -> None:
-        """What a gateway does now and then."""
-        datasets, models = self._datasets(), Models(self._store)
-        while True:
-            for act in (datasets.recover_deletions, datasets.remove_abandoned, models.remove_abandoned):
-                with suppress(Unavailable):
-                    act()
-            self._world.sleep(2.0)
-
     def trained(self, job: str, dataset: str) -> None:
         """Note a job that needs its dataset and has it no more."""
         content = self._store.content
@@ -89,14 +81,15 @@ class Keepers:
             self.found_missing.append(job)
 
     def _relabel(self, id: str) -> None:
-        base = self._datasets().get(id)
+        base = self.datasets(Jobs(self._store)).get(id)
         made = self._manifest(new_id("ds"), base.documents)
         path: Any = SimpleNamespace(read_bytes=lambda: b"labels")
         file = self._store.file(f"datasets/{made.id}/labels", b"labels")
-        self._datasets()._share(base, made.model_copy(update={"files": {"labels": file}}), {"labels": path})
+        self.datasets(Jobs(self._store))._share(base, made.model_copy(update={"files": {"labels": file}}), {"labels": path})
 
-    def _datasets(self) -> Datasets:
-        return Datasets(self._store, jobs=Jobs(self._store), abandoned_seconds=ABANDONED_SECONDS)
+    def datasets(self, jobs: Jobs) -> Datasets:
+        """The datasets, of which things count as abandoned soon."""
+        return Datasets(self._store, jobs=jobs, abandoned_seconds=ABANDONED_SECONDS)
 
     def _manifest(self, id: str, documents: str | None = None) -> Dataset:
         counts = {"n_documents": 1, "n_labeled": 1, "n_features": 1, "n_nonzeros": 1}
@@ -106,8 +99,8 @@ class Keepers:
 
 def visible(store: SimulatedStore) -> list[Dataset]:
     """The datasets with a manifest, without a call."""
-    manifests = (store.content.get(f"datasets/{id}/manifest.json") for id in store.below("datasets"))
-    return [Dataset.model_validate_json(manifest) for manifest in manifests if manifest is not None]
+    manifests = (store.record(f"datasets/{id}/manifest.json", Dataset) for id in store.below("datasets"))
+    return [manifest for manifest in manifests if manifest is not None]
 
 
 def at_rest(store: SimulatedStore) -> bool:
@@ -124,15 +117,15 @@ def violations_of_keepers(store: SimulatedStore) -> Iterator[str]:
             yield f"dataset {dataset.id} has lost its documents"
         yield from (f"dataset {dataset.id} has lost {file.key}" for file in dataset.files.values() if file.key not in store.content)
     for name in store.below("models/m/aliases"):
-        number = Alias.model_validate_json(store.content[f"models/m/aliases/{name}"]).version
-        if f"models/m/deleted/{number}.json" in store.content:
-            yield f"alias {name} names version {number}, which was deleted"
+        alias = store.record(f"models/m/aliases/{name}", Alias)
+        if alias and f"models/m/deleted/{alias.version}.json" in store.content:
+            yield f"alias {name} names version {alias.version}, which was deleted"
 
 
 def _files_of_deleted(store: SimulatedStore) -> Iterator[str]:
     for name in store.below("models/m/deleted"):
-        version = Version.model_validate_json(store.content[f"models/m/versions/{name}"])
-        yield from (file.key for file in version.files.values() if file.key in store.content)
+        version = store.record(f"models/m/versions/{name}", Version)
+        yield from (file.key for file in version.files.values() if file.key in store.content) if version else ()
 
 
 def _rows(documents: str) -> str:

@@ -1,8 +1,10 @@
 """The simulated store and Redis: what they promise, and nothing more."""
 
 import hashlib
-from collections.abc import Callable, Set
-from functools import partial
+import re
+from collections import Counter, UserDict
+from collections.abc import Callable, Iterator, Set
+from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -10,7 +12,7 @@ from typing import Any, TypeVar
 import redis.exceptions
 
 from benchmarks.simulation.world import World
-from workers.contract import File
+from workers.contract import File, Record
 from workers.errors import QueueUnavailable, StoreUnavailable
 from workers.queue.leases import Leases
 from workers.queue.order import Place
@@ -18,31 +20,70 @@ from workers.store import KeyMissing
 from workers.store.damage import Damage
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Record)
+_MORE = b',"of_the_next_release":1}'
+_GROWN = re.compile(r"jobs/[^/]+/(request|outcome)\.json|models/[^/]+/versions/\d+\.json|datasets/[^/]+/manifest\.json")
+"""Records that say more in the next release."""
 _ANY_PLACE = Place()
+
+
+class Content(UserDict[str, bytes]):
+    """Bytes by key. It keeps the names below each prefix: to look for them among all keys would take a quarter of a run."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Counter[str]] = {}
+        """number of keys at or below each name, by prefix"""
+        super().__init__()
+
+    def __setitem__(self, key: str, data: bytes) -> None:
+        if key not in self.data:
+            for prefix, name in _steps(key):
+                self.names.setdefault(prefix, Counter())[name] += 1
+        self.data[key] = data
+
+    def __delitem__(self, key: str) -> None:
+        del self.data[key]
+        for prefix, name in _steps(key):
+            names = self.names[prefix]
+            names[name] -= 1
+            if not names[name]:
+                del names[name]
+
+
+def _steps(key: str) -> Iterator[tuple[str, str]]:
+    """Every prefix of a key, with the name that follows it."""
+    parts = key.split("/")
+    return (("/".join(parts[:place]), name) for place, name in enumerate(parts))
 
 
 class SimulatedStore:
     """A store (``workers.store.Store``) in a dict. ``create`` and ``replace`` are atomic; a deletion of many keys is not."""
 
     def __init__(self, world: World) -> None:
-        self.content: dict[str, bytes] = {}
+        self.content = Content()
+        self.removed: dict[str, bytes] = {}
+        """what was deleted, by key"""
+        self.next_release: set[str] = set()
+        """processes of the next release: their records say more, which processes of this release cannot read"""
         self.damage = Damage()
         self._world = world
 
     def create(self, key: str, data: bytes) -> bool:
         """See Store."""
-        return self._call(f"create {key}", lambda: self.content.setdefault(key, data) is data)
+        written = self._written(key, data)
+        return self._call(f"create {key}", lambda: self.content.setdefault(key, written) is written)
 
     def replace(self, key: str, data: bytes) -> None:
         """See Store."""
-        self._call(f"replace {key}", lambda: self.content.update({key: data}))
+        written = self._written(key, data)
+        self._call(f"replace {key}", lambda: self.content.update({key: written}))
 
     def read(self, key: str) -> bytes:
         """See Store."""
         found = self._call(f"read {key}", lambda: self.content.get(key))
         if found is None:
             raise KeyMissing(key)
-        return found
+        return found.replace(_MORE, b"}") if self._world.process in self.next_release else found
 
     def exists(self, key: str) -> bool:
         """See Store."""
@@ -53,14 +94,27 @@ class SimulatedStore:
         return self._call(f"children {prefix} {after}", lambda: [name for name in self.below(prefix) if after is None or name > after])
 
     def below(self, prefix: str) -> list[str]:
-        """Names one level below a prefix, without a call."""
-        start = len(prefix) + 1
-        return sorted({key[start:].partition("/")[0] for key in self.content if key.startswith(f"{prefix}/")})
+        """Names one level below a prefix, sorted, without a call."""
+        return sorted(self.content.names.get(prefix, ()))
+
+    def keys_below(self, prefix: str) -> list[str]:
+        """Keys below a prefix, sorted, without a call."""
+        return sorted(key for key in self.content if key.startswith(f"{prefix}/"))
+
+    def record(self, key: str, kind: type[R]) -> R | None:
+        """The record under a key, of whichever release, without a call; None if there is none."""
+        data = self.content.get(key)
+        return None if data is None else _record(kind, data)
+
+    def last_record(self, key: str, kind: type[R]) -> R | None:
+        """The record under a key, or the one that was deleted last, without a call."""
+        data = self.content.get(key, self.removed.get(key))
+        return None if data is None else _record(kind, data)
 
     def delete(self, prefix: str) -> None:
         """See Store."""
-        for key in sorted(key for key in self.content if key == prefix or key.startswith(f"{prefix}/")):
-            self._call(f"delete {key}", partial(self.content.pop, key, None))
+        for key in sorted([*([prefix] if prefix in self.content else []), *self.keys_below(prefix)]):
+            self._call(f"delete {key}", partial(self._remove, key))
 
     def add_file(self, key: str, data: bytes) -> File:
         """Store a file of an attempt, as ``upload`` does."""
@@ -86,8 +140,22 @@ class SimulatedStore:
 
     remove_abandoned = writable = free = staging
 
+    def _written(self, key: str, data: bytes) -> bytes:
+        grown = self._world.process in self.next_release and _GROWN.fullmatch(key) is not None
+        return data.removesuffix(b"}") + _MORE if grown else data
+
+    def _remove(self, key: str) -> None:
+        if key in self.content:
+            self.removed[key] = self.content.pop(key)
+
     def _call(self, what: str, effect: Callable[[], T]) -> T:
         return self._world.call(what, effect, lambda: StoreUnavailable("the store is away"))
+
+
+@lru_cache(4_000)
+def _record(kind: type[R], data: bytes) -> R:
+    # whoever waits for the end of a run looks at the same records after every turn
+    return kind.model_validate_json(data.replace(_MORE, b"}"))
 
 
 class SimulatedRedis:

@@ -1,7 +1,8 @@
 """Gateways, workers and reconcilers in a simulated world: their own code, but for the training and the threads of the heartbeat.
 
 Submitting with idempotency keys, cancelling, leases and heartbeats, claiming, recording outcomes, publishing and reconciling are simulated. So are
-relabeling and deleting datasets, aliases, deleting versions and cleaning up (``benchmarks.simulation.keepers``).
+relabeling and deleting datasets, aliases and deleting versions (``benchmarks.simulation.keepers``), garbage collection, retention and deleting jobs
+(``benchmarks.simulation.upkeep``), and an upgrade, with processes of two releases (``benchmarks.simulation.upgrade``).
 
 A world has a storm, then calm. Afterwards every job has ended, and the invariants hold (``violations``).
 """
@@ -19,6 +20,8 @@ from redis.exceptions import RedisError
 
 from benchmarks.simulation.keepers import ABANDONED_SECONDS, Keepers, at_rest, violations_of_keepers
 from benchmarks.simulation.outside import SimulatedQueue, SimulatedRedis, SimulatedState, SimulatedStore
+from benchmarks.simulation.upgrade import FINGERPRINT, KEY, Upgrade
+from benchmarks.simulation.upkeep import Upkeep, leftovers, versions_of
 from benchmarks.simulation.world import Odds, World
 from core.problem.result import Status
 from workers import names
@@ -28,6 +31,8 @@ from workers.repositories import jobs as job_records
 from workers.repositories import models as model_records
 from workers.repositories import unfinished_requests
 from workers.repositories.jobs import Jobs
+from workers.store.admission import admit
+from workers.upkeep import garbage_collection, reconcile, retention
 from workers.upkeep.reconcile import Reconciler
 from workers.worker import attempt as attempts
 from workers.worker import store_retry
@@ -140,6 +145,8 @@ class Simulation:
         self.queue: Any = SimulatedQueue(self.redis)
         self.state: Any = SimulatedState(self.redis)
         self.keepers = Keepers(self.world, self.store)
+        self._upkeep = Upkeep(self.world, self.store, self.keepers)
+        self._upgrade = Upgrade(self.world, self.store)
         self.accepted: dict[str, set[str]] = defaultdict(set)
         self.cancelled: set[str] = set()
         self._promised: set[str] = set()
@@ -152,17 +159,22 @@ class Simulation:
     def run(self) -> Run:
         """The whole run. It leaves nothing behind."""
         with _patched(self):
-            self.keepers.inherit()
+            dataset = self.keepers.inherit()
+            if self._upgrade.planned:
+                self._promised.add(self._upgrade.inherit(dataset))
+                self._waiting.add(KEY)
+                self._start("upgrade", self._replace_all)
             for key in sorted(self._waiting):
                 self._start("client", lambda process, key=key: self._submit(key), self.world.random.uniform(0, _STORM_SECONDS / 2))
             for _ in range(_WORKERS):
-                self._start("worker", self._work)
+                self._start("worker", self._admitted(self._work))
             for _ in range(_GATEWAYS):
-                self._start("gateway", self._reconcile)
+                self._start("gateway", self._admitted(self._reconcile))
             for keep in (self.keepers.keep_datasets, self.keepers.keep_datasets, self.keepers.keep_versions, self.keepers.keep_versions):
                 self._start("keeper", keep)
             for _ in range(_GATEWAYS):
-                self._start("cleaner", self.keepers.clean_up)
+                self._start("cleaner", self._upkeep.clean_up)
+            self._start("client", self._upkeep.delete_jobs)
             self._start("accident", self._accident)
             ended = self.world.run(self._finished, _END_SECONDS)
         missing = [job for job in self.keepers.found_missing if job in self._promised]
@@ -172,6 +184,7 @@ class Simulation:
         self._born += 1
         process = f"{role}-{self._born}"
         self._roles[process] = role, act
+        self._upgrade.started(process)
         self.world.spawn(process, lambda: act(process), after)
 
     def _replace(self, process: str) -> None:
@@ -179,29 +192,48 @@ class Simulation:
         role, act = self._roles[process]
         self._start(role, act, self.world.random.uniform(0.5, 3.0))
 
+    def _replace_all(self, process: str) -> None:
+        """The upgrade, whose own process goes on as one that does nothing."""
+        self._upgrade.replace_all(lambda: [each for each in self.world.processes if each != process])
+
+    def _admitted(self, act: Any) -> Any:
+        """A process that begins with the admission to the store, as those of gateways and workers do."""
+
+        def acting(process: str) -> None:
+            store: Any = self.store
+            while True:
+                with suppress(Unavailable):
+                    admit(store)
+                    break
+                self.world.sleep(1.0)
+            act(process)
+
+        return acting
+
     def _finished(self) -> bool:
-        return not self._waiting and not self.store.below("open") and at_rest(self.store)
+        return not self._waiting and not self.store.below("open") and at_rest(self.store) and not list(leftovers(self.store))
 
     def _submit(self, key: str) -> None:
         """A client that asks until it is told a job. It asks again with the same key after a failure, and after the death of its gateway."""
         store: Any = self.store
         jobs = Jobs(store)
-        while True:
+        # one that was told its job does not ask again: the key is free once that was deleted
+        while key in self._waiting:
             with suppress(Unavailable, NotFound):
                 dataset = self.keepers.any_dataset()
                 job, created = jobs.submit(
-                    dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint="the same", caller=None
+                    dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint=FINGERPRINT, caller=None
                 )
                 if created:
                     self._promised.add(job.request.id)
                     with suppress(Unavailable):
                         self.queue.enqueue(job.request.id)
-                break
+                self.accepted[key].add(job.request.id)
+                self._waiting.discard(key)
+                if self.world.random.random() < 0.2:
+                    self._cancel(jobs, job.request.id)
+                return
             self.world.sleep(1.0)
-        self.accepted[key].add(job.request.id)
-        self._waiting.discard(key)
-        if self.world.random.random() < 0.2:
-            self._cancel(jobs, job.request.id)
 
     def _cancel(self, jobs: Jobs, id: str) -> None:
         self.world.sleep(self.world.random.uniform(0, 5))
@@ -247,7 +279,8 @@ def _patched(simulation: Simulation) -> ExitStack:
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
     stack.enter_context(patch.object(store_retry, "time", clock))
     calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.now, zone))
-    stack.enter_context(patch.object(model_records, "datetime", calendar))
+    for room in (job_records, model_records, attempts, reconcile, retention, garbage_collection):
+        stack.enter_context(patch.object(room, "datetime", calendar))
     for room in (job_records, model_records, unfinished_requests):
         stack.enter_context(patch.object(room, "in_parallel", map))
     stack.enter_context(patch.object(attempts, "Heartbeat", lambda *given, **named: _Heartbeat(simulation, *given, **named)))
@@ -271,9 +304,9 @@ def violations(run: Run) -> Iterator[str]:
             yield f"{key} made {len(ids)} jobs"
     known = set().union(*run.accepted.values())
     # one whose dataset was deleted in this moment is refused, and has failed
-    made = {id for id in store.below("jobs") if f"jobs/{id}/request.json" in store.content and not _was_refused(store, id)}
+    made = {id for id in store.below("jobs") if _is_there(store, id) and not _was_refused(store, id)}
     yield from (f"job {id} was made for nobody" for id in sorted(made - known))
-    versions = {int(name.removesuffix(".json")): _record(store, f"models/m/versions/{name}", Version) for name in store.below("models/m/versions")}
+    versions = versions_of(store)
     if sorted(versions) != list(range(1, len(versions) + 1)):
         yield f"the versions are {sorted(versions)}"
     for id in sorted(known):
@@ -281,42 +314,42 @@ def violations(run: Run) -> Iterator[str]:
 
 
 def _violations_of(run: Run, id: str, versions: list[Version]) -> Iterator[str]:
-    content = run.store.content
-    outcome = _record(run.store, f"jobs/{id}/outcome.json", Outcome) if f"jobs/{id}/outcome.json" in content else None
+    store, folder = run.store, f"jobs/{id}"
+    outcome = store.last_record(f"{folder}/outcome.json", Outcome)
     if outcome is None:
         yield f"job {id} was accepted and has no outcome"
         return
     if outcome.state is JobState.CANCELLED and id not in run.cancelled:
         yield f"job {id} was cancelled by nobody"
-    deaths = _count(run.store, id, "json") - _count(run.store, id, "returned.json")
-    if outcome.state is JobState.FAILED and deaths < _MAX_ATTEMPTS and not _was_refused(run.store, id):
+    deaths = _count(store, id, "json") - _count(store, id, "returned.json")
+    if outcome.state is JobState.FAILED and deaths < _MAX_ATTEMPTS and not _was_refused(store, id) and _is_there(store, id):
         yield f"job {id} failed after {deaths} deaths"
     if len(versions) != int(outcome.state is JobState.SUCCEEDED):
         yield f"job {id} is {outcome.state.value} and has {len(versions)} versions"
     for version in versions:
-        published = _record(run.store, f"jobs/{id}/published.json", Publication) if f"jobs/{id}/published.json" in content else None
+        published = store.last_record(f"{folder}/published.json", Publication)
         if published is None or published.version != version.number:
             yield f"job {id} does not say that it is version {version.number}"
         if version.files != outcome.files:
             yield f"version {version.number} is not of the outcome of job {id}"
-        if f"models/m/deleted/{version.number}.json" in content:
-            continue
-        yield from (f"version {version.number} has lost {file.key}" for file in version.files.values() if file.key not in content)
+        if f"models/m/deleted/{version.number}.json" not in store.content:
+            yield from (f"version {version.number} has lost {file.key}" for file in version.files.values() if file.key not in store.content)
+
+
+def _is_there(store: SimulatedStore, id: str) -> bool:
+    """Whether a job was not deleted."""
+    return f"jobs/{id}/request.json" in store.content
 
 
 def _was_refused(store: SimulatedStore, id: str) -> bool:
     """Whether a job has failed before it was queued."""
-    outcome = _record(store, f"jobs/{id}/outcome.json", Outcome) if f"jobs/{id}/outcome.json" in store.content else None
+    outcome = store.last_record(f"jobs/{id}/outcome.json", Outcome)
     return outcome is not None and outcome.state is JobState.FAILED and outcome.attempt == 0
 
 
 def _count(store: SimulatedStore, id: str, ending: str) -> int:
     """Attempts at a job, or returns of attempts."""
     return sum(name.partition(".")[2] == ending for name in store.below(f"jobs/{id}/attempts"))
-
-
-def _record(store: SimulatedStore, key: str, kind: Any) -> Any:
-    return kind.model_validate_json(store.content[key])
 
 
 def simulate(seed: int, odds: Odds = Odds()) -> Run:  # noqa: B008 - a tuple

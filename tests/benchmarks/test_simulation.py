@@ -23,7 +23,7 @@ from workers.store import KeyMissing, records
 from workers.upkeep.reconcile import Reconciler
 
 SEEDS = 150
-MUTANT_SEEDS = 300
+MUTANT_SEEDS = 400
 """Seeds within which a missing rule is noticed."""
 
 
@@ -66,6 +66,15 @@ def test_what_a_dead_process_does_has_no_effect() -> None:
     world.spawn("q", lambda: world.sleep(5.0))
     assert world.run(lambda: world.now > world._calm_from + 1.0, 10.0)
     assert done == ["first"]
+
+
+def test_runs_meet_deletions_of_jobs_retention_and_both_releases() -> None:
+    found = [simulate(seed) for seed in range(10)]
+    calls = [call for run in found for call in run.calls]
+    assert any("delete jobs/" in call and "request.json" in call and " cleaner" in call for call in calls)
+    assert any("delete jobs/" in call and "request.json" in call and " client" in call for call in calls)
+    assert any("read store.json" in call for call in calls)
+    assert any(b"of_the_next_release" in data for run in found for data in run.store.content.values())
 
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -234,9 +243,9 @@ def an_alias_does_not_look_again(patch: pytest.MonkeyPatch) -> None:
 def a_deletion_does_not_look_again(patch: pytest.MonkeyPatch) -> None:
     """The deletion of a version looks for aliases after it has left its mark."""
 
-    def delete_version(self: Models, name: str, number: int) -> None:
+    def delete_version(self: Models, name: str, number: int, needed: Any = lambda name, numbers: None) -> None:
         self.version(name, number)
-        self._refuse_if_named(name, number, lambda name, numbers: None)
+        self._refuse_if_named(name, number, needed)
         if self._mark_deleted(name, number):
             self._delete_files(name, number)
 
@@ -254,26 +263,26 @@ def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS: dict[Patch, int] = {
-    claims_are_not_exclusive: 56,
-    a_job_is_published_at_the_first_free_number: 6,
+    claims_are_not_exclusive: 81,
+    a_job_is_published_at_the_first_free_number: 2,
     idempotency_keys_are_not_claimed: 0,
     lost_jobs_are_not_enqueued: 0,
     half_published_jobs_stay_so: 0,
-    a_job_is_closed_before_it_is_published: 1,
-    a_request_is_stored_before_it_is_open: 0,
-    an_answer_that_was_lost_is_a_defeat: 1,
-    a_version_is_replaced: 228,
-    jobs_that_have_ended_stay_open: 4,
-    a_submission_looks_for_no_deletion: 35,
+    a_job_is_closed_before_it_is_published: 0,
+    a_request_is_stored_before_it_is_open: 1,
+    an_answer_that_was_lost_is_a_defeat: 0,
+    a_version_is_replaced: 4,
+    jobs_that_have_ended_stay_open: 13,
+    a_submission_looks_for_no_deletion: 9,
     a_deletion_looks_for_no_job: 0,
     deletions_that_were_cut_short_stay_so: 0,
     documents_that_others_share_are_deleted: 0,
-    a_relabeled_dataset_is_removed_in_any_order: 4,
-    an_alias_leaves_no_mark: 90,
-    an_alias_does_not_look_again: 137,
-    a_deletion_does_not_look_again: 122,
-    files_of_deleted_versions_stay: 1,
-    half_uploads_stay: 10,
+    a_relabeled_dataset_is_removed_in_any_order: 130,
+    an_alias_leaves_no_mark: 123,
+    an_alias_does_not_look_again: 11,
+    a_deletion_does_not_look_again: 252,
+    files_of_deleted_versions_stay: 0,
+    half_uploads_stay: 1,
 }
 """Rules that are taken out, each with a seed that has noticed it."""
 

@@ -144,8 +144,7 @@ class Jobs:
         self._store.create(f"open/{id}", b"")
         if not records.create(self._store, f"jobs/{id}/request.json", request):
             return self.get(id), False
-        missing = self._missing(request)
-        if missing is not None:
+        if (missing := self._missing(request)) is not None:
             self.record_outcome(id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
             self.close(id)
             raise missing
@@ -162,14 +161,16 @@ class Jobs:
 
     def get(self, id: str) -> Job:
         """The job as its records show it now; raises NotFound, StoreDamaged. Until it has ended its progress is empty: that is in Redis."""
-        request = self._request(id)
+        if not is_id("job", id):
+            raise NotFound("job", id)
         outcome = self.outcome(id)
         published = records.find(self._store, f"jobs/{id}/published.json", Publication) if outcome else None
         number = self.last_attempt(id)
         attempt = self._attempt(id, number)
         cancelled = outcome is None and self.cancel_requested(id)
         job = Job(
-            request=request,
+            # read last, as it is deleted first: so what is missing of a job that is being deleted makes none that is not over
+            request=self._request(id),
             state=_state(outcome, published, number, cancelled),
             attempt=number,
             started_at=attempt.started_at if attempt else None,
@@ -289,10 +290,12 @@ class Jobs:
         return sum(1 for name in names if _ATTEMPT.fullmatch(name)) - sum(1 for name in names if _RETURN.fullmatch(name))
 
     def record_outcome(self, id: str, outcome: Outcome) -> bool:
-        """Record how the job ended; if another outcome exists already, return false and change nothing. Idempotent."""
+        """Record how the job ended; if there is another outcome, return false and change nothing. Idempotent. Raises NotFound if it was deleted."""
         key, data = f"jobs/{id}/outcome.json", records.encode(outcome)
         self._webhooks.note_end(id)
-        return self._store.create(key, data) or self._store.read(key) == data
+        with suppress(KeyMissing):
+            return self._store.create(key, data) or self._store.read(key) == data
+        raise NotFound("job", id)
 
     def has_outcome(self, id: str) -> bool:
         """Whether the job has an outcome; that of a success may still have to be published."""
@@ -321,12 +324,9 @@ class Jobs:
         return self._ids_in("open")
 
     def open_jobs(self, but: Set[str] = frozenset()) -> Iterator[tuple[str, Job | None]]:
-        """The jobs that are not known to have ended, oldest first, except the ids in ``but``; None for a job without a request.
-
-        Damaged jobs are left out: nobody can run them, and the others go on.
-        """
+        """The jobs not known to have ended, oldest first, except the ids in ``but`` and damaged ones; None for a job without a request."""
         ids = [id for id in self.unfinished_ids() if id not in but]
-        return ((id, job) for id, (job, damaged) in zip(ids, in_parallel(self._find, ids), strict=True) if not damaged)
+        return ((id, job) for id, (job, damage) in zip(ids, in_parallel(self._find, ids), strict=True) if damage is None)
 
     def attempts_of(self, worker: str) -> Iterator[tuple[str, int]]:
         """Ids of the jobs, and numbers of the attempts, that a worker whose name begins with ``worker`` has claimed and not handed back."""
@@ -355,26 +355,31 @@ class Jobs:
         return self._unfinished_requests.of(unfinished)
 
     def unfinished_job_of(self, dataset: Dataset) -> Job | None:
-        """An unfinished job of this dataset, None if it has none."""
+        """An unfinished job of this dataset, None if it has none. Raises StoreDamaged if there is one that cannot be read."""
         return self._unfinished_among(id for id, request in self.unfinished_requests().items() if request.dataset == dataset.id)
 
     def starting_from(self, name: str, numbers: Collection[int]) -> Job | None:
-        """An unfinished job that starts from one of these versions, None if no job does."""
+        """An unfinished job that starts from one of these versions, None if no job does. Raises StoreDamaged as ``unfinished_job_of``."""
         starts = {Publication(name=name, version=number) for number in numbers}
         return self._unfinished_among(id for id, request in self.unfinished_requests().items() if request.start in starts)
 
     def _unfinished_among(self, ids: Iterable[str]) -> Job | None:
-        found = (self._find(id)[0] for id in ids)
-        return next((job for job in found if job is not None and not job.state.final), None)
+        for id in ids:
+            job, damage = self._find(id)
+            if damage is not None and not self.has_outcome(id):
+                raise damage
+            if job is not None and not job.state.final:
+                return job
+        return None
 
-    def _find(self, id: str) -> tuple[Job | None, bool]:
-        """The job, None if there is none that can be read; and whether it is damaged."""
+    def _find(self, id: str) -> tuple[Job | None, StoreDamaged | None]:
+        """The job, None if there is none that can be read; and what is damaged of it."""
         try:
-            return self.get(id), False
+            return self.get(id), None
         except NotFound:
-            return None, False
-        except StoreDamaged:
-            return None, True
+            return None, None
+        except StoreDamaged as error:
+            return None, error
 
     def _ids_in(self, prefix: str, after: str | None = None) -> Sequence[str]:
         return [id for id in self._store.children(prefix, after) if is_id("job", id)]
@@ -384,17 +389,12 @@ class Jobs:
         return records.find_readable(self._store, f"jobs/{id}/attempts/{number}.json", Attempt) if number else None
 
     def _request(self, id: str) -> JobRequest:
-        if not is_id("job", id):
-            raise NotFound("job", id)
-        try:
+        with suppress(KeyMissing):
             return records.read(self._store, f"jobs/{id}/request.json", JobRequest)
-        except KeyMissing:
-            raise NotFound("job", id) from None
+        raise NotFound("job", id)
 
 
 def _state(outcome: Outcome | None, published: Publication | None, attempts: int, cancelled: bool) -> JobState:
     if outcome is not None:
         return JobState.RUNNING if outcome.state is JobState.SUCCEEDED and published is None else outcome.state
-    if cancelled:
-        return JobState.CANCELLING
-    return JobState.RUNNING if attempts else JobState.QUEUED
+    return JobState.CANCELLING if cancelled else JobState.RUNNING if attempts else JobState.QUEUED

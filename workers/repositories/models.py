@@ -231,9 +231,10 @@ class Models:
             try:
                 version = self._read(request.model, number)
             except KeyMissing:
-                version = self._version(request, outcome, number)
-                if records.create(self._store, _version_key(request.model, number), version):
-                    return version
+                with suppress(KeyMissing):  # its files are gone if others have published it meanwhile, and then deleted it
+                    version = self._version(request, outcome, number)
+                    if records.create(self._store, _version_key(request.model, number), version):
+                        return version
                 version = self._read(request.model, number)
             if version.job == request.id:
                 return version

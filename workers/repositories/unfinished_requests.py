@@ -2,10 +2,14 @@
 
 import threading
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
+from pydantic import BaseModel, ValidationError
+
 from workers.contract import JobRequest, Publication
-from workers.store import Store, records
+from workers.errors import StoreDamaged
+from workers.store import KeyMissing, Store, records
 from workers.store.parallel import in_parallel
 
 
@@ -19,6 +23,19 @@ class RequestSummary(NamedTuple):
     """id of the API key of its request"""
 
 
+class _Start(BaseModel):
+    name: str
+    version: int
+
+
+class _Needs(BaseModel):
+    """What a request names, whatever else it says: one of a newer release keeps its dataset all the same."""
+
+    dataset: str
+    start: _Start | None = None
+    caller: str | None = None
+
+
 class UnfinishedRequests:
     """The requests of the unfinished jobs of a store. With ten thousand that wait, a deletion looks at those that it concerns."""
 
@@ -28,7 +45,10 @@ class UnfinishedRequests:
         self._lock = threading.Lock()
 
     def of(self, ids: Collection[str]) -> Mapping[str, RequestSummary]:
-        """The requests of the jobs with these ids, which are all that are unfinished, but of those whose request is missing or damaged."""
+        """The requests of the jobs with these ids, which are all that are unfinished.
+
+        A request that is missing is left out, and so is a damaged one of which not even this can be read.
+        """
         with self._lock:
             wanted = set(ids)
             self._known = {id: known for id, known in self._known.items() if id in wanted}
@@ -39,5 +59,12 @@ class UnfinishedRequests:
             return {id: self._known[id] for id in ids if id in self._known}
 
     def _read(self, id: str) -> RequestSummary | None:
-        request = records.find_readable(self._store, f"jobs/{id}/request.json", JobRequest)
-        return None if request is None else RequestSummary(request.dataset, request.start, request.caller)
+        key = f"jobs/{id}/request.json"
+        request: JobRequest | _Needs | None = records.find_readable(self._store, key, JobRequest)
+        if request is None:
+            with suppress(KeyMissing, StoreDamaged, ValidationError):
+                request = _Needs.model_validate_json(self._store.read(key))
+        if request is None:
+            return None
+        start = None if request.start is None else Publication(name=request.start.name, version=request.start.version)
+        return RequestSummary(request.dataset, start, request.caller)

@@ -7,7 +7,7 @@
 | deletions of datasets: they are completed, or undone          | ``Datasets.recover_deletions``    | ten seconds         |
 | files of deleted versions; marks of aliases that were not set | ``Models.remove_abandoned``       | a minute            |
 | files of attempts which the outcome of their job does not name | this module                      | a day after its end |
-| the rest of jobs whose deletion was cut short                 | this module                       | at once             |
+| the rest of jobs whose deletion was cut short                 | this module                       | a day at most       |
 
 What a policy no longer keeps is another matter: see ``workers.upkeep.retention``.
 """
@@ -34,7 +34,8 @@ class GarbageCollector:
         self._models = models
         self._leftover_time = timedelta(seconds=leftover_seconds)
         self._clean: set[str] = set()
-        """ids of jobs that have no leftovers any more"""
+        """ids of jobs that had no leftovers any more since ``_clean_since``"""
+        self._clean_since = datetime.now(UTC)
 
     def remove_abandoned(self) -> None:
         """Remove what was left of versions, attempts and deleted jobs.
@@ -52,6 +53,9 @@ class GarbageCollector:
     def _remove_leftovers(self) -> list[str]:
         """Remove files of attempts that came to nothing; returns the ids of folders that belong to no job."""
         orphans, now, ids = [], datetime.now(UTC), self._store.children("jobs")
+        if now - self._clean_since > self._leftover_time:
+            # a deletion of one of them may have been cut short since, or an attempt may have come late
+            self._clean, self._clean_since = set(), now
         self._clean.intersection_update(ids)
         for id in ids:
             if id in self._clean or not is_id("job", id):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import structlog
 
 from workers.contract import Death, Job, JobState, Outcome, Problem
-from workers.errors import RedisStateUnavailable, StoreDamaged, Unavailable
+from workers.errors import NotFound, RedisStateUnavailable, StoreDamaged, Unavailable
 from workers.names import new_id, older_than
 from workers.problems import WORKER_DIED, problem
 from workers.queue.order import Place
@@ -80,7 +80,7 @@ class Reconciler:
         for id, job in self._jobs.open_jobs(but=self._queue.waiting()):
             try:
                 since = self._repair(id, job, before.get(id), repairs)
-            except StoreDamaged:  # it was logged, and the others go on
+            except (StoreDamaged, NotFound):  # the one was logged, the other has ended and was deleted; the rest go on
                 continue
             except Unavailable:
                 raise

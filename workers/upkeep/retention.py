@@ -12,7 +12,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field
 
 from workers.contract import File
-from workers.errors import Conflict, NotFound
+from workers.errors import Conflict, NotFound, StoreDamaged
 from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -79,8 +79,8 @@ class Retention:
                 sized = [(version, version.created_at, _size(version.files.values())) for version in versions]
                 served = self._models.resolve(name).number
                 for version in surplus(sized, self._policy.versions, now):
-                    # what an alias or an unfinished job names is refused
-                    with suppress(NotFound, Conflict):
+                    # what an alias or an unfinished job names is refused, also if the job cannot be read
+                    with suppress(NotFound, Conflict, StoreDamaged):
                         if version.number != served:
                             self._models.delete_version(name, version.number, self._jobs.starting_from)
                             yield f"{name}/{version.number}"
@@ -103,7 +103,7 @@ class Retention:
         named |= {version.dataset for version in self._models.every_version()}
         sized = [(each.id, each.created_at, _size(each.files.values())) for each in self._datasets.every() if each.id not in named]
         for id in surplus(sized, self._policy.datasets, now):
-            with suppress(NotFound, Conflict):
+            with suppress(NotFound, Conflict, StoreDamaged):
                 self._datasets.delete(id)
                 yield id
 

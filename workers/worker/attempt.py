@@ -112,6 +112,10 @@ class Attempts:
                 outcome = self._outcome(request, attempt, heartbeat)
                 if outcome is not None:
                     self._record_outcome(request, attempt, outcome, heartbeat)
+            except NotFound:
+                # another attempt had ended it; what is left here may be files of a version, which garbage collection knows
+                _log.info("the job was over and was deleted", job=job_id, attempt=attempt.number)
+                return True
             except StoreUnavailable:
                 # the worker was told to stop while it waited for the store: that is no death
                 if heartbeat.reason is not StopReason.HANDED_BACK:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import Dataset, Job, JobState, Outcome, Version
-from workers.errors import Conflict, IdempotencyConflict, InvalidName, JobNotCancellable, NotFound
+from workers.errors import Conflict, IdempotencyConflict, InvalidName, JobNotCancellable, NotFound, StoreDamaged
 from workers.names import new_id
 from workers.repositories.datasets import Datasets
 from workers.repositories.idempotency import Claim, digest_of
@@ -185,6 +185,50 @@ def test_a_deletion_that_has_looked_for_jobs_is_seen_by_the_next_job(store: Stor
     Datasets(store).delete(dataset)
     assert store.children("open") == []
     assert store.children("datasets") == []
+
+
+def test_a_job_that_is_being_deleted_is_never_shown_as_unfinished(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    id, jobs, read = submit(store), Jobs(store), type(store).read
+    jobs.cancel(id)
+
+    def deleted_meanwhile(self: Store, key: str) -> bytes:
+        monkeypatch.setattr(type(store), "read", read)
+        found = read(self, key)
+        Jobs(store).delete(id)
+        return found
+
+    monkeypatch.setattr(type(store), "read", deleted_meanwhile)
+    with pytest.raises(NotFound):
+        jobs.get(id)
+
+
+def test_an_outcome_of_a_job_that_was_deleted_meanwhile_is_nobodys(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    id, jobs, read = submit(store), Jobs(store), type(store).read
+    jobs.cancel(id)
+
+    def deleted_meanwhile(self: Store, key: str) -> bytes:
+        if key.endswith("outcome.json"):
+            monkeypatch.setattr(type(store), "read", read)
+            Jobs(store).delete(id)
+        return read(self, key)
+
+    monkeypatch.setattr(type(store), "read", deleted_meanwhile)
+    with pytest.raises(NotFound):
+        jobs.record_outcome(id, failure())
+
+
+def test_a_request_that_says_more_than_this_release_reads_keeps_what_it_needs(store: Store) -> None:
+    """As a newer one beside it may store it, during an upgrade."""
+    dataset = make_dataset(store).id
+    id, other = submit(store, dataset=dataset), make_dataset(store).id
+    request = store.read(f"jobs/{id}/request.json")
+    store.replace(f"jobs/{id}/request.json", request.removesuffix(b"}") + b',"of_the_next_release":1}')
+    with pytest.raises(StoreDamaged, match=id):
+        Datasets(store).delete(dataset)
+    assert store.children("deleting") == []
+    Datasets(store).delete(other)
+    store.create(f"jobs/{id}/outcome.json", b'{"of_the_next_release":1}')
+    Datasets(store).delete(dataset)
 
 
 def test_a_queued_job_is_cancelled_at_once(store: Store) -> None:

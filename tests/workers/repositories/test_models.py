@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workers.conftest import make_dataset, submit, success
-from workers.contract import Comparison, Publication
+from workers.contract import Comparison, File, Publication
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.names import new_id
 from workers.repositories.jobs import Jobs
@@ -59,6 +59,23 @@ def test_the_newest_of_any_number_of_versions_is_found_without_listing_them(stor
     Models(store).delete("news")
     with pytest.raises(NotFound):
         models.resolve("news")
+
+
+def test_a_version_that_was_deleted_before_a_late_publication_is_its_version(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = submit(store, model="news")
+    Jobs(store).record_outcome(id, success(store))
+    local = type(store).local
+
+    def deleted_meanwhile(self: Store, file: File) -> Any:
+        monkeypatch.setattr(type(store), "local", local)
+        Jobs(store).publish(id)
+        Models(store).delete_version("news", 1)
+        return local(self, file)
+
+    monkeypatch.setattr(type(store), "local", deleted_meanwhile)
+    version = Jobs(store).publish(id)
+    assert version is not None
+    assert version.number == 1
 
 
 def held_back(store: Store) -> None:

@@ -1,5 +1,8 @@
 """Garbage collection removes what was abandoned, and never what is in use, whatever happens meanwhile."""
 
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
 import pytest
 
 from tests.workers.conftest import make_dataset, submit
@@ -116,3 +119,23 @@ def test_what_a_deleted_job_has_left_goes_and_a_job_whose_request_is_still_to_co
     collect_garbage(store)
     assert store.children(f"jobs/{deleted}") == []
     assert store.exists(f"jobs/{coming}/attempts/1/labels")
+
+
+def test_the_rest_of_a_job_that_had_no_leftovers_before_its_deletion_goes_within_a_day(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = failed(store, 90_000)
+    garbage, delete = GarbageCollector(store, Jobs(store), Models(store)), type(store).delete
+    garbage.remove_abandoned()
+
+    def dying(self: Store, prefix: str) -> None:
+        if prefix == f"jobs/{id}":
+            raise KeyboardInterrupt
+        delete(self, prefix)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "delete", dying)
+        with pytest.raises(KeyboardInterrupt):
+            Jobs(store).delete(id)
+    tomorrow = datetime.now(UTC) + timedelta(seconds=86_401)
+    monkeypatch.setattr("workers.upkeep.garbage_collection.datetime", SimpleNamespace(now=lambda zone: tomorrow))
+    garbage.remove_abandoned()
+    assert store.children("jobs") == []

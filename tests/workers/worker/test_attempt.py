@@ -267,6 +267,19 @@ def test_a_deleted_dataset_fails_the_job(store: Store, context: WorkerContext) -
     assert outcome.error.type == "/problems/not-found"
 
 
+def test_a_job_that_was_deleted_before_its_claim_is_dropped(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    id, claim = submit(store), Jobs.claim_attempt
+
+    def late(self: Jobs, *given: Any) -> Any:
+        self.cancel(id)
+        self.delete(id)
+        return claim(self, *given)
+
+    monkeypatch.setattr(Jobs, "claim_attempt", late)
+    Attempts(context).run(id)
+    assert store.children("models") == []
+
+
 def test_progress_and_trace_of_a_cancelled_job_outlast_redis(store: Store, context: WorkerContext, redis: Redis, fake: list[Faked]) -> None:
     fake.append(work_until_stopped)
     id = submit(store)
