@@ -23,6 +23,10 @@ _EXAMPLES = {
     "export": "halfmoon export tickets@live --out tickets.zip && python tickets.zip new.csv",
     "watch": "halfmoon watch job-06h0…",
 }
+_FILE = (
+    "documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow; .zip, .tar or .tgz of text files in folders "
+    "named by class"
+)
 _Run = Callable[["Halfmoon", argparse.Namespace], None]
 
 
@@ -66,7 +70,7 @@ def _command(add: Callable[..., argparse.ArgumentParser], name: str, help: str, 
 
 
 def _add_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow")
+    parser.add_argument("file", type=Path, help=_FILE)
     for name in ("text", "label", "id"):
         parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table with the {name} (default: {name})")
 

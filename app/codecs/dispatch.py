@@ -6,6 +6,7 @@ from typing import get_args
 
 import msgspec
 
+from app.codecs.archives import tar, zip
 from app.codecs.arrays import npz
 from app.codecs.base import BLOCK_BYTES, COLUMNS, Bounds, Decoder, Extra, Reading, Reserve, Spool
 from app.codecs.json_documents import body, ndjson
@@ -17,7 +18,10 @@ from core.spelling import did_you_mean
 from workers.errors import LimitExceeded
 from workers.repositories.datasets import Batch
 
-_READ = (body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT, npz.FORMAT, npz.NPY, multipart.FORMAT)
+_READ = (
+    *(body.FORMAT, ndjson.FORMAT, csv.CSV, csv.TSV, arrow.PARQUET, arrow.ARROW, svmlight.FORMAT, npz.FORMAT, npz.NPY),
+    *(zip.FORMAT, tar.TAR, tar.GZIPPED, multipart.FORMAT),
+)
 FORMATS = {each.media_type: each for each in _READ}
 """Formats that the gateway reads, by media type."""
 _BY_ANY_NAME = FORMATS | {alias: format for format in FORMATS.values() for alias in format.aliases}

@@ -48,6 +48,22 @@ def test_other_frames(tmp_path: Path) -> None:
     assert sent(tmp_path / "t.parquet") == WANTED
 
 
+def test_columns_beside_the_documents(tmp_path: Path) -> None:
+    when = pd.to_datetime(["2026-01-02", None, "2026-03-04"])
+    frame = pd.DataFrame(columns(None) | {"when": when, "stars": [1.0, float("nan"), 3.5], "many": [[1], [2], [3]]})
+    beside = [{"when": "2026-01-02T00:00:00", "stars": 1.0}, None, {"when": "2026-03-04T00:00:00", "stars": 3.5}]
+    wanted = [line | ({"fields": fields} if fields else {}) for line, fields in zip(WANTED, beside, strict=True)]
+    assert sent(frame, COLUMNS._replace(fields=["when", "stars"])) == wanted
+    assert sent(frame) == WANTED
+    assert sent(frame.to_dict("records"), COLUMNS._replace(fields=["when", "stars"])) == wanted
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert sent(tmp_path / "t.parquet") == wanted
+    assert sent(tmp_path / "t.parquet", COLUMNS._replace(extra="ignore")) == WANTED
+    assert body_of(["a"], Choice(extra="keep")).query == {"extra": "keep"}
+    with pytest.raises(InvalidData, match="fields: there is no column 'wen'; did you mean 'when'"):
+        body_of(frame, COLUMNS._replace(fields=["wen"]))
+
+
 def test_labels_of_integers_with_gaps() -> None:
     assert [line.get("label") for line in sent(pd.DataFrame({"text": ["a", "b"], "label": [3.0, np.nan]}), Choice())] == [3, None]
     frame = pd.DataFrame({"text": ["a", "b"], "label": pd.array([3, None], dtype="Int64")})

@@ -3,13 +3,10 @@
 Nothing is unpickled. What a header says is compared with what the file holds before it is used.
 """
 
-import errno
 import io
-import struct
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 
@@ -26,14 +23,8 @@ SPARSE_FORMATS = ("csr", "csc", "coo")
 _TYPE_REMEDIES = {"U": "; an array of texts is called text", "S": "; an array of texts is called text", "c": "; send its real part"}
 """What to do about types that hold no numbers, by their kind in NumPy."""
 _HEADER_BYTES = 4096
-_DIRECTORY_BYTES = 64 << 10
-_ZIP64_BYTES = 1 << 32
-
-_BROKEN = (
-    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, UnicodeError),
-    *(EOFError, NotImplementedError, OverflowError, RuntimeError),
-)
-"""Errors that zipfile raises on a damaged file, beside an OSError for an offset that the file does not have."""
+DIRECTORY_BYTES = 64 << 10
+"""Bytes of the directory of a zip file of arrays at most."""
 
 
 class ArraySpec(NamedTuple):
@@ -83,31 +74,6 @@ class Array(NamedTuple):
 def invalid_array(name: str, detail: str) -> InvalidDocuments:
     """The error of a body with a wrong array; with an empty name, of the body as a whole."""
     return InvalidDocuments(f"{name}: {detail}" if name else detail, [Fault("", name, detail)])
-
-
-@contextmanager
-def zip_errors() -> Iterator[None]:
-    """Errors of a damaged zip file inside the block become InvalidDocuments."""
-    try:
-        yield
-    except (*_BROKEN, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:
-            raise
-        raise invalid_array("", f"not a readable zip of arrays: {error}") from error
-
-
-def check_directory(spool: IO[bytes]) -> None:
-    """Refuse a directory of millions of members before zipfile reads it into memory. Only a file beyond 4 GiB needs a zip64 directory."""
-    size = spool.seek(0, 2)
-    tail_bytes = min(size, 22 + (1 << 16))
-    spool.seek(size - tail_bytes)
-    tail = spool.read(tail_bytes)
-    end = tail.rfind(b"PK\x05\x06")
-    if end < 0 or end + 22 > len(tail):
-        raise invalid_array("", "not a zip file, or cut short")
-    zip64 = b"PK\x06\x07" in tail[max(0, end - 20) : end]
-    if size < _ZIP64_BYTES and (zip64 or int.from_bytes(tail[end + 12 : end + 16], "little") > _DIRECTORY_BYTES):
-        raise invalid_array("", "its directory is larger than that of a few arrays")
 
 
 def open_arrays(archive: zipfile.ZipFile, specs: Mapping[str, ArraySpec], ignored: Sequence[str], most: int, stack: ExitStack) -> dict[str, Array]:

@@ -19,13 +19,14 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from app.codecs.arrays.archive import Array, ArraySpec, check_directory, invalid_array, open_array, open_arrays, sparse_format, zip_errors
+from app.codecs.arrays.archive import DIRECTORY_BYTES, Array, ArraySpec, invalid_array, open_array, open_arrays, sparse_format
 from app.codecs.arrays.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
 from app.codecs.arrays.labels import ids_of, labels_of, texts_of
 from app.codecs.arrays.side_by_side import side_by_side
 from app.codecs.base import Bounds, Format, Reading
 from app.codecs.numbers import narrowed, rows_of
 from app.codecs.transport.block_file import WholeBody
+from app.codecs.transport.zip_files import check_directory, zip_errors
 from core.documents.kinds import DENSE, PartRows, Rows, TextRows
 from core.documents.rows import MAX_FEATURES, SparseRows
 from workers.errors import LimitExceeded
@@ -69,8 +70,8 @@ class NpzDecoder:
         spool = self._body.file()
         if spool.read(len(_NPY)) == _NPY:
             raise invalid_array("", "this is a .npy file, of one array; it is sent as application/x-npy")
-        check_directory(spool)
-        with zip_errors(), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
+        check_directory(spool, DIRECTORY_BYTES, "its directory is larger than that of a few arrays")
+        with zip_errors("not a readable zip of arrays"), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
             order = sparse_format(archive)
             arrays = open_arrays(archive, _SPARSE | _COORDINATES | _DENSE | _TEXT | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
             for rows in self._documents(arrays, order):
@@ -199,7 +200,7 @@ class NpyDecoder(NpzDecoder):
         spool = self._body.file()
         if spool.read(len(_ZIP)) == _ZIP:
             raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
-        with zip_errors():
+        with zip_errors("not a readable zip of arrays"):
             matrix = open_array("X", _DENSE["X"], spool)
             for rows in self._dense({"X": matrix}):
                 yield _batch({"X": matrix}, rows)

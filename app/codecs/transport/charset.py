@@ -44,10 +44,16 @@ class WithCharset:
 
 def with_charset(decoder: Decoder, charset: str | None) -> Decoder:
     """The decoder for text in this encoding, by default UTF-8; raises UnsupportedMediaType for an encoding that is not known."""
+    name = encoding_of(charset)
+    return decoder if name in ("utf-8", "utf-8-sig", "ascii") else WithCharset(decoder, name)
+
+
+def encoding_of(charset: str | None) -> str:
+    """Python's name of an encoding of texts, by default UTF-8; raises UnsupportedMediaType for one that is not known."""
     try:
         name = codecs.lookup(charset or "utf-8").name
     except (LookupError, ValueError):
         name = ""
     if not _ENCODINGS.fullmatch(name):
         raise UnsupportedMediaType(f"charset {(charset or '')[:64]!r}", "text comes in UTF-8, or in an encoding such as windows-1252 or utf-16")
-    return decoder if name in ("utf-8", "utf-8-sig", "ascii") else WithCharset(decoder, name)
+    return name

@@ -34,6 +34,12 @@ ENDINGS = {
     "svm": "text/x-svmlight",
     "svmlight": "text/x-svmlight",
     "libsvm": "text/x-svmlight",
+    "parquet": "application/vnd.apache.parquet",
+    "arrow": "application/vnd.apache.arrow.stream",
+    "zip": "application/zip",
+    "tar": "application/x-tar",
+    "tgz": "application/gzip",
+    "gz": "application/gzip",
 }
 """Media type by the end of a file's name."""
 

@@ -33,7 +33,7 @@ function Drop({ onFile, first }) {
       <button class="primary" onClick=${() => input.current?.click()}>Choose a file</button>
       <input ref=${input} id="file" class="unseen" type="file" tabindex="-1" aria-label="File with documents"
         onChange=${(/** @type {any} */ event) => event.target.files[0] && onFile(event.target.files[0])} />
-      <p class="quiet">CSV, TSV, NDJSON, JSON, NumPy's npz, SVMlight, or text with a document a line.</p>
+      <p class="quiet">CSV, TSV, NDJSON, JSON, NumPy's npz, SVMlight, text with a document a line, or a zip of text files in folders named by class.</p>
       ${first && html`<p class="quiet">No labels are needed. You label a few, and the model learns from all.</p>`}
     </div>`;
 }

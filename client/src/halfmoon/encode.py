@@ -11,12 +11,13 @@ import msgspec
 
 from halfmoon.arrays import arrays_of, is_matrix, npz_of
 from halfmoon.errors import InvalidData
-from halfmoon.values import id_of, label_of, text_of
+from halfmoon.values import id_of, label_of, plain_of, text_of
 
 NDJSON = "application/x-ndjson"
 _FILES = {
     **{".csv": "text/csv", ".tsv": "text/tab-separated-values", ".json": "application/json", ".ndjson": NDJSON, ".jsonl": NDJSON},
     **{".npz": "application/x-npz", ".npy": "application/x-npy"},
+    **{".zip": "application/zip", ".tar": "application/x-tar", ".tgz": "application/gzip"},
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "text/x-svmlight"),
 }
 _TABLES = (".parquet", ".pq", ".arrow", ".feather")
@@ -45,19 +46,27 @@ class Line(msgspec.Struct, omit_defaults=True):
     text: str
     label: str | int | None = None
     id: str | None = None
+    fields: dict[str, Any] | None = None
 
 
 class Choice(NamedTuple):
-    """What holds text, label and id."""
+    """What holds text, label and id, and what is kept beside them."""
 
     text: str | None = None
     label: Column = None
     id: Column = None
     features: Sequence[str] | None = None
+    fields: Sequence[str] | None = None
+    extra: str | None = None
 
 
 def body_of(data: Any, choice: Choice) -> Body:
     """The body for data of any kind; raises InvalidData."""
+    body = _body_of(data, choice)
+    return body if choice.extra is None else body._replace(query={**body.query, "extra": choice.extra})
+
+
+def _body_of(data: Any, choice: Choice) -> Body:
     if isinstance(data, str | PathLike):
         return _file(Path(data), choice)
     if is_matrix(data):
@@ -83,7 +92,7 @@ def _file(path: Path, choice: Choice) -> Body:
         return _frame_batches(path, choice)
     if not ending or ending[0] not in _FILES:
         raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {', '.join((*_FILES, *_TABLES))}, each also with .gz")
-    given = {"text": choice.text, "label": choice.label, "id": choice.id, "features": choice.features}
+    given = {"text": choice.text, "label": choice.label, "id": choice.id, "features": choice.features, "fields": choice.fields}
     query = {name: value for name, value in given.items() if isinstance(value, str)}
     lost = [name for name, value in given.items() if value is not None and name not in query]
     if lost:
@@ -103,7 +112,17 @@ def _frame_batches(path: Path, choice: Choice) -> Body:
     except ImportError:
         raise InvalidData(f"{path.name!r} needs pyarrow: pip install pyarrow") from None
     source = pyarrow.dataset.dataset(path, format="parquet" if path.suffix in (".parquet", ".pq") else "feather")
+    if choice.fields is None and choice.features is None and choice.extra != "ignore":
+        choice = choice._replace(fields=_others(source.schema, choice))
     return Body(NDJSON, lambda: chain.from_iterable(_frame(batch, choice).chunks() for batch in source.to_batches(batch_size=_SLICE_ROWS)))
+
+
+def _others(schema: Any, choice: Choice) -> list[str]:
+    """The columns beside text, label and id, without those of lists and structures."""
+    from pyarrow import types
+
+    read = {given if isinstance(given, str) else name for name, given in (("text", choice.text), ("label", choice.label), ("id", choice.id))}
+    return [column.name for column in schema if column.name not in read and not types.is_nested(column.type)]
 
 
 def _matrix(data: Any, choice: Choice) -> Body:
@@ -134,6 +153,7 @@ def _frame(frame: Any, choice: Choice) -> Body:
     if text is None:
         shown = ", ".join(repr(name) for name in names[:20])
         raise InvalidData(f"no column is named 'text'; say which has the text, text=…, or which have numbers, features=[…]; there are {shown}")
+    fields = [name for name in choice.fields or () if _column_name("fields", name, names)]
     n_rows = len(frame) if hasattr(frame, "__len__") else int(frame.num_rows)
     label, id = (_values(name, value, names, n_rows) for name, value in (("label", choice.label), ("id", choice.id)))
 
@@ -143,7 +163,7 @@ def _frame(frame: Any, choice: Choice) -> Body:
             texts = map(text_of, _slice(frame, text, start, stop))
             labels = map(label_of, _slice(frame, label, start, stop))
             ids = map(id_of, _slice(frame, id, start, stop))
-            yield _encode_lines(list(map(Line, texts, labels, ids)))
+            yield _encode_lines(list(map(Line, texts, labels, ids, _beside(frame, fields, start, stop))))
 
     return Body(NDJSON, chunks)
 
@@ -189,6 +209,14 @@ def _slice(frame: Any, column: str | Sequence[Any] | None, start: int, stop: int
     return values
 
 
+def _beside(frame: Any, fields: Sequence[str], start: int, stop: int) -> Iterable[dict[str, Any] | None]:
+    """The fields of each row that are kept beside it, without those that are missing."""
+    if not fields:
+        return [None] * (stop - start)
+    columns = [map(plain_of, _slice(frame, name, start, stop)) for name in fields]
+    return ({name: value for name, value in zip(fields, row, strict=True) if value is not None} or None for row in zip(*columns, strict=True))
+
+
 def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
     labels, ids = (None if isinstance(each, str) or each is None else iter(each) for each in (choice.label, choice.id))
     source = iter(data)
@@ -215,8 +243,9 @@ def _line(document: Any, choice: Choice, label: Any, id: Any) -> Any:
         raise InvalidData(f"a document is a text or a dict, not {type(document).__name__}; a list of numbers is a matrix: numpy.array(…)")
     named = {"text": choice.text, "label": choice.label, "id": choice.id}
     if any(isinstance(name, str) for name in named.values()):
+        fields = {name: value for name in choice.fields or () if (value := plain_of(document.get(name))) is not None}
         document = {what: document.get(name if isinstance(name, str) else what) for what, name in named.items()}
-        return Line(text_of(document["text"]), label_of(document["label"]), id_of(document["id"]))
+        return Line(text_of(document["text"]), label_of(document["label"]), id_of(document["id"]), fields or None)
     found = dict(document)
     if label is not None or "label" in found:
         found["label"] = label_of(found.get("label") if label is None else label)

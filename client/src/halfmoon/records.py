@@ -35,6 +35,7 @@ class DatasetRecord(Struct, frozen=True):
     sha256: str
     created_at: datetime
     drawn: dict[str, int] = {}
+    fields: list[str] = []
     warnings: list[str] = []
 
 

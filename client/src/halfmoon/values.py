@@ -47,5 +47,17 @@ def text_of(value: Any) -> str:
     raise InvalidData(f"the text {value!r:.60} is {type(value).__name__}, no text")
 
 
+def plain_of(value: Any) -> Any:
+    """A value that is kept beside a document, as JSON has it: numbers as they are, dates and all else as text; None for a missing one."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if _is_missing(value):
+        return None
+    plain = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+    if isinstance(plain, str | bool | int | float | list | dict):
+        return plain
+    return plain.isoformat() if hasattr(plain, "isoformat") else str(plain)
+
+
 def _is_missing(value: Any) -> bool:
     return type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) or (hasattr(value, "dtype") and value != value)

@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import tarfile
+import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -65,6 +67,25 @@ def arrow(write: Callable[[io.BytesIO, pa.Schema], Any], **columns: object) -> b
     return file.getvalue()
 
 
+def tar(**files: str) -> bytes:
+    """An archive that ends with the two empty blocks, without what fills it up."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, text in files.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(text)
+            archive.addfile(header, io.BytesIO(text.encode()))
+        return file.getvalue() + bytes(1024)
+
+
+def zipped(**files: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return file.getvalue()
+
+
 GOOD: dict[str, list[bytes]] = {
     "application/json": [
         b'{"documents": [{"id": "a", "indices": [0, 7], "values": [1, -2.5e3], "label": "x"}, {"indices": [], "label": null}]}',
@@ -97,6 +118,9 @@ GOOD: dict[str, list[bytes]] = {
         npz(indptr=[0, 2, 3], indices=[0, 7, 3], data=[1.0, 2.0, 3.0], shape=[2, 9], X=np.eye(2)),
     ],
     "application/x-npy": [npy(np.eye(3)), npy(np.ones((2, 3), np.int8, order="F"))],
+    "application/zip": [zipped(**{"a/x.txt": "some text", "unlabeled/y.txt": "", "z": "top"})],
+    "application/x-tar": [tar(**{"a/x.txt": "some text", "y": ""}), tar(**{f"b/{'n' * 100}": "x"})],
+    "application/gzip": [gzip.compress(tar(**{"a/x.txt": "some text", "y": ""}), mtime=0)],
     "multipart/form-data": [
         b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\ntext,label\r\na,b\r\n\r\n--x--\r\n',
         b'--x\r\nContent-Type: application/x-ndjson\r\nContent-Disposition: form-data; name="f"; filename=""\r\n\r\n{"text": "a"}\n\r\n--x--',

@@ -44,16 +44,20 @@ class Datasets:
         label: Column = None,
         id: Column = None,
         features: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        extra: str | None = None,
         name: str | None = None,
     ) -> "Dataset":
         """Send documents, a slice at a time.
 
         ``data`` is a data frame of pandas, polars or pyarrow; a list, or any iterable, of texts or of dicts; a matrix of NumPy or SciPy; or the path
-        of a file: CSV, TSV, JSON, JSON lines, npz, npy, svmlight or Parquet. ``text``, ``label`` and ``id`` are the names of columns, by
-        default these; label and id may also be lists. ``features`` are columns of numbers, in place of text. A label that is missing (None, NaN, "")
-        is none.
+        of a file: CSV, TSV, JSON, JSON lines, npz, npy, svmlight, Parquet, or a zip or tar of text files in folders named by class.
+
+        ``text``, ``label`` and ``id`` are the names of columns, by default these; label and id may also be lists. ``features`` are columns of
+        numbers, in place of text. A label that is missing (None, NaN, "") is none. ``fields`` are columns that are kept beside the documents and not
+        learned from; ``extra`` says what becomes of other columns of a file and of unknown fields of dicts: "keep", "ignore" or "refuse".
         """
-        body = body_of(data, Choice(text, label, id, features))
+        body = body_of(data, Choice(text, label, id, features, fields, extra))
         headers = {"Content-Type": body.media_type} | ({"Content-Encoding": body.encoding} if body.encoding else {})
         params = {**body.query, "name": name}
         record = self._transport.call("POST", "/v1/datasets", DatasetRecord, chunks=body.chunks, headers=headers, params=params)

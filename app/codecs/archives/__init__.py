@@ -1,0 +1,1 @@
+"""Archives of text files in folders that are named by class."""
