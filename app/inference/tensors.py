@@ -1,8 +1,11 @@
 """Documents from tensors of the Open Inference Protocol: the three arrays of a CSR matrix, a dense matrix X, or strings.
 
-A dense matrix may be beside one of the others: then they are parts of the same documents.
+A dense matrix may be beside one of the others: then they are parts of the same documents. What MLServer's codecs make of documents is taken as
+well: a single tensor under a name of theirs, arrays and strings as columns, strings in base64.
 """
 
+import binascii
+from base64 import b64decode
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, TypeVar
@@ -27,7 +30,7 @@ T = TypeVar("T")
 Behind = Mapping[str, memoryview | None]
 """Binary data behind the JSON, by the name of their tensor."""
 _WHOLE = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
-_REAL = ("FP32", "FP64", *_WHOLE)
+_REAL = ("FP32", "FP64", "FP16", *_WHOLE)
 SPARSE: Mapping[str, Sequence[str]] = {"indptr": _WHOLE, "indices": _WHOLE, "data": _REAL}
 DENSE: Mapping[str, Sequence[str]] = {"X": _REAL}
 TEXT = "text"
@@ -59,6 +62,8 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: 
         tensors = decode_structs(memoryview(inputs), Tensor, _MOST_INPUTS, reserve)
     except InvalidJson as error:
         raise InvalidRequest(f"inputs{error.field}", error.detail) from None
+    if len(tensors) == 1:
+        tensors = [_under_known_name(tensors[0])]
     named = {tensor.name: tensor for tensor in tensors}
     sizes = [(tensor.parameters or {}).get("binary_data_size") for tensor in tensors]
     behind = dict(zip(named, sliced(sizes, [tensor.name[:MAX_TEXT] for tensor in tensors], binary), strict=False))
@@ -76,6 +81,14 @@ def documents_of(inputs: msgspec.Raw, bounds: Bounds, reserve: Reserve, binary: 
     if len({rows.n_rows for rows in parts.values()}) > 1:
         raise InvalidRequest("inputs", f"{in_words(parts)} are of different numbers of documents")
     yield without_parts(PartRows(parts))
+
+
+def _under_known_name(tensor: Tensor) -> Tensor:
+    """A tensor that is alone, under the name of what it can only be: strings are texts, a matrix is X."""
+    known = tensor.name in (TEXT, *SPARSE, *DENSE)
+    if known or (tensor.datatype != "BYTES" and len(tensor.shape) != 2):
+        return tensor
+    return msgspec.structs.replace(tensor, name=TEXT if tensor.datatype == "BYTES" else next(iter(DENSE)))
 
 
 def _part(
@@ -110,7 +123,9 @@ def _texts(tensor: Tensor, binary: memoryview | None, bounds: Bounds, reserve: R
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not BYTES")
     n_texts, parts = 0, []
     slices = _slices(tensor, _decode_texts, "strings", bounds) if binary is None else strings_of(tensor.name, binary, bounds.document_bytes)
-    for texts in slices:
+    in_base64 = (tensor.parameters or {}).get("content_type") == "base64"
+    for each in slices:
+        texts = _from_base64(tensor.name, each) if in_base64 else each
         parts.append(TextRows.of(texts))
         reserve(parts[-1].data.nbytes + parts[-1].indptr.nbytes)
         n_texts += len(texts)
@@ -122,6 +137,13 @@ def _texts(tensor: Tensor, binary: memoryview | None, bounds: Bounds, reserve: R
     if not n_texts:
         raise InvalidRequest("inputs", "there is no document")
     return TextRows.joined(parts)
+
+
+def _from_base64(name: str, texts: Sequence[str]) -> list[str]:
+    try:
+        return [str(b64decode(text, validate=True), "utf-8") for text in texts]
+    except (binascii.Error, ValueError):  # also of what is not UTF-8
+        raise InvalidRequest(name, "its content_type is base64, but a string is not UTF-8 text in base64") from None
 
 
 def _slices(tensor: Tensor, decode: Callable[[JsonText], list[T]], what: str, bounds: Bounds) -> Iterator[list[T]]:
@@ -163,7 +185,8 @@ def _array(
     if tensor.datatype not in datatypes:
         raise InvalidRequest(tensor.name, f"datatype {tensor.datatype[:MAX_TEXT]!r} is not one of {', '.join(datatypes)}")
     n_dimensions = 2 if tensor.name in DENSE else 1
-    if len(tensor.shape) != n_dimensions or min(tensor.shape) < 0:
+    is_column = n_dimensions == 1 and len(tensor.shape) == 2 and tensor.shape[1] == 1  # as MLServer's codec sends arrays
+    if (len(tensor.shape) != n_dimensions and not is_column) or min(tensor.shape) < 0:
         raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")
     if tensor.shape[0] and not tensor.shape[-1]:
         raise InvalidRequest(tensor.name, f"has {tensor.shape[0]} documents without a single feature")
@@ -179,7 +202,7 @@ def _array(
         raise InvalidRequest(tensor.name, f"{numbers.size} numbers do not fill the shape {tensor.shape}")
     if numbers.ndim > 1 and list(numbers.shape) != tensor.shape:
         raise InvalidRequest(tensor.name, f"the data are nested in the shape {list(numbers.shape)}, not {tensor.shape}")
-    return numbers.reshape(tensor.shape)
+    return numbers.reshape(tensor.shape[:n_dimensions])
 
 
 def _numbers(tensor: Tensor, bounds: Bounds) -> Iterator[NDArray[np.float64]]:
