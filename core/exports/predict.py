@@ -96,20 +96,19 @@ class Classifier:
 
     def predict(self, documents: Any) -> list[Any]:
         """The likeliest class of each document."""
-        return self.predict_both(documents)[0]
+        return self.predict_all(documents)[0]
 
-    def predict_both(self, documents: Any) -> tuple[list[Any], list[float | None]]:
-        """The likeliest class of each document, and its probability: None if the model is not calibrated."""
+    def predict_all(self, documents: Any) -> tuple[list[Any], Any, Any]:
+        """The likeliest class of each document, its scores, and the probabilities: None if the model is not calibrated."""
         scores = self.decision_function(documents)
-        if "calibration" in self.meta:
-            likely = self._probabilities(scores)
-            best = likely.argmax(axis=1) if len(self.classes) > 1 else np.zeros(len(scores), int)
-            return [self.classes[place] for place in best], likely[np.arange(len(best)), best].tolist()
+        likely = self._probabilities(scores) if "calibration" in self.meta else None
         if len(self.classes) == 1:
             best = np.zeros(len(scores), int)
-        else:
+        elif likely is None:
             best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return [self.classes[place] for place in best], [None] * len(best)
+        else:
+            best = likely.argmax(axis=1)
+        return [self.classes[place] for place in best], scores, likely
 
     def _probabilities(self, scores: Any) -> Any:
         slopes, offsets, odds = (np.array(self.meta["calibration"][name]) for name in ("slopes", "offsets", "odds"))
@@ -377,7 +376,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     classifier, documents = load(), _documents_of(arguments[0] if arguments else None)
     while block := list(islice(documents, _DOCUMENTS)):
-        for label, probability in zip(*classifier.predict_both(block), strict=True):
+        labels, _, likely = classifier.predict_all(block)
+        probabilities = [None] * len(labels) if likely is None else likely.max(axis=1).tolist()
+        for label, probability in zip(labels, probabilities, strict=True):
             print(json.dumps({"label": label, "probability": probability}, ensure_ascii=False))
     return 0
 
