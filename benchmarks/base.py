@@ -30,6 +30,8 @@ class Timing:
     """Seconds of repeated runs after a warm-up."""
 
     seconds: tuple[float, ...]
+    processor_seconds: tuple[float, ...]
+    """of all threads: what others do on the machine changes them little"""
 
     @property
     def median(self) -> float:
@@ -45,12 +47,13 @@ def timed(work: Callable[[], T], repeats: int = 3, warm_ups: int = 1) -> tuple[T
     """The last answer of ``work`` and how long it took."""
     for _ in range(warm_ups):
         work()
-    seconds = []
+    seconds, processor_seconds = [], []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start, processor_start = time.perf_counter(), time.process_time()
         answer = work()
         seconds.append(time.perf_counter() - start)
-    return answer, Timing(tuple(seconds))
+        processor_seconds.append(time.process_time() - processor_start)
+    return answer, Timing(tuple(seconds), tuple(processor_seconds))
 
 
 def unit(matrix: sp.csr_matrix, repeats: int = 9) -> float:

@@ -13,11 +13,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from core.numerics.compiled import compiled
-from core.numerics.lanes import LINE, load, plus, spread, store, times
+from core.numerics.lanes import LINE, fetch, load, plus, put, spread, store, times
 from core.numerics.width import WIDTH
 
 Block = NDArray[np.float64]
 """shape (length, WIDTH), each row one cache line"""
+
+_TILE = 64
+"""rows of a block that are turned into columns while they are in the first-level cache"""
+_AHEAD = 256
+"""nonzeros of the next row, at most, whose lines are fetched beforehand: more would push out those of this row"""
 
 Columns = tuple[NDArray[np.float64], ...]
 """WIDTH vectors of one length, or empty"""
@@ -48,12 +53,17 @@ def pack(vectors: Columns, start: int, stop: int, block: Block) -> None:
 def unpack_sums(parts: NDArray[np.float64], start: int, stop: int, vectors: NDArray[np.float64]) -> None:
     """Elements of the columns of the sum of some blocks, in their order: ``parts`` of shape (n_parts, length, WIDTH) are written to ``vectors``
     of shape (at most WIDTH, length)."""
-    for j in range(start, stop):
-        for c in range(len(vectors)):
-            found = 0.0
+    tile = np.empty(_TILE * WIDTH)
+    for first in range(start, stop, _TILE):
+        count = min(_TILE, stop - first)
+        for j in range(count):
+            found = spread(0.0)
             for part in range(len(parts)):
-                found += parts[part, j, c]
-            vectors[c, j] = found
+                found = plus(found, load(parts[part], first + j))
+            put(tile, j * WIDTH, found)
+        for c in range(len(vectors)):
+            for j in range(count):
+                vectors[c, first + j] = tile[j * WIDTH + c]
 
 
 @compiled
@@ -77,8 +87,12 @@ def product_rows(
     scores: Block,
     out: Block,
 ) -> None:
-    """core.engine.csr_loops.product_rows for WIDTH right-hand sides, to the same bits, over the rows that have a weight in any of them."""
-    bias = np.uintp(len(vectors) - 1)
+    """core.engine.csr_loops.product_rows for WIDTH right-hand sides, to the same bits, over the rows that have a weight in any of them.
+
+    Blocks are larger than the nearer caches, and no processor foresees which of their lines an index names. So they are fetched beforehand: those
+    of a row's sums while its scores are added up, and those of the next row's vectors meanwhile. Measured: half the time.
+    """
+    bias, end = np.uintp(len(vectors) - 1), np.uintp(indptr[stop])
     one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     for i in range(start, stop):
         if not _any(weights, i):
@@ -87,6 +101,10 @@ def product_rows(
         lanes = (load(vectors, bias), spread(0.0), spread(0.0), spread(0.0))  # those of core.engine.csr_loops
         at = first
         while at + three < last:
+            fetch(out, np.uintp(indices[at]))
+            fetch(out, np.uintp(indices[at + one]))
+            fetch(out, np.uintp(indices[at + two]))
+            fetch(out, np.uintp(indices[at + three]))
             lanes = (
                 _plus_product(lanes[0], vectors, indices[at], values[at]),
                 _plus_product(lanes[1], vectors, indices[at + one], values[at + one]),
@@ -101,7 +119,10 @@ def product_rows(
         score = plus(plus(rest, lanes[1]), plus(lanes[2], lanes[3]))
         store(scores, i, score)
         pull = times(score, load(weights, i))
+        ahead = min(last - first, np.uintp(_AHEAD))
         for k in range(first, last):
+            if k + ahead < end:
+                fetch(vectors, np.uintp(indices[k + ahead]))
             column = np.uintp(indices[k])
             store(out, column, plus(load(out, column), times(pull, spread(np.float64(values[k])))))
         store(out, bias, plus(load(out, bias), pull))

@@ -72,6 +72,23 @@ def _load_intrinsic(_typing: Any, block: Any, row: Any) -> tuple[Any, Emitter]:
     return LANES(block, row), emit
 
 
+def _fetch_intrinsic(_typing: Any, block: Any, row: Any) -> tuple[Any, Emitter]:
+    """``fetch(block, row)``: have a row of such a block brought near, since it will be read or written soon. No number depends on it."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _row(context, builder, signature, arguments)
+        if not place.type.is_opaque:
+            place = builder.bitcast(place, ir.PointerType(ir.IntType(8)))
+        name = "llvm.prefetch.p0" if place.type.is_opaque else "llvm.prefetch.p0i8"
+        kind = ir.FunctionType(ir.VoidType(), [place.type, _NUMBER, _NUMBER, _NUMBER])
+        # to read, into all caches, data
+        how = [ir.Constant(_NUMBER, number) for number in (0, 3, 1)]
+        builder.call(builder.module.globals.get(name) or ir.Function(builder.module, kind, name), [place, *how])
+        return context.get_dummy_value()
+
+    return types.void(block, row), emit
+
+
 def _take_intrinsic(_typing: Any, vector: Any, start: Any) -> tuple[Any, Emitter]:
     """``take(vector, start)``: WIDTH numbers of a contiguous vector, from position ``start``."""
     _check_contiguous(vector)
@@ -170,6 +187,7 @@ def _total_intrinsic(_typing: Any, lanes: Any) -> tuple[Any, Emitter]:
 
 
 load: Any = intrinsic(_load_intrinsic)
+fetch: Any = intrinsic(_fetch_intrinsic)
 take: Any = intrinsic(_take_intrinsic)
 widen: Any = intrinsic(_widen_intrinsic)
 store: Any = intrinsic(_store_intrinsic)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from core.documents import reorder_loops
 from core.documents.reorder import compact
 from core.documents.rows import SparseRows
+from core.engine import block_loops, passes
 from core.engine import csr_loops as loops
 from core.engine import parts as cutting
-from core.engine import passes
 from core.engine.parts import parts_of
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Product, Scores, Vector
@@ -151,6 +151,18 @@ def test_products_together_are_the_products_alone(
         scores = X @ product.vector
         np.testing.assert_allclose(answer, X.T @ (product.weights * scores), rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(product.scores, np.where(product.weights > 0, scores, -9.0), rtol=1e-11, atol=1e-13)
+
+
+def test_long_rows_together_have_the_bits_of_each_alone(threads: int) -> None:
+    """Rows longer than what is fetched ahead of them, and more columns than are unpacked at a time."""
+    rows = random_rows(np.random.default_rng(5), 40, 900, density=0.5)
+    assert np.diff(rows.indptr).max() > block_loops._AHEAD
+    rng = np.random.default_rng(9)
+    vectors, weights = rng.standard_normal((WIDTH, 901)), rng.random((WIDTH, 40))
+    with closing(Passes(rows, threads, lambda: None)) as made:
+        together = made.products([Product(*columns, np.zeros(40)) for columns in zip(vectors, weights, strict=True)])
+        alone = [made.product(Product(*columns, np.zeros(40))) for columns in zip(vectors, weights, strict=True)]
+    np.testing.assert_array_equal(together, alone)
 
 
 @pytest.mark.usefixtures("slices")
