@@ -16,6 +16,7 @@ from app.datasets.upload import make_dataset
 from app.errors import InvalidRequest
 from app.jobs.schemas import JobBody
 from app.jobs.size import size_of
+from app.jobs.start import resolve_start
 from app.services import Services
 from app.services.backlog import Allowance
 from core.checks import check_options
@@ -24,7 +25,7 @@ from core.errors import InvalidOption
 from core.options.text import TextOptions
 from core.registry import OFFERED
 from core.registry import algorithm as find_algorithm
-from workers.contract import Dataset, EncoderRef, Job, Publication
+from workers.contract import Dataset, EncoderRef, Job
 from workers.encoders.encoder import EncoderUnavailable
 from workers.errors import LimitExceeded, QueueUnavailable
 from workers.names import check_name
@@ -97,7 +98,7 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
     annotations = resolved(services, dataset.id, body.annotations)
     classes = services.datasets.open(dataset.id, annotations).classes if annotations else [label for label, _ in dataset.classes]
     options = check_options(body.algorithm, body.options, classes, dataset.n_documents)
-    text = _text(body, dataset)
+    text, encoder = _text(body, dataset), _encoder(services, body, dataset)
     job, created = services.jobs.submit(
         dataset=dataset.id,
         model=body.model,
@@ -105,10 +106,10 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         options=options.model_dump(mode="json", by_alias=True),
         seed=body.seed,
         text=text,
-        start=_start(services, body, dataset),
+        start=None if body.start_from is None else resolve_start(services, body.start_from, dataset, encoder),
         publish=body.publish,
         annotations=annotations,
-        encoder=_encoder(services, body, dataset),
+        encoder=encoder,
         size=size_of(dataset, options, text, services.settings),
         idempotency_key=submission.idempotency_key,
         fingerprint=submission.fingerprint,
@@ -147,19 +148,6 @@ def _encoder(services: Services, body: JobBody, dataset: Dataset) -> EncoderRef 
     if any(part.name == id.part for part in dataset.parts):
         raise InvalidRequest("encoder", f"makes the part {id.part}, which the documents have already")
     return EncoderRef(name=id.name, digest=id.digest)
-
-
-def _start(services: Services, body: JobBody, dataset: Dataset) -> Publication | None:
-    """The version to start from. It is resolved now, so that later versions and moved aliases do not change the job."""
-    if body.start_from is None:
-        return None
-    version = services.models.resolve(body.start_from)
-    if version.kind != dataset.kind:
-        raise InvalidRequest("start_from", f"the model was trained on {KINDS[version.kind]}, but the documents are {KINDS[dataset.kind]}")
-    parts = ", ".join(part.name for part in dataset.parts)
-    if dataset.parts and version.facts.get("parts") != parts:
-        raise InvalidRequest("start_from", f"the model was trained on {version.facts.get('parts')}, but the documents have {parts}")
-    return Publication(name=version.name, version=version.number)
 
 
 def _check(body: JobBody, idempotency_key: str | None) -> None:

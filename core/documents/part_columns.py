@@ -253,5 +253,7 @@ def _columns_in(own: tuple[Block, int] | None, other: Block) -> NDArray[np.int64
     if own is None or own[0].vocabulary.kind != other.vocabulary.kind:
         return np.full(other.n_columns, UNKNOWN)
     block, start = own
+    if is_dense(block.name) and block.n_columns != other.n_columns:  # another encoder made it
+        return np.full(other.n_columns, UNKNOWN)
     columns = np.arange(other.n_columns) if block.vocabulary.kind == "vectors" else block.vocabulary.columns_of(other.vocabulary)
     return np.where(columns < block.n_columns, columns + start, UNKNOWN)

@@ -211,7 +211,7 @@ def publish(
     folder = store.staging()
     arrays, meta = model.to_arrays()
     save_file(arrays, folder / "model")
-    (folder / "model_meta").write_text(json.dumps(meta))
+    (folder / "model_meta").write_text(json.dumps(meta | {"facts": model.facts()}))
     point = {"phase": "mfn", "iteration": 1, "stage_objective": 0.5, "objective": None, "fraction": 1.0, "seconds": 0.1}
     (folder / "trace").write_text(json.dumps([point]))
     (folder / "labels").write_text('{"id":"c","label":"yes","score":1.0,"probability":null}\n')

@@ -260,7 +260,7 @@ def test_a_start_of_another_kind_is_refused(gateway: Gateway) -> None:
     publish(gateway.store)
     problem = problem_of(gateway.job(dataset=gateway.upload(TEXTS)["id"], start_from="news"), 422)
     assert problem["errors"][0]["field"] == "start_from"
-    assert problem["errors"][0]["detail"] == "the model was trained on vectors, but the documents are text"
+    assert problem["errors"][0]["detail"] == "the model was trained on vectors, but the documents have text; train without start_from"
 
 
 def test_the_same_key_with_other_options_of_text(gateway: Gateway) -> None:

@@ -166,4 +166,4 @@ def test_options_and_starts_of_a_job(gateway: Gateway, model: LinearModel) -> No
     body = {"dataset": other["id"], "model": "m", "algorithm": "svm", "start_from": "news"}
     fault = problem_of(gateway.client.post("/v1/jobs", json=body), 422)["errors"][0]
     assert fault["field"] == "start_from"
-    assert "but the documents have features, text, vector" in fault["detail"]
+    assert "but the documents have features, text and vector; train without start_from" in fault["detail"]

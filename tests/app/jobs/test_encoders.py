@@ -1,12 +1,13 @@
 """Jobs that name an encoder, and predictions by a model that reads texts by one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.documents.kinds import TextRows
-from core.documents.part_columns import PartColumns
+from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS
 from core.models.linear import LinearModel
@@ -58,6 +59,42 @@ def test_documents_that_have_no_text_or_that_vector_are_refused(gateway: Gateway
         dataset = gateway.upload(documents)["id"]
         fault = problem_of(gateway.client.post("/v1/jobs", json={"dataset": dataset, "model": "m", "encoder": "tiny"}), 422)["errors"][0]
         assert (fault["field"], fault["detail"]) == ("encoder", detail)
+
+
+START = {"model": "m", "algorithm": "svm", "start_from": "news"}
+
+
+def test_a_start_from_a_model_with_the_same_encoder(gateway: Gateway, folder: Path) -> None:
+    publish(gateway.store, model=reading(folder))
+    body = START | {"dataset": gateway.upload(TEXTS)["id"], "encoder": "tiny"}
+    job = gateway.client.post("/v1/jobs", json=body)
+    assert (job.status_code, job.json()["start_from"]["version"]) == (202, 1), job.text
+    sent = gateway.upload([document | {"vectors": {"tiny": [1, 2, 3]}} for document in TEXTS])["id"]
+    assert gateway.client.post("/v1/jobs", json=START | {"dataset": sent}).status_code == 202, "the vectors were sent with the documents"
+
+
+def test_a_start_from_a_model_with_another_encoder_is_refused_with_the_remedy(gateway: Gateway, folder: Path) -> None:
+    model, dataset = reading(folder), gateway.upload(TEXTS)["id"]
+    columns = model.vocabulary
+    assert isinstance(columns, PartColumns)
+    publish(gateway.store, "same", model=model)
+    publish(gateway.store, "digest", model=replace(model, vocabulary=replace(columns, encoder=EncoderId("tiny", "0" * 64))))
+    publish(gateway.store, "sent", model=replace(model, vocabulary=replace(columns, encoder=None)))
+    terms = columns.blocks[0].vocabulary
+    publish(gateway.store, "text", model=LinearModel(model.classes, 1, model.features[:1], model.coefficients[:1], np.zeros(1), vocabulary=terms))
+    trained = "the model was trained on text, vector.tiny, but the documents have text"
+    for body, detail in (
+        ({"start_from": "same"}, f'{trained}; the model learned with "encoder": "tiny", so name that, or train without start_from'),
+        ({"start_from": "digest", "encoder": "tiny"}, "the model learned with another encoder 'tiny' (000000000000) than the one here"),
+        ({"start_from": "sent"}, f"{trained}; train without start_from"),
+        (
+            {"start_from": "text", "encoder": "tiny"},
+            "the model was trained on text, but the documents have text and vector.tiny; leave out encoder, or train without start_from",
+        ),
+    ):
+        fault = problem_of(gateway.client.post("/v1/jobs", json=START | {"dataset": dataset} | body), 422)["errors"][0]
+        assert fault["field"] == "start_from"
+        assert fault["detail"].startswith(detail)
 
 
 def test_predictions_of_texts_run_the_encoder(gateway: Gateway, folder: Path) -> None:

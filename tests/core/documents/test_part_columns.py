@@ -92,6 +92,8 @@ def test_columns_of_another_vocabulary() -> None:
     assert here.columns_of(columns()).tolist() == [0, 6, 7, 1, 2, 3, 4]
     other = PartColumns.of({"features": (Names(["a"]), 1), "vector": (NUMBERS, 3)})
     assert here.columns_of(other).tolist() == [5, 2, 3, 4]
+    longer = PartColumns.of({"vector": (NUMBERS, 4)})
+    assert here.columns_of(longer).tolist() == [5, 6, 7, 8], "vectors of another length are of another encoder"
 
 
 def test_a_model_of_parts_is_stored_and_explained_by_part() -> None:

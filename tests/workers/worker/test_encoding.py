@@ -12,7 +12,7 @@ from core.progress import WHOLE, TracePoint
 from core.watch import Stopped, Watch
 from tests.workers.conftest import make_dataset
 from tests.workers.encoders.tiny import TABLE, static_folder
-from workers.contract import Dataset, EncoderRef, Job, JobState
+from workers.contract import Dataset, EncoderRef, Job, JobState, Publication
 from workers.encoders.catalogue import Encoders
 from workers.encoders.rows import with_encoder
 from workers.errors import Conflict
@@ -60,6 +60,20 @@ def test_a_model_reads_texts_by_the_encoder_that_it_learned_with(store: Store, c
     assert read.missing == {"text": 1}
     assert np.diff(read.rows.indptr).tolist() == [4, 4, 3]
     assert model.vocabulary.encodes
+
+
+def test_a_start_from_a_model_with_an_encoder(store: Store, context: WorkerContext, encoders: Encoders) -> None:
+    """Its weights of terms and of vectors are carried over: at the minimum already, the solver has nothing to do."""
+    dataset, id = dataset_of(store).id, encoders.id("tiny")
+    iterations = []
+    ref = EncoderRef(name=id.name, digest=id.digest)
+    for start in (None, Publication(name="news", version=1)):
+        job = Jobs(store).submit(dataset=dataset, model="news", algorithm="svm", options={}, seed=0, text={}, encoder=ref, start=start)[0]
+        done = ended(store, context._replace(encoders=encoders), job.request.id)
+        assert done.outcome is not None
+        assert done.outcome.progress is not None, done.outcome
+        iterations.append(done.outcome.progress.iteration)
+    assert iterations[0] > iterations[1] == 0
 
 
 def test_vectors_are_made_once_for_documents(store: Store, context: WorkerContext, encoders: Encoders, monkeypatch: pytest.MonkeyPatch) -> None:
