@@ -13,9 +13,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from app.cli.backup import add_backup, add_restore
+from app.cli.files import add_columns, query_of
 from app.cli.files import add_commands as add_files
 from app.cli.keys import add_command as add_keys
 from core.errors import HalfmoonError
+from workers.errors import CannotStart
 
 _USAGE_ERROR = 2
 """Exit code of argparse for wrong arguments."""
@@ -78,7 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--workers", type=_count, default=2, help="number of worker processes (default: %(default)s)")
     command.set_defaults(run=_cluster)
 
-    command = commands.add_parser("doctor", help="check settings, Redis, store, disk and kernels, and say what to fix")
+    command = commands.add_parser("doctor", help="check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix")
+    command.add_argument("--data", type=Path, metavar="FILE", help="say what would be understood of this file, and what is wrong with it, instead")
+    add_columns(command)
     command.set_defaults(run=_doctor)
 
     add_files(commands.add_parser)
@@ -163,9 +167,17 @@ def _cluster(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from app.cli.doctor import doctor
+    from app.cli.findings import report
 
-    return doctor()
+    if options.data is None:
+        from app.cli.doctor import examine
+
+        return report(examine())
+    from app.cli.documents_check import examine_documents
+
+    if not options.data.is_file():
+        raise CannotStart(f"there is no file {str(options.data)!r}")
+    return report(examine_documents(options.data, query_of(options)))
 
 
 def _warm(options: argparse.Namespace) -> int:

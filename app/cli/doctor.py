@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 from pydantic import ValidationError
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.cli.findings import Finding
 from app.http.listener import check_exposure
 from app.settings import GatewaySettings
 from workers.errors import CannotStart, StoreUnavailable, Unavailable
@@ -34,24 +35,7 @@ _MOST_NAMED = 20
 """Damaged records that are named."""
 
 
-class Finding(NamedTuple):
-    """The result of one check."""
-
-    subject: str
-    good: bool
-    """False: something must be fixed."""
-    message: str
-
-
 Check = Callable[[GatewaySettings], Iterator[Finding]]
-
-
-def doctor() -> int:
-    """Run all checks and print their findings; the exit code is 0 if nothing must be fixed."""
-    findings = list(examine())
-    for finding in findings:
-        print(f"{'ok ' if finding.good else 'FIX'}  {finding.subject:9}  {finding.message}")
-    return 0 if all(finding.good for finding in findings) else 1
 
 
 def examine() -> Iterator[Finding]:

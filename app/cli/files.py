@@ -27,6 +27,7 @@ _FILE = (
     "documents: .csv, .tsv, .ndjson, .jsonl, .json, .npz, .npy, .svmlight or .parquet; .gz may follow; .zip, .tar or .tgz of text files in folders "
     "named by class"
 )
+_COLUMNS = ("text", "label", "id")
 _Run = Callable[["Halfmoon", argparse.Namespace], None]
 
 
@@ -71,8 +72,23 @@ def _command(add: Callable[..., argparse.ArgumentParser], name: str, help: str, 
 
 def _add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help=_FILE)
-    for name in ("text", "label", "id"):
+    add_columns(parser)
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a file of documents is read."""
+    for name in _COLUMNS:
         parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table with the {name} (default: {name})")
+    parser.add_argument(
+        "--extra",
+        choices=("keep", "ignore", "refuse"),
+        help="what becomes of other columns and unknown fields (default: columns are kept beside the documents, fields refused)",
+    )
+
+
+def query_of(options: argparse.Namespace) -> dict[str, str]:
+    """What the options say how a file is read, as the query parameters of an upload."""
+    return {name: value for name in (*_COLUMNS, "extra") if (value := getattr(options, name)) is not None}
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +154,7 @@ def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:
 
 def _submitted(service: "Halfmoon", options: argparse.Namespace) -> Any:
     of_algorithm = _options(options.option)
-    data = service.datasets.create(options.file, text=options.text, label=options.label, id=options.id)
+    data = service.datasets.create(options.file, **query_of(options))
     _print_warnings(data.warnings)
     return service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
 
