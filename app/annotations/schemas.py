@@ -14,7 +14,8 @@ from workers.contract import Action, Annotation, Label
 MAX_ANNOTATIONS = 10_000
 """Most annotations of one request."""
 Mode = Literal["blind", "assisted"]
-_Labels = Annotated[list[ShortText | Integer], Meta(min_length=1, max_length=1)]
+_Labels = Annotated[list[ShortText | Integer], Meta(min_length=1, extra_json_schema={"maxItems": 1})]
+"""More than one is refused with what to do instead."""
 
 
 class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -29,7 +30,7 @@ class AnnotationBody(msgspec.Struct, forbid_unknown_fields=True):
     document last."""
     label: ShortText | Integer | None = None
     labels: _Labels | None = None
-    """The same as a list; a document has one label."""
+    """The same as a list of one: a document has one label."""
     drawn: DrawWord | None = None
     """How the document was drawn. Left out: as the service knows it of documents that it suggested, found by a search or drew for an audit."""
     by: ShortText | None = None
@@ -92,6 +93,8 @@ class AnnotationSummary(Schema):
     """Number of entries in the log."""
     classes: dict[str, int] = Field(examples=[{"ham": 25, "spam": 15}])
     """Number of documents of each class, by the dataset and by people."""
+    labels: list[Label] = Field(examples=[["ham", "spam"]])
+    """Labels of these classes, in the same order: strings, or integers if annotations must give integers."""
     documents: int
     """Number of documents of the dataset."""
     labeled: int

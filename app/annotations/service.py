@@ -12,6 +12,11 @@ from app.services import Services
 from core.documents.drawn import Draw
 from workers.repositories.datasets import NewAnnotation
 
+_SEVERAL = (
+    "a document has one label: give the one that fits best; where documents belong to several classes, label a dataset for each class, yes or no; "
+    "PUT /v1/datasets/{id}/labels makes more of them, which share the documents"
+)
+
 
 def append(services: Services, dataset: str, body: AnnotationsBody) -> Appended:
     """Append annotations; raises NotFound, InvalidRequest, InvalidDocuments, LimitExceeded. After an error nothing was appended."""
@@ -33,6 +38,7 @@ def summary(services: Services, dataset: str) -> AnnotationSummary:
     return AnnotationSummary(
         sequence=count,
         classes={str(label): count for label, count in zip(documents.classes, counts, strict=True)},
+        labels=list(documents.classes),
         documents=len(documents.class_indices),
         labeled=int(np.count_nonzero(labeled)),
         skipped=sum(answer.label is None and not labeled[position] for position, answer in answers.items()),
@@ -60,6 +66,8 @@ def _checked(place: int, given: AnnotationBody, now: datetime) -> NewAnnotation:
         raise InvalidRequest(f"annotations[{place}].at", "needs its time zone, as in 2026-01-31T12:00:00Z")
     if given.label is not None and given.labels is not None:
         raise InvalidRequest(f"annotations[{place}].labels", "give either label or labels")
+    if given.labels is not None and len(given.labels) > 1:
+        raise InvalidRequest(f"annotations[{place}].labels", _SEVERAL)
     label = given.label if given.labels is None else given.labels[0]
     draw = None if given.drawn is None else Draw.of(given.drawn)
     return NewAnnotation(given.id, given.document, given.action, label, draw, given.by, given.mode, given.at or now)

@@ -53,8 +53,10 @@ class Evaluator:
             self._reliability.add(probabilities, truth)
         self._scores.add(scores)
 
-    def evaluation(self, version: Version, dataset: str | None, n_documents: int | None, warnings: Sequence[str]) -> Evaluation:
-        """The figures. ``n_documents`` is given if not all documents were added. Raises InvalidDocuments if none is labeled, StoreUnavailable."""
+    def evaluation(self, version: Version, dataset: str | None, n_documents: int | None, told: int | None, warnings: Sequence[str]) -> Evaluation:
+        """The figures. ``n_documents`` is given if not all documents were added, ``told`` is what ``Evaluation`` says of it.
+
+        Raises InvalidDocuments if none is labeled, StoreUnavailable."""
         truth = np.concatenate(self._truth) if self._truth else np.zeros(0, np.int32)
         if not len(truth):
             raise InvalidDocuments("no document has a label to compare with; send labeled documents", [Fault("", "label", "no document has one")])
@@ -70,6 +72,7 @@ class Evaluator:
             evaluated_at=datetime.now(UTC),
             documents=self._documents if n_documents is None else n_documents,
             labeled=len(truth),
+            told=told,
             error=1 - agreement.accuracy,
             macro_break_even=_mean([each.break_even for each in classes if each.break_even is not None]),
             classes=classes,

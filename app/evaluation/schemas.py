@@ -74,6 +74,8 @@ class Evaluation(Schema):
     """Number of documents, labeled or not."""
     labeled: int
     """Number of labeled documents, on which the model is evaluated."""
+    told: int | None
+    """Number of these that the version learned with their labels, so that the figures are too good; null if that is unknown."""
     accuracy: float
     error: float
     """Error rate: 1 - accuracy."""

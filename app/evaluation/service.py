@@ -17,7 +17,7 @@ from app.evaluation.evaluator import Evaluator
 from app.evaluation.page import page_of
 from app.evaluation.plot_files import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
-from app.evaluation.training_overlap import overlap_warnings, positions_to_evaluate, training_overlap
+from app.evaluation.training_overlap import overlap_warnings, positions_to_evaluate, told, training_overlap
 from app.http.bodies import read_blocks, read_json
 from app.http.disconnect import run_until_disconnect
 from app.http.files import temporary_file
@@ -116,7 +116,7 @@ def _answer(services: Services, version: Version, model: Model, input: _Input, f
         evaluator = Evaluator(model, file, services.settings.max_ranked_scores)
         if input.dataset is None:
             batches = _checked(input.batches, services.settings.max_classes)
-            evaluation = _evaluate_batches(evaluator, score_posted(model, batches)).evaluation(version, None, None, [])
+            evaluation = _evaluate_batches(evaluator, score_posted(model, batches)).evaluation(version, None, None, None, [])
         else:
             evaluation = _on_dataset(services, version, model, input, evaluator)
     if form.plot is not None:
@@ -135,7 +135,7 @@ def _on_dataset(services: Services, version: Version, model: Model, input: _Inpu
         raise InvalidRequest("held_out", f"is not possible: dataset {version.dataset!r}, on which the model was trained, was deleted")
     positions = positions_to_evaluate(documents, overlap, input.held_out)
     _evaluate_batches(evaluator, score_stored(model, documents, positions))
-    return evaluator.evaluation(version, dataset.id, dataset.n_documents, overlap_warnings(overlap, version, positions))
+    return evaluator.evaluation(version, dataset.id, dataset.n_documents, told(overlap, positions), overlap_warnings(overlap, version, positions))
 
 
 def _evaluate_batches(evaluator: Evaluator, batches: Iterable[ScoredBatch]) -> Evaluator:

@@ -39,6 +39,13 @@ def positions_to_evaluate(documents: Documents, overlap: TrainingOverlap, held_o
     return np.flatnonzero(labeled)
 
 
+def told(overlap: TrainingOverlap, positions: NDArray[np.int64]) -> int | None:
+    """How many of the documents at these positions the version was trained on with their labels; None if that is unknown."""
+    if not overlap.known:
+        return None
+    return 0 if overlap.labeled is None else int(np.count_nonzero(overlap.labeled[positions]))
+
+
 def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDArray[np.int64]) -> list[str]:
     """Warnings about figures on the documents at these positions."""
     if not overlap.known:
@@ -46,7 +53,7 @@ def overlap_warnings(overlap: TrainingOverlap, version: Version, positions: NDAr
     if overlap.labeled is None:
         return []
     found = []
-    n_labeled = int(np.count_nonzero(overlap.labeled[positions]))
+    n_labeled = told(overlap, positions) or 0
     n_others = len(positions) - n_labeled
     if n_labeled:
         found.append(f"{n_labeled} of the {len(positions)} labeled documents were trained on with their labels: the figures are too optimistic")

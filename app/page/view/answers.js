@@ -3,11 +3,11 @@
 import { Key, html, useKeys, useRef, useState } from "./ui.js";
 
 const KEYED = 9;
-const SHOWN = 12;
+const SHOWN = 20;
 
 /** Buttons of classes, or above nine a field in which typing finds one.
- * @param {{classes: (string | number)[], guess?: any, onLabel: (label: string | number) => void, onNew?: (name: string) => void}} props */
-export function Answers({ classes, guess, onLabel, onNew }) {
+ * @param {{classes: (string | number)[], guess?: any, onLabel: (label: string | number) => void, integers?: boolean, onNew?: (name: string) => void}} props */
+export function Answers({ classes, guess, integers, onLabel, onNew }) {
   const many = classes.length > KEYED;
   useKeys((event) => {
     const place = Number(event.key) - 1;
@@ -18,7 +18,7 @@ export function Answers({ classes, guess, onLabel, onNew }) {
   });
   return html`<div class="answers">
     ${many ? html`<${Finder} classes=${classes} guess=${guess} onLabel=${onLabel} />` : classes.map((label, k) => html`<button key=${label} class=${label === guess ? "answer guessed" : "answer"} onClick=${() => onLabel(label)}><${Key}>${k + 1}<//><span class="clip" dir="auto">${label}</span></button>`)}
-    ${onNew && html`<${NewClass} classes=${classes} onNew=${onNew} />`}
+    ${onNew && html`<${NewClass} classes=${classes} integers=${integers} onNew=${onNew} />`}
   </div>`;
 }
 
@@ -33,12 +33,15 @@ function Finder({ classes, guess, onLabel }) {
   useKeys((event) => {
     if (/^[\p{L}\p{N}]$/u.test(event.key) && event.key !== "u") field.current?.focus();
   });
+  // the keys are those of the view again, until the next class is typed
+  const leave = () => (setText(""), field.current?.blur());
   const enter = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Escape") setText(""), field.current?.blur();
-    if (event.key !== "Enter" || !found.length || (!wanted && (guess === undefined || guess === null))) return;
+    if (event.key === "Escape") leave();
+    if (event.key !== "Enter" || event.repeat || !found.length || (!wanted && (guess === undefined || guess === null))) return;
     event.preventDefault();
+    event.stopPropagation();
     onLabel(found[0]);
-    setText("");
+    leave();
   };
   return html`<label class="finder">Class <input ref=${field} name="class" value=${text} autocomplete="off" spellcheck=${false} placeholder="type to find, Enter confirms"
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${enter} /></label>
@@ -46,14 +49,16 @@ function Finder({ classes, guess, onLabel }) {
     ${found.length > SHOWN && html`<span class="quiet">${found.length - SHOWN} more: type to find them</span>`}</div>`;
 }
 
-/** @param {{classes: (string | number)[], onNew: (name: string) => void}} props */
-function NewClass({ classes, onNew }) {
+/** @param {{classes: (string | number)[], integers?: boolean, onNew: (name: string) => void}} props */
+function NewClass({ classes, integers, onNew }) {
   const [name, setName] = useState("");
+  const trimmed = name.trim();
+  const wrong = integers && trimmed !== "" && !/^-?\d+$/.test(trimmed);
   const add = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const trimmed = name.trim().slice(0, 256);
-    if (trimmed && !classes.map(String).includes(trimmed)) onNew(trimmed);
-    setName("");
+    if (trimmed && !wrong && !classes.map(String).includes(trimmed)) onNew(trimmed);
+    if (!wrong) setName("");
   };
-  return html`<form class="new-class" onSubmit=${add}><input name="new-class" value=${name} placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button disabled=${!name.trim()}>Add</button></form>`;
+  return html`<form class="new-class" onSubmit=${add}><input name="new-class" value=${name} maxlength="256" placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button disabled=${!trimmed || wrong}>Add</button>
+    ${wrong && html`<span class="quiet" role="status">The classes here are whole numbers.</span>`}</form>`;
 }

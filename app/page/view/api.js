@@ -5,6 +5,9 @@ import { signal } from "./ui.js";
 /** Whether the service asks for a key that was not given yet. */
 export const keyNeeded = signal(false);
 
+/** What every call says: the header shows that no other site sent it. */
+const OWN = { "X-Halfmoon-Page": "1", Accept: "application/json" };
+
 /** A refusal of the service, or its absence (`status` 0). */
 export class Refusal extends Error {
   /** @param {number} status @param {string} message @param {any[]} [faults] */
@@ -24,12 +27,17 @@ export async function call(method, path, body, headers = {}) {
   try {
     answer = await fetch(path, {
       method,
-      headers: { "X-Halfmoon-Page": "1", Accept: "application/json", ...type, ...headers },
+      headers: { ...OWN, ...type, ...headers },
       body: raw || body === undefined ? body : JSON.stringify(body),
     });
   } catch {
     throw new Refusal(0, "The service does not answer. It is tried again by itself.");
   }
+  return received(answer);
+}
+
+/** What an answer has; throws Refusal. @param {Response} answer */
+async function received(answer) {
   if (answer.status === 401) keyNeeded.value = true;
   if (!answer.ok) throw await refusal(answer);
   return answer.status === 204 ? null : answer.json();
@@ -39,6 +47,23 @@ export async function call(method, path, body, headers = {}) {
 async function refusal(answer) {
   const problem = await answer.json().catch(() => ({}));
   return new Refusal(answer.status, problem.detail ?? `The service answered ${answer.status}.`, problem.errors);
+}
+
+/** Send a large body, and say how much of it is sent, which fetch does not; throws Refusal, also if it was stopped.
+ * @param {string} path @param {Blob} body @param {Record<string, string>} headers @param {(share: number) => void} onSent @param {AbortSignal} signal
+ * @returns {Promise<any>} */
+export function send(path, body, headers, onSent, signal) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", path);
+    for (const [name, value] of Object.entries({ ...OWN, ...headers })) request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded, total }) => onSent(loaded / total);
+    request.onload = () => received(new Response(request.responseText, { status: request.status })).then(resolve, reject);
+    request.onerror = () => reject(new Refusal(0, "The service cannot be reached, or ended the connection. Send the file again."));
+    request.onabort = () => reject(new Refusal(0, "Stopped."));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(body);
+  });
 }
 
 /** @param {string} path @param {Record<string, any>} [query] */
@@ -53,6 +78,9 @@ export const post = (path, body) => call("POST", path, body);
 
 /** A part of a path. @param {string | number} part */
 export const part = (part) => encodeURIComponent(String(part));
+
+/** Whether a job has ended. @param {{state: string}} job */
+export const isOver = ({ state }) => ["succeeded", "failed", "cancelled"].includes(state);
 
 /** A model with its versions, or null if there is none of that name yet: it is looked up in the list, which is not an error. @param {string} name */
 export async function modelOf(name) {

@@ -2,7 +2,7 @@
 
 import { get, modelOf, part, post } from "./api.js";
 import { Answers } from "./answers.js";
-import { inOrder } from "./classes.js";
+import { classesOf } from "./classes.js";
 import { Curve } from "./curve.js";
 import { Document } from "./document.js";
 import { outboxOf } from "./outbox.js";
@@ -10,13 +10,13 @@ import { project } from "./project.js";
 import { Bar, Empty, Key, Notice, Paper, Problem, Scroll, counted, html, percent, say, scrollPaper, sentence, useKeys, useLoad, useState, when } from "./ui.js";
 
 const SIZES = [50, 100, 200];
+const USUAL = 100;
 const PRECISIONS = [0.9, 0.95, 0.98];
 
-/** @param {{parts: string[]}} props */
-export function Audit({ parts }) {
-  const dataset = parts[0];
-  const path = `v1/datasets/${part(dataset)}/audits`;
-  const audits = useLoad(() => get(path), [dataset]);
+/** @param {{dataset: any}} props */
+export function Audit({ dataset }) {
+  const path = `v1/datasets/${part(dataset.id)}/audits`;
+  const audits = useLoad(() => get(path), [dataset.id]);
   const [error, setError] = useState(/** @type {any} */ (null));
   const draw = async (/** @type {number} */ n) => {
     try {
@@ -30,64 +30,68 @@ export function Audit({ parts }) {
   if (audits.error) return html`<h1>Audit</h1><${Problem} error=${audits.error} />`;
   if (!audits.value) return html`<p class="quiet">Loading …</p>`;
   const [newest, ...older] = audits.value.audits;
-  const buttons = html`<div class="row">${SIZES.map((n) => html`<button key=${n} class=${newest ? "" : "primary"} onClick=${() => draw(n)}>Draw ${n}</button>`)}</div>`;
+  const buttons = html`<div class="row">${SIZES.map((n) => html`<button key=${n} class=${newest || n !== USUAL ? "" : "primary"} onClick=${() => draw(n)}>Draw ${n}</button>`)}</div>`;
   return html`<h1>Audit</h1><p>A random sample says how often the model is wrong. Nothing else does.</p><${Problem} error=${error} />
-    ${newest ? html`<${One} key=${newest.id} dataset=${dataset} audit=${newest} />` : html`<${Empty} title="No sample was drawn yet">${buttons}<p class="quiet">50 show roughly how good it is. From 72 on, right ones can be promised.</p><//>`}
+    ${newest ? html`<${One} key=${newest.id} dataset=${dataset} audit=${newest} />` : html`<${Empty} title="No sample was drawn yet">${buttons}<p class="quiet">After 50 answers you know roughly how often it is wrong. After 100 it may also be known which documents it can label by itself.</p><//>`}
     ${newest && html`<section><h2>Another sample</h2>${buttons}${older.length > 0 && html`<p class="quiet">${counted(older.length, "earlier audit")}, the last of ${when(older[0].created_at)}.</p>`}</section>`}`;
 }
 
-/** @param {{dataset: string, audit: any}} props */
+/** @param {{dataset: any, audit: any}} props */
 function One({ dataset, audit }) {
+  const outbox = outboxOf(dataset.id);
   const [precision, setPrecision] = useState(0.95);
   const [answered, setAnswered] = useState(/** @type {string[]} */ ([]));
-  const path = `v1/datasets/${part(dataset)}/audits/${part(audit.id)}`;
+  const path = `v1/datasets/${part(dataset.id)}/audits/${part(audit.id)}`;
   const model = project.value.model;
   const report = useLoad(async () => {
-    await outboxOf(dataset).settled();
+    await outbox.settled();
     return get(path, (await modelOf(model)) ? { model, precision } : {});
   }, [path, model, precision]);
-  const summary = useLoad(() => get(`v1/datasets/${part(dataset)}/annotations/summary`), [dataset]);
+  const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
   if (report.error) return html`<${Problem} error=${report.error} />`;
   if (!report.value) return html`<p class="quiet">Reading the sample …</p>`;
   const open = report.value.open.filter((/** @type {string} */ id) => !answered.includes(id));
   const answer = (/** @type {any} */ given) => {
-    outboxOf(dataset).add({ document: open[0], drawn: given.label === undefined ? undefined : "random", mode: "blind", by: project.value.by || undefined, ...given });
+    outbox.add({ document: open[0], drawn: given.label === undefined ? undefined : "random", mode: "blind", by: project.value.by || undefined, ...given });
     setAnswered([...answered, open[0]]);
     if (open.length === 1) say("The sample is complete"), report.again();
   };
   const undo = () => {
     const last = answered.at(-1);
     if (!last) return;
-    outboxOf(dataset).add({ document: last, action: "undo", by: project.value.by || undefined });
+    outbox.add({ document: last, action: "undo", by: project.value.by || undefined });
     setAnswered(answered.slice(0, -1));
+    if (!open.length) report.again();
   };
   const done = audit.documents.length - open.length;
   return html`<${Bar} strong label="answered" share=${done / audit.documents.length} text=${`${done} of ${audit.documents.length}`} />
     ${report.value.warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}
-    ${open.length > 0 && summary.value && html`<${Next} dataset=${dataset} ids=${open} classes=${inOrder(dataset, Object.keys(summary.value.classes))} onAnswer=${answer} onUndo=${undo} canUndo=${answered.length > 0} />`}
+    ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
+    ${(open.length > 0 || answered.length > 0) && summary.value && html`<${Next} dataset=${dataset} ids=${open} classes=${classesOf(dataset, summary.value)} onAnswer=${answer} onUndo=${undo} canUndo=${answered.length > 0} />`}
     ${report.value.labeled > 0 && html`<${Report} report=${report.value} precision=${precision} onPrecision=${setPrecision} />`}`;
 }
 
-/** @param {{dataset: string, ids: string[], classes: string[], onAnswer: (given: any) => void, onUndo: () => void, canUndo: boolean}} props */
+/** @param {{dataset: any, ids: string[], classes: (string | number)[], onAnswer: (given: any) => void, onUndo: () => void, canUndo: boolean}} props */
 function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
+  const outbox = outboxOf(dataset.id);
   const block = Math.floor(ids.length / 10);
   const [known, setKnown] = useState(/** @type {Record<string, any>} */ ({}));
   useLoad(async () => {
     const wanted = ids.slice(0, 20).filter((id) => !known[id]);
     if (!wanted.length) return null;
-    const { documents } = await get(`v1/datasets/${part(dataset)}/documents`, { ids: JSON.stringify(wanted), limit: 50 });
+    const { documents } = await get(`v1/datasets/${part(dataset.id)}/documents`, { ids: JSON.stringify(wanted), limit: 50 });
     setKnown((before) => ({ ...before, ...Object.fromEntries(documents.map((/** @type {any} */ each) => [each.id, each])) }));
     return null;
-  }, [dataset, block]);
+  }, [dataset.id, block]);
   const current = known[ids[0]];
   useKeys((event) => {
     if (event.key === " " && current && !/** @type {HTMLElement} */ (event.target).closest("button, a")) event.preventDefault(), onAnswer({ action: "skip" });
     scrollPaper(event);
     if (event.key === "u") onUndo();
   });
-  return html`<section aria-label="Document"><${Paper} key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}<//>
-    ${classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
-    <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outboxOf(dataset).text}</span></div></section>`;
+  return html`<section aria-label="Document">${ids.length > 0 && html`<${Paper} key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}<//>`}
+    ${!ids.length ? null : classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
+    <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.trouble.value && `. ${outbox.trouble.value} Nothing is lost.`}</span></div></section>`;
 }
 
 /** @param {{report: any, precision: number, onPrecision: (precision: number) => void}} props */

@@ -1,5 +1,6 @@
-/** @file All of one class at once: the likeliest fifty, take out the wrong ones, Enter. A twentieth comes back later, one by one. */
+/** @file All of one class at once: the likeliest fifty, take out the wrong ones, Enter. A twentieth comes again later, one by one. */
 
+import { comeAgain, verdict } from "./again.js";
 import { get, modelOf, part } from "./api.js";
 import { snippet } from "./document.js";
 import { outboxOf } from "./outbox.js";
@@ -11,6 +12,8 @@ import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, u
 const MOST = 50;
 const AGAIN = 0.05;
 const MOST_BUTTONS = 20;
+/** Documents of one answer of the service. */
+const MOST_LISTED = 500;
 
 /** @param {{parts: string[]}} props */
 export function Batch({ parts }) {
@@ -30,21 +33,24 @@ export function Batch({ parts }) {
 
 /** @param {{dataset: string, model: string, label: any}} props */
 function Sheet({ dataset, model, label }) {
-  const query = { model, predicted: label, order: "likeliest", state: "open", limit: MOST };
-  const page = useLoad(() => get(`v1/datasets/${part(dataset)}/documents`, query), [dataset, model, label]);
+  const page = useLoad(() => outboxOf(dataset).settled().then(() => likeliest(dataset, model, label)), [dataset, model, label]);
+  const [sending, setSending] = useState(false);
   const [out, setOut] = useState(/** @type {Set<string>} */ (new Set()));
-  const listed = page.value?.documents ?? [];
-  useEffect(() => setOut(new Set()), [page.value]);
+  const listed = page.value ?? [];
+  useEffect(() => (setOut(new Set()), setSending(false)), [page.value]);
   const toggle = (/** @type {string} */ id) => setOut((before) => new Set(before.has(id) ? [...before].filter((each) => each !== id) : [...before, id]));
-  const confirm = async () => {
+  const confirm = () => {
+    if (sending) return;
     const kept = listed.filter((/** @type {any} */ each) => !out.has(each.id));
+    if (!kept.length) return say("There is nothing to confirm");
     const back = Math.min(kept.length, Math.max(1, Math.round(AGAIN * kept.length)));
-    comeAgain(dataset, kept.slice().sort(() => Math.random() - 0.5).slice(0, back));
+    comeAgain(dataset, shuffled(kept).slice(0, back).map(({ id }) => id), label);
     const outbox = outboxOf(dataset);
     for (const { id } of kept) outbox.add({ document: id, label, drawn: "chosen", mode: "assisted", by: project.value.by || undefined });
     say(`${kept.length} documents confirmed as ${label}`);
     trainerOf(dataset).touch();
-    await outbox.settled();
+    for (const id of out) takenOut(dataset, label).add(id);
+    setSending(true);
     page.again();
     document.querySelector("main")?.focus();
   };
@@ -54,14 +60,36 @@ function Sheet({ dataset, model, label }) {
   });
   if (page.error) return html`<${Problem} error=${page.error} />`;
   if (!page.value) return html`<p class="quiet">Scoring the documents …</p>`;
-  if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model gives ${label} to none of the open documents.</p><//>`;
+  if (!listed.length) return html`<${Empty} title="No more documents of this class"><p>The model gives <bdi>${label}</bdi> to none of the open documents.</p><//>`;
   return html`<ul class="sheet">${listed.map((/** @type {any} */ each) => html`<li key=${each.id}><label class=${out.has(each.id) ? "out" : ""}><input type="checkbox" checked=${!out.has(each.id)} onChange=${() => toggle(each.id)} /><span class="lines" dir="auto">${snippet(each)}</span><span class="quiet number">${percent(each.probability, 1)}</span></label></li>`)}</ul>
-    <p class="row dock"><button class="primary" onClick=${confirm}><${Key}>Enter<//> ${counted(listed.length - out.size, "document")} as ${label}</button><span class="quiet">Some come back later, one by one, to see how well this went.</span></p>`;
+    <p class="row dock"><button class="primary" onClick=${confirm} disabled=${sending}><${Key}>Enter<//> ${counted(listed.length - out.size, "document")} as <bdi>${label}</bdi></button><span class="quiet">${verdict(dataset) || "Some come again later, one by one, to see how well this went."}</span></p>`;
 }
 
-/** @param {string} dataset @param {any[]} documents */
-function comeAgain(dataset, documents) {
-  const key = `halfmoon.again.${dataset}`;
-  const before = JSON.parse(localStorage.getItem(key) ?? "[]");
-  localStorage.setItem(key, JSON.stringify([...before, ...documents].slice(-50)));
+/** What was taken out of each class: it would come again with the next ones, and be confirmed by mistake. @type {Map<string, Set<string>>} */
+const taken = new Map();
+
+/** @param {string} dataset @param {any} label @returns {Set<string>} */
+function takenOut(dataset, label) {
+  const key = `${dataset} ${label}`;
+  const found = taken.get(key) ?? new Set();
+  taken.set(key, found);
+  return found;
+}
+
+/** The likeliest open documents of a class but those that were taken out. @param {string} dataset @param {string} model @param {any} label */
+async function likeliest(dataset, model, label) {
+  const out = takenOut(dataset, label);
+  const query = { model, predicted: label, order: "likeliest", state: "open", limit: Math.min(MOST_LISTED, MOST + out.size) };
+  const { documents } = await get(`v1/datasets/${part(dataset)}/documents`, query);
+  return documents.filter((/** @type {any} */ each) => !out.has(each.id)).slice(0, MOST);
+}
+
+/** The same in random order (Fisher and Yates). @template T @param {T[]} listed */
+function shuffled(listed) {
+  const found = [...listed];
+  for (let k = found.length - 1; k > 0; k -= 1) {
+    const other = Math.floor(Math.random() * (k + 1));
+    [found[k], found[other]] = [found[other], found[k]];
+  }
+  return found;
 }

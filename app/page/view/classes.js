@@ -3,8 +3,18 @@
 /** @type {Map<string, string[]>} */
 const orders = new Map();
 
+/** The classes of a dataset as annotations give them, whole numbers where labels are such: those of the file, of people, and those that were added.
+ * @param {any} dataset @param {any} summary of the annotations, which has the type of the labels @param {string[]} [added] @returns {(string | number)[]} */
+export function classesOf(dataset, summary, added = []) {
+  const names = inOrder(dataset.id, [...Object.keys(dataset.classes).sort(), ...Object.keys(summary.classes).sort(), ...added]);
+  return areIntegers(summary) ? names.map(Number) : names;
+}
+
+/** Whether labels are whole numbers; texts are refused then. @param {any} summary */
+export const areIntegers = (summary) => typeof summary?.labels[0] === "number";
+
 /** Names of classes, those that are known first and in their old order, each once. @param {string} dataset @param {string[]} names */
-export function inOrder(dataset, names) {
+function inOrder(dataset, names) {
   const before = orders.get(dataset) ?? stored(dataset);
   const now = [...new Set([...before, ...names])];
   if (now.length > before.length || !orders.has(dataset)) {

@@ -1,31 +1,38 @@
 /** @file The data: drop a file, see what was understood, choose the columns; the datasets that there are. */
 
-import { call, get, part } from "./api.js";
+import { call, get, part, send } from "./api.js";
 import { change, project } from "./project.js";
 import { go, to } from "./route.js";
-import { documentsOfLines, guess, isPacked, lookInto } from "./table.js";
-import { Notice, Problem, Scroll, counted, html, say, useLoad, useRef, useState, when } from "./ui.js";
+import { documentsOfLines, guess, isNumeric, isPacked, lookInto } from "./table.js";
+import { Bar, Notice, Problem, Scroll, counted, html, percent, say, useLoad, useRef, useState, when } from "./ui.js";
+
+const SHOWN = 50, MOST = 500;
 
 export function Data() {
-  const datasets = useLoad(() => get("v1/datasets", { limit: 100 }), []);
+  const [most, setMost] = useState(SHOWN);
+  const datasets = useLoad(() => get("v1/datasets", { limit: most }), [most]);
   const [file, setFile] = useState(/** @type {File | null} */ (null));
   const listed = datasets.value?.datasets ?? [];
+  const first = datasets.value !== null && !listed.length;
   return html`
-    <h1>${listed.length ? "Data" : "Start with your documents"}</h1>
-    ${file ? html`<${Upload} file=${file} onCancel=${() => setFile(null)} />` : html`<${Drop} onFile=${setFile} first=${!listed.length} />`}
+    <h1>${first ? "Start with your documents" : "Data"}</h1>
+    ${file ? html`<${Upload} file=${file} onCancel=${() => setFile(null)} />` : html`<${Drop} onFile=${setFile} first=${first} />`}
     <${Problem} error=${datasets.error} />
-    ${listed.length > 0 && html`<section><h2>Datasets</h2><${Datasets} listed=${listed} onChange=${datasets.again} /></section>`}`;
+    ${listed.length > 0 && html`<section><h2>Datasets</h2><${Datasets} listed=${listed} onChange=${datasets.again} />
+      ${datasets.value?.next_cursor && most < MOST && html`<p class="row"><button onClick=${() => setMost(MOST)}>Show older ones</button></p>`}</section>`}`;
 }
 
 /** @param {{onFile: (file: File) => void, first: boolean}} props */
 function Drop({ onFile, first }) {
   const [over, setOver] = useState(false);
+  const [many, setMany] = useState(false);
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const drop = (/** @type {DragEvent} */ event) => {
     event.preventDefault();
     setOver(false);
-    const file = event.dataTransfer?.files[0];
-    if (file) onFile(file);
+    const files = event.dataTransfer?.files ?? [];
+    setMany(files.length > 1);
+    if (files.length === 1) onFile(files[0]);
   };
   return html`
     <div class=${over ? "drop over" : "drop"} onDragOver=${(/** @type {Event} */ event) => (event.preventDefault(), setOver(true))} onDragLeave=${() => setOver(false)} onDrop=${drop}>
@@ -33,7 +40,8 @@ function Drop({ onFile, first }) {
       <button class="primary" onClick=${() => input.current?.click()}>Choose a file</button>
       <input ref=${input} id="file" class="unseen" type="file" tabindex="-1" aria-label="File with documents"
         onChange=${(/** @type {any} */ event) => event.target.files[0] && onFile(event.target.files[0])} />
-      <p class="quiet">CSV, TSV, NDJSON, JSON, NumPy's npz, SVMlight, text with a document a line, or a zip of text files in folders named by class.</p>
+      <p class="quiet">CSV, TSV, NDJSON, JSON, Parquet, Arrow, NumPy's npz, SVMlight, text with a document a line, or a zip of text files in folders named by class.</p>
+      ${many && html`<${Notice} kind="error">One file at a time: put the documents into one table, a row each, or the files into a zip.<//>`}
       ${first && html`<p class="quiet">No labels are needed. You label a few, and the model learns from all.</p>`}
     </div>`;
 }
@@ -43,21 +51,22 @@ function Upload({ file, onCancel }) {
   const look = useLoad(() => lookInto(file), [file]);
   const [columns, setColumns] = useState(/** @type {Record<string, string> | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
-  const [sending, setSending] = useState(false);
+  const [sent, setSent] = useState(/** @type {number | null} */ (null));
+  const stop = useRef(new AbortController()).current;
   if (look.error) return html`<${Problem} error=${look.error} /><p><button class="primary" onClick=${onCancel}>Choose another file</button></p>`;
   if (!look.value) return html`<p class="quiet">Looking into ${file.name} …</p>`;
   const chosen = columns ?? guess(look.value);
   const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    setSending(true);
+    setSent(0);
     setError(null);
     try {
-      const dataset = await upload(file, /** @type {any} */ (look.value), chosen);
-      say(`${dataset.n_documents} documents are there`);
+      const dataset = await upload(file, /** @type {any} */ (look.value), chosen, setSent, stop.signal);
+      say(`${counted(dataset.n_documents, "document")} are there`);
       go("label", dataset.id);
     } catch (failure) {
       setError(failure);
-      setSending(false);
+      setSent(null);
     }
   };
   return html`
@@ -66,10 +75,13 @@ function Upload({ file, onCancel }) {
       ${look.value.note && html`<${Notice}>${look.value.note}<//>`}
       ${look.value.kind === "table" && html`<${Columns} look=${look.value} chosen=${chosen} onChange=${setColumns} />`}
       ${look.value.rows.length > 0 && html`<${Preview} look=${look.value} chosen=${chosen} />`}
-      ${look.value.kind === "documents" && html`<p>The file is sent as it is (${look.value.type}).</p>`}
+      ${look.value.kind === "documents" && html`<p>The service reads this file (${look.value.type}) by itself.</p>`}
+      ${look.value.kind === "table" && isNumeric(look.value, chosen.text) && html`<${Notice}>The column <b>${chosen.text}</b> has numbers alone. Is it the text?<//>`}
       <${Problem} error=${error} />
-      <p class="row"><button class="primary" disabled=${sending}>${sending ? "Sending …" : "Use these documents"}</button>
-      <button type="button" onClick=${onCancel}>Choose another file</button></p>
+      ${error?.faults?.some((/** @type {any} */ fault) => fault.field === "label") && chosen.label && html`<p>Is <b>${chosen.label}</b> the column of the labels? Choose another one, or none.</p>`}
+      ${sent !== null && html`<${Bar} strong label="sending" share=${sent} text=${sent < 1 ? percent(sent) : "the service reads it"} />`}
+      <p class="row"><button class="primary" disabled=${sent !== null}>Use these documents</button>
+      <button type="button" onClick=${() => (stop.abort(), onCancel())}>${sent === null ? "Choose another file" : "Cancel"}</button></p>
     </form>`;
 }
 
@@ -125,14 +137,15 @@ function Datasets({ listed, onChange }) {
   </ul>`;
 }
 
-/** @param {File} file @param {import("./table.js").Look} look @param {Record<string, string>} chosen */
-async function upload(file, look, chosen) {
-  const body = look.kind === "lines" ? await documentsOfLines(file) : file;
+/** @param {File} file @param {import("./table.js").Look} look @param {Record<string, string>} chosen @param {(share: number) => void} onSent
+ * @param {AbortSignal} signal */
+async function upload(file, look, chosen, onSent, signal) {
+  const body = look.kind === "lines" ? await documentsOfLines(file, look.charset) : file;
   const query = new URLSearchParams({ name: datasetName(file.name) });
   if (look.kind === "table") for (const [name, column] of Object.entries(chosen)) query.set(name, column);
   /** @type {Record<string, string>} */
   const packed = isPacked(file) && look.kind !== "lines" ? { "Content-Encoding": "gzip" } : {};
-  return call("POST", `v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed });
+  return send(`v1/datasets?${query}`, body, { "Content-Type": look.type, ...packed }, onSent, signal);
 }
 
 /** The name of a file as the name of a dataset. @param {string} name */

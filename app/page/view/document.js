@@ -1,8 +1,9 @@
 /** @file A document as a person reads it. Text is only ever a text node. */
 
-import { html } from "./ui.js";
+import { html, useState } from "./ui.js";
 
 const MOST = 20_000;
+const SNIPPET = 400;
 
 /** @param {{document: any, spans?: [number, number][]}} props */
 export function Document({ document, spans = [] }) {
@@ -20,9 +21,10 @@ function Beside({ fields }) {
 
 /** @param {{text: string, spans: [number, number][]}} props */
 function Text({ text, spans }) {
-  const shown = text.slice(0, MOST);
+  const [whole, setWhole] = useState(false);
+  const shown = whole ? text : text.slice(0, MOST);
   if (!text.trim()) return html`<p class="document quiet">This document has no text.</p>`;
-  return html`<div class="document" dir="auto">${marked(shown, spans)}${text.length > MOST && html`<p class="quiet">… ${(text.length - MOST).toLocaleString("en")} more characters</p>`}</div>`;
+  return html`<div class="document" dir="auto">${marked(shown, spans)}${shown.length < text.length && html`<p class="quiet">… <button class="small" onClick=${() => setWhole(true)}>${(text.length - MOST).toLocaleString("en")} more characters</button></p>`}</div>`;
 }
 
 /** A text with parts of it marked: the service says where, in characters. @param {string} text @param {[number, number][]} spans */
@@ -54,5 +56,5 @@ function pairs(document) {
 
 /** A document in a line. @param {any} document */
 export function snippet(document) {
-  return document.text ?? pairs(document).slice(0, 8).map(([name, value]) => `${name} ${value}`).join(", ");
+  return document.text?.slice(0, SNIPPET) ?? pairs(document).slice(0, 8).map(([name, value]) => `${name} ${value}`).join(", ");
 }

@@ -1,34 +1,29 @@
 /** @file Jobs: what runs, how far it is, what went wrong, and cancelling. */
 
-import { get, part, post } from "./api.js";
+import { get, isOver, part, post } from "./api.js";
 import { to } from "./route.js";
 import { Bar, Empty, Problem, counted, html, percent, say, sentence, useInterval, useLoad, useState, when } from "./ui.js";
 
-const OVER = ["succeeded", "failed", "cancelled"];
+const MOST_SAID = 4;
 
 export function Jobs() {
   const jobs = useLoad(() => get("v1/jobs", { limit: 50 }), []);
   const [error, setError] = useState(/** @type {any} */ (null));
   useInterval(() => jobs.again(), 1000);
-  const cancel = (/** @type {any} */ job) => post(`v1/jobs/${part(job.id)}/cancel`, {}).then(() => (say("Cancelled"), setError(null), jobs.again()), setError);
+  const cancel = (/** @type {any} */ job) => post(`v1/jobs/${part(job.id)}/cancel`, {}).then(() => (say("Cancelling"), setError(null), jobs.again()), setError);
   if (!jobs.value) return html`<h1>Jobs</h1><${Problem} error=${jobs.error} />`;
   return html`<h1>Jobs</h1><${Problem} error=${error ?? jobs.error} />
-    ${jobs.value.jobs.length ? html`<ul class="list">${jobs.value.jobs.map((/** @type {any} */ job) => html`<${Job} key=${job.id} job=${job} before=${before(job, jobs.value.jobs)} onCancel=${() => cancel(job)} />`)}</ul>` : html`<${Empty} title="No job has run yet"><p>Training begins by itself while you label.</p><//>`}`;
+    ${jobs.value.jobs.length ? html`<ul class="list">${jobs.value.jobs.map((/** @type {any} */ job) => html`<${Job} key=${job.id} job=${job} onCancel=${() => cancel(job)} />`)}</ul>` : html`<${Empty} title="No job has run yet"><p>Training begins by itself while you label.</p><//>`}`;
 }
 
-/** How many jobs wait before a job that waits. @param {any} job @param {any[]} jobs */
-function before(job, jobs) {
-  return job.state === "queued" ? jobs.filter((each) => each.state === "queued" && each.created_at < job.created_at).length : 0;
-}
-
-/** @param {{job: any, before: number, onCancel: () => void}} props */
-function Job({ job, before, onCancel }) {
-  const over = OVER.includes(job.state);
-  return html`<li><div class="wide"><b>${job.model_name}</b> <span class=${job.state === "failed" ? "tag bad" : "tag"}>${job.state}</span> <span class="quiet">${when(job.created_at)}${job.annotations !== null ? `, ${job.annotations} answers` : ""}</span>
-      ${!over && html`<${Bar} strong label=${job.progress.phase || "waiting"} wide share=${job.progress.fraction} text=${`${percent(job.progress.fraction)}${timeLeft(job)}`} />`}
-      ${before > 0 && html`<p class="quiet">${counted(before, "job")} before it</p>`}
+/** @param {{job: any, onCancel: () => void}} props */
+function Job({ job, onCancel }) {
+  const over = isOver(job);
+  const said = new Set([...(job.report?.summary ?? []), ...job.warnings].map(sentence));
+  return html`<li><div class="wide"><b>${job.model_name}</b> <span class=${job.state === "failed" ? "tag bad" : "tag"}>${job.state}</span> <span class="quiet">${when(job.created_at)}${job.annotations ? `, ${counted(job.annotations, "answer")}` : ""}</span>
+      ${!over && html`<${Bar} strong label=${job.state} share=${job.progress.fraction} text=${`${percent(job.progress.fraction)}${timeLeft(job)}`} /><p class="quiet">${sentence(job.progress.phase || "waiting")}</p>`}
       ${job.error && html`<p>${sentence(job.error.detail)}.</p>`}
-      ${[...(job.report?.summary ?? []), ...job.warnings.slice(0, 2)].map((/** @type {string} */ text) => html`<p class="quiet">${sentence(text)}.</p>`)}</div>
+      ${[...said].slice(0, MOST_SAID).map((text) => html`<p class="quiet">${text}.</p>`)}</div>
     ${job.model ? html`<a class="button" href=${to("model", job.model.name, job.model.version)}>Version ${job.model.version}</a>` : !over && html`<button onClick=${onCancel} disabled=${job.state === "cancelling"}>Cancel</button>`}</li>`;
 }
 

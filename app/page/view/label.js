@@ -1,16 +1,21 @@
 /** @file The seat: one document, the buttons, the next. */
 
-import { get, part, post } from "./api.js";
+import { answerAgain, due } from "./again.js";
 import { Answers } from "./answers.js";
-import { forget, inOrder } from "./classes.js";
+import { get, part, post } from "./api.js";
+import { areIntegers, classesOf, forget } from "./classes.js";
 import { Document } from "./document.js";
+import { History } from "./history.js";
 import { outboxOf } from "./outbox.js";
 import { change, project } from "./project.js";
 import { Queue } from "./queue.js";
 import { to } from "./route.js";
 import { Side } from "./side.js";
 import { trainerOf } from "./training.js";
-import { Empty, Key, Notice, Paper, Problem, html, percent, say, scrollPaper, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
+import { Empty, Key, Notice, Paper, Problem, counted, html, percent, say, scrollPaper, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
+
+/** Milliseconds until what failed is tried again. */
+const AGAIN = 2000;
 
 const WHY = {
   random: ["random", "drawn at random: these labels say how common each class is"],
@@ -31,9 +36,9 @@ export function Label({ dataset }) {
   const summary = useLoad(() => get(`v1/datasets/${part(dataset.id)}/annotations/summary`), [dataset.id]);
   const queue = useQueue(dataset.id, order, trainer);
   const counts = useCounts(summary.value);
-  const seat = useRef({ history: restored(dataset.id) }).current;
+  const history = useRef(new History(dataset.id)).current;
   const current = queue.documents.value[0] ?? null;
-  const classes = classesOf(dataset, counts.value, added);
+  const classes = summary.value ? classesOf(dataset, summary.value, added) : [];
   const assisted = project.value.mode === "assisted";
   const guess = useGuess(current, trainer, assisted);
 
@@ -48,20 +53,20 @@ export function Label({ dataset }) {
     const told = { document: current.id, by: project.value.by || undefined, mode: project.value.mode, ...given };
     outbox.add(told);
     trainer.touch();
-    seat.history.push({ document: current, label: given.label });
-    keep(dataset.id, seat.history);
-    if (given.label !== undefined) counts.add(given.label, 1);
-    setLast({ document: current, label: given.label });
+    history.push({ document: current, label: given.label });
+    const first = current.why === "again" ? answerAgain(dataset.id, current.id, given.label) : null;
+    if (given.label !== undefined && !first) counts.add(given.label, 1);
+    setLast({ document: current, label: given.label, first: first?.label });
     queue.advance();
   };
   const label = (/** @type {string | number} */ name) => answer({ label: name, drawn: current?.why === "again" ? undefined : (current?.drawn ?? undefined) });
   const undo = () => {
-    const before = seat.history.pop();
+    const before = history.pop();
     if (!before) return say("There is nothing to take back");
-    keep(dataset.id, seat.history);
     outbox.add({ document: before.document.id, action: "undo", by: project.value.by || undefined });
-    if (before.label !== undefined) counts.add(before.label, -1);
-    queue.putBack(before.document);
+    const first = before.document.why === "again" ? answerAgain(dataset.id, before.document.id) : null;
+    if (before.label !== undefined && !first) counts.add(before.label, -1);
+    queue.bringBack(before.document);
     setLast(null);
     say("Taken back");
   };
@@ -86,17 +91,17 @@ export function Label({ dataset }) {
       <${Toolbar} order=${order} onOrder=${setOrder} onHelp=${() => setHelp(!help)} />
       ${help && html`<${Help} />`}
       ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
-      ${!current && html`<${Problem} error=${queue.error.value} />`}
-      ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} order=${order} onOrder=${setOrder} />`}
-      <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} onLabel=${label} onNew=${addClass} />
+      <${Problem} error=${summary.error ?? (current ? null : queue.error.value)} />
+      ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} dataset=${dataset.id} order=${order} onOrder=${setOrder} />`}
+      <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} integers=${areIntegers(summary.value)} onLabel=${label} onNew=${addClass} />
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
-        <button onClick=${undo} disabled=${!seat.history.length}><${Key}>u<//> Undo</button>
-        <span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.offline.value ? ": the service does not answer, nothing is lost" : ""}</span>
+        <button onClick=${undo} disabled=${!history.answers.length}><${Key}>u<//> Undo</button>
+        <span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.trouble.value && `. ${outbox.trouble.value} Nothing is lost.`}</span>
       </div>
       <${Reply} last=${last} />
       ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}
-      ${classes.length < 2 && html`<p class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</p>`}
+      ${summary.value && classes.length < 2 && html`<p class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</p>`}
     </section>
     <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} />
   </div>`;
@@ -107,17 +112,23 @@ function Card({ document, guess }) {
   const [name, why] = WHY[/** @type {keyof typeof WHY} */ (document.why)];
   return html`<${Paper}>
     <p class="row quiet"><span class="tag" title=${why}>${name}</span><span class="clip">${document.id}</span>
-      ${guess && html`<span class="row-end">the model: <b>${guess.label}</b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
+      ${guess && html`<span class="row-end">the model: <b><bdi>${guess.label}</bdi></b> ${guess.probability !== null && percent(guess.probability)}</span>`}</p>
     <${Document} document=${document} spans=${guess?.spans ?? []} />
   <//>`;
 }
 
-/** What the model thought, after a blind answer. @param {{last: any}} props */
+/** What the model thought, after a blind answer; of a document that came once more what it was confirmed as. @param {{last: any}} props */
 function Reply({ last }) {
+  return html`<p class="reply quiet">${reply(last) ?? "\u00a0"}</p>`;
+}
+
+/** @param {any} last */
+function reply(last) {
   const guess = last?.document.guess;
-  if (!guess || last.label === undefined || project.value.mode !== "blind") return html`<p class="reply quiet">${"\u00a0"}</p>`;
-  const same = guess.label === last.label;
-  return html`<p class="reply quiet">${same ? "The model agrees" : html`The model thought <b>${guess.label}</b>`}${guess.probability !== null ? ` (${percent(guess.probability)})` : ""}</p>`;
+  if (last?.label === undefined) return null;
+  if (last.first !== undefined) return last.first === last.label ? "The same as before" : html`Before, together with others, it was <b><bdi>${last.first}</bdi></b>`;
+  if (!guess || project.value.mode !== "blind") return null;
+  return html`${guess.label === last.label ? "The model agrees" : html`The model thought <b><bdi>${guess.label}</bdi></b>`}${guess.probability !== null ? ` (${percent(guess.probability)})` : ""}`;
 }
 
 /** @param {{order: string, onOrder: (order: string) => void, onHelp: () => void}} props */
@@ -133,7 +144,7 @@ function Toolbar({ order, onOrder, onHelp }) {
     <form class="row" role="search" onSubmit=${find}><input type="search" name="find" value=${text} placeholder="search for a rare class" aria-label="Search for documents" onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
       <button>Find</button>${order !== "mixed" && html`<button type="button" aria-label="Back to the mix" onClick=${() => (setText(""), onOrder("mixed"))}>Back</button>`}</form>
     <div class="row row-end">
-      <label class="row"><span class="quiet">Model</span>
+      <label class="row"><span class="quiet">Model's answer</span>
         <select name="mode" value=${mode} onChange=${(/** @type {any} */ event) => change({ mode: event.target.value })}><option value="blind">after mine</option><option value="assisted">before mine</option></select></label>
       <label class="row"><span class="quiet">You</span><input name="by" class="short" value=${project.value.by} placeholder="your name" onChange=${(/** @type {any} */ event) => change({ by: event.target.value.trim().slice(0, 100) })} /></label>
       <button aria-label="Keys" onClick=${onHelp}><${Key}>?<//></button>
@@ -146,10 +157,19 @@ function Help() {
   return html`<dl class="card keys">${keys.map(([key, does]) => html`<div><dt><${Key}>${key}<//></dt><dd>${does}</dd></div>`)}</dl>`;
 }
 
-/** @param {{queue: Queue, order: string, onOrder: (order: string) => void}} props */
-function Nothing({ queue, order, onOrder }) {
+/** @param {{queue: Queue, dataset: string, order: string, onOrder: (order: string) => void}} props */
+function Nothing({ queue, dataset, order, onOrder }) {
   if (!queue.done.value) return html`<${Paper}><p class="quiet">Fetching documents …</p><//>`;
   if (order !== "mixed") return html`<${Empty} title="No more documents contain this"><button onClick=${() => onOrder("mixed")}>Back to the mix</button><//>`;
+  return html`<${Finished} dataset=${dataset} onAgain=${() => queue.lookAgain()} />`;
+}
+
+/** The end, unless others are still at work on the last documents. @param {{dataset: string, onAgain: () => void}} props */
+function Finished({ dataset, onAgain }) {
+  const summary = useLoad(() => outboxOf(dataset).settled().then(() => get(`v1/datasets/${part(dataset)}/annotations/summary`)), [dataset]);
+  if (!summary.value) return html`<${Paper}><${Problem} error=${summary.error} /><p class="quiet">Fetching documents …</p><//>`;
+  const left = summary.value.documents - summary.value.labeled - summary.value.skipped;
+  if (left) return html`<${Empty} title="Others have the last documents"><p>${counted(left, "document")} that other people were given ${left === 1 ? "is" : "are"} without an answer. What they leave becomes free after ten minutes.</p><button onClick=${onAgain}>Look again</button><//>`;
   return html`<${Empty} title="All documents are answered"><p>Every document has a label, or was skipped. The model learns from them; see what it <a href=${to("doubts")}>doubts</a>.</p><//>`;
 }
 
@@ -160,8 +180,18 @@ function useQueue(dataset, order, trainer) {
   useEffect(() => {
     const next = queue.order === order ? queue : fresh();
     setQueue(next);
-    for (const document of again(dataset)) next.putBack(document);
-    trainer.begin().then(() => next.fill(), (/** @type {any} */ error) => (next.error.value = error));
+    const ids = order === "mixed" ? due(dataset).map((each) => each.id) : [];
+    const begin = async () => {
+      try {
+        await trainer.begin();
+        await next.fill();
+        if (ids.length) await next.mixIn(ids);
+      } catch (error) {
+        next.error.value = error;
+        if (!next.closed) setTimeout(begin, AGAIN);
+      }
+    };
+    begin();
     return () => void (next.closed = true);
   }, [order]);
   return queue;
@@ -191,34 +221,5 @@ function useGuess(document, trainer, wanted) {
   }, [document?.id, version, wanted]);
 }
 
-/** The classes for the buttons. @param {any} dataset @param {Record<string, number>} counts @param {string[]} added */
-function classesOf(dataset, counts, added) {
-  const names = inOrder(dataset.id, [...Object.keys(dataset.classes).sort(), ...Object.keys(counts).sort(), ...added]);
-  const integers = dataset.n_labeled > 0 && names.every((label) => /^-?\d+$/.test(label));
-  return integers ? names.map(Number) : names;
-}
-
 /** @param {Record<string, number>} counts */
 const total = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
-
-/** What was answered in this tab, so that it can be taken back after a reload. @param {string} dataset */
-function restored(dataset) {
-  return JSON.parse(sessionStorage.getItem(`halfmoon.history.${dataset}`) ?? "[]");
-}
-
-/** @param {string} dataset @param {any[]} history */
-function keep(dataset, history) {
-  try {
-    sessionStorage.setItem(`halfmoon.history.${dataset}`, JSON.stringify(history.slice(-200)));
-  } catch {
-    // long texts may not fit; they can be taken back until the tab is loaded again
-  }
-}
-
-/** Documents of batches that come once more. @param {string} dataset */
-function again(dataset) {
-  const key = `halfmoon.again.${dataset}`;
-  const found = JSON.parse(localStorage.getItem(key) ?? "[]");
-  localStorage.removeItem(key);
-  return found.map((/** @type {any} */ document) => ({ ...document, why: "again", drawn: null, guess: null }));
-}

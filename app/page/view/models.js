@@ -54,9 +54,9 @@ function Versions({ model, onChange }) {
 function Row({ version, model, audited, auditing, onPublish }) {
   const held = version.held_out;
   const aliases = Object.entries(model.aliases).filter(([, number]) => number === version.version).map(([name]) => name);
-  return html`<tr><td data-head="Version"><a href=${to("model", model.name, version.version)} aria-label=${`Version ${version.version}`}>${version.version}</a> ${version.version === model.served && html`<span class="tag">served</span>`}${!version.takes_over && html`<span class="tag bad" title=${version.comparison?.why}>worse, not served</span>`}</td>
+  return html`<tr><td data-head="Version"><span><a href=${to("model", model.name, version.version)} aria-label=${`Version ${version.version}`}>${version.version}</a> ${version.version === model.served && html`<span class="tag">served</span>`}${!version.takes_over && html`<span class="tag bad" title=${version.comparison?.why}>worse, not served</span>`}</span></td>
     <td class="date" data-head="Trained">${when(version.created_at)}</td><td class="number" data-head="Right on labels left out">${held ? `${percent(held.right / held.labels)} of ${held.labels}` : "–"}</td>
-    <td class="number" data-head="Error by audit">${audited?.labels ? html`${percent(audited.error, 1)} <span class="quiet">${percent(audited.low)} to ${percent(audited.high)}</span>` : auditing ? "…" : "–"}</td><td data-head="Classes">${version.classes.length > 4 ? counted(version.classes.length, "class") : version.classes.join(", ")}</td>
+    <td class="number" data-head="Error by audit">${audited?.labels ? html`${percent(audited.error, 1)} <span class="quiet">${percent(audited.low)} to ${percent(audited.high)}</span>` : auditing ? "…" : "–"}</td><td data-head="Classes">${version.classes.length > 4 ? counted(version.classes.length, "class") : version.classes.map((/** @type {any} */ each, /** @type {number} */ k) => html`${k > 0 && ", "}<bdi>${each}</bdi>`)}</td>
     <td>${aliases.map((name) => html`<span class="tag strong">${name}</span> `)}${!aliases.includes(LIVE) && html`<button onClick=${() => onPublish(version.version)} aria-label=${`Make version ${version.version} ${LIVE}`}>make ${LIVE}</button>`}</td></tr>`;
 }
 

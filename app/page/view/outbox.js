@@ -4,7 +4,10 @@ import { Refusal, part, post } from "./api.js";
 import { computed, signal } from "./ui.js";
 
 const MOST = 200;
+const MOST_TOLD = 3;
 const PATIENCE = [500, 1000, 2000, 5000];
+/** What does not get better by waiting. */
+const FINAL = [404, 413, 422];
 
 /** @typedef {{id: string, document: string, action?: string, label?: string | number, drawn?: string, by?: string, mode?: string, at: string}} Answer */
 
@@ -17,11 +20,12 @@ export class Outbox {
     this.saved = signal(0);
     this.sequence = signal(0);
     this.refused = signal(/** @type {string[]} */ ([]));
-    this.offline = signal(false);
+    this.trouble = signal("");
     this.waiting = signal(/** @type {Answer[]} */ ([]));
     this.text = computed(() => `saved ${this.saved.value}, waiting ${this.waiting.value.length}`);
     this.sending = false;
     this.failures = 0;
+    this.most = MOST;
     this.#restore();
     if (this.waiting.value.length) this.flush();
   }
@@ -38,22 +42,26 @@ export class Outbox {
     this.flush();
   }
 
-  /** Wait until all answers have arrived; throws what was refused. */
+  /** Wait until all answers have arrived; throws Refusal while they do not get through. */
   async settled() {
-    while (this.waiting.value.length) await new Promise((resolve) => setTimeout(resolve, 50));
+    while (this.waiting.value.length) {
+      if (this.trouble.value) throw new Refusal(0, this.trouble.value);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
   }
 
   async flush() {
     if (this.sending || !this.waiting.value.length) return;
     this.sending = true;
-    const batch = this.waiting.value.slice(0, MOST);
+    const batch = this.waiting.value.slice(0, this.most);
     try {
       const { sequence } = await post(`v1/datasets/${part(this.dataset)}/annotations`, { annotations: batch });
       this.#forget(batch);
       this.saved.value += batch.length;
       this.sequence.value = sequence;
       this.failures = 0;
-      this.offline.value = false;
+      this.most = MOST;
+      this.trouble.value = "";
     } catch (error) {
       this.#failed(/** @type {Refusal} */ (error), batch);
     }
@@ -61,18 +69,21 @@ export class Outbox {
     if (this.waiting.value.length) setTimeout(() => this.flush(), this.failures ? PATIENCE[Math.min(this.failures, PATIENCE.length) - 1] : 0);
   }
 
-  /** What is refused is taken out one by one, so that it does not hold up the others. @param {Refusal} error @param {Answer[]} batch */
+  /** What is refused for good is taken out, so that it does not hold up the others; where it is not named, they are sent one by one to find it.
+   * @param {Refusal} error @param {Answer[]} batch */
   #failed(error, batch) {
-    const final = [404, 413, 422].includes(error.status);
     this.failures += 1;
-    this.offline.value = !final;
-    if (!final) return;
-    const wrong = new Set(error.faults.map((fault) => fault.document));
-    const refused = batch.filter((answer) => wrong.has(answer.document) || batch.length === 1 || error.status === 404);
-    if (!refused.length) return;
-    this.#forget(refused);
-    this.refused.value = [...this.refused.value, `${refused.length} of your answers were refused: ${error.message}`];
+    if (!FINAL.includes(error.status)) {
+      this.trouble.value = error.message;
+      return;
+    }
+    const named = error.faults.map((fault) => fault.document || batch[placeIn(fault.field)]?.document);
+    const refused = batch.filter((answer) => named.includes(answer.document) || batch.length === 1 || error.status === 404);
     this.failures = 0;
+    this.trouble.value = "";
+    if (!refused.length) return void (this.most = 1);
+    this.#forget(refused);
+    this.refused.value = [...this.refused.value, `${refused.length} of your answers ${refused.length === 1 ? "was" : "were"} refused: ${error.message}`].slice(-MOST_TOLD);
   }
 
   /** @param {Answer[]} batch */
@@ -88,9 +99,12 @@ export class Outbox {
       const key = localStorage.key(k) ?? "";
       if (key.startsWith(this.prefix)) found.push(JSON.parse(localStorage.getItem(key) ?? "null"));
     }
-    this.waiting.value = found.filter(Boolean).sort((a, b) => (a.at < b.at ? -1 : 1));
+    this.waiting.value = found.filter(Boolean).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   }
 }
+
+/** The place of the answer that a field of a request names, as in `annotations[3].label`. @param {string} field */
+const placeIn = (field) => Number(/^annotations\[(\d+)\]/.exec(field)?.[1] ?? -1);
 
 /** @type {Map<string, Outbox>} */
 const outboxes = new Map();

@@ -6,6 +6,8 @@ import { signal } from "./ui.js";
 
 const LEAST = 10;
 const MORE = 20;
+/** Documents before those that come once more, and while the first suggestions are made. */
+const SOON = 5;
 const CLAIM_SECONDS = 600;
 /** Share of random documents among suggestions: with fewer, models of some 80 labels misjudge how common the classes are. */
 const RANDOM = 0.5;
@@ -37,10 +39,6 @@ export class Queue {
     this.closed = false;
   }
 
-  get current() {
-    return this.documents.value[0] ?? null;
-  }
-
   /** Go on to the next document. */
   advance() {
     this.documents.value = this.documents.value.slice(1);
@@ -53,10 +51,37 @@ export class Queue {
     this.done.value = false;
   }
 
+  /** Put a document in front that was answered before; it is fetched again if the tab was loaded since. @param {any} document */
+  async bringBack(document) {
+    if (!document.unfetched) return this.putBack(document);
+    const { unfetched, ...kept } = document;
+    try {
+      const [found] = await this.#named([document.id]);
+      if (found) this.putBack({ ...found, ...kept });
+    } catch (error) {
+      this.error.value = error;
+    }
+  }
+
+  /** Let documents come between the others that were answered together with others before. @param {string[]} ids */
+  async mixIn(ids) {
+    const found = await this.#named(ids.slice(0, MORE)).catch(() => []); // they come another time
+    const again = found.map((/** @type {any} */ each) => ({ ...each, why: "again", drawn: null, guess: null }));
+    this.documents.value = [...this.documents.value.slice(0, SOON), ...again, ...this.documents.value.slice(SOON)];
+  }
+
+  /** Look for documents that became free. */
+  lookAgain() {
+    this.done.value = false;
+    this.seen.clear();
+    this.cursor = "";
+    this.fill();
+  }
+
   /** Forget the documents that were chosen by an older version, but the one that is shown. */
   renew() {
-    const kept = this.documents.value.slice(0, 1);
-    for (const { id } of this.documents.value.slice(1)) this.seen.delete(id);
+    const kept = this.documents.value.filter((each, place) => place === 0 || each.why === "again");
+    for (const { id } of this.documents.value) if (!kept.some((each) => each.id === id)) this.seen.delete(id);
     this.documents.value = kept;
     this.cursor = "";
     this.fill();
@@ -82,31 +107,43 @@ export class Queue {
 
   /** Suggestions of the model mixed with random documents; without a model random ones. */
   async #mixed() {
+    if (!this.trained()) return this.#page({ order: "random", seed: this.seed }, "random");
+    // suggestions take their time: who waits begins with random documents, unless others may get the same
+    if (!this.documents.value.length && !this.turn && !project.value.by) return this.#first();
     this.turn += 1;
     const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...claim() };
-    if (this.trained()) {
-      const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
-      const fresh = suggestions.map((/** @type {any} */ each) => ({
-        ...each.document,
-        drawn: each.drawn,
-        why: each.drawn,
-        guess: { label: each.label, probability: each.probability },
-      }));
-      return { fresh, last: suggestions.length < MORE };
-    }
-    return this.#page({ order: "random", seed: this.seed }, "random");
+    const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
+    const fresh = suggestions.map((/** @type {any} */ each) => ({
+      ...each.document,
+      drawn: each.drawn,
+      why: each.drawn,
+      guess: { label: each.label, probability: each.probability },
+    }));
+    return { fresh, last: suggestions.length < MORE };
+  }
+
+  async #first() {
+    this.turn += 1;
+    const { fresh } = await this.#page({ order: "random", seed: this.seed }, "random", SOON);
+    return { fresh, last: false };
   }
 
   async #found() {
     return this.#page({ contains: this.find }, "found");
   }
 
-  /** @param {Record<string, any>} query @param {"random" | "found"} why */
-  async #page(query, why) {
+  /** @param {Record<string, any>} query @param {"random" | "found"} why @param {number} [limit] */
+  async #page(query, why, limit = MORE) {
     const path = `v1/datasets/${part(this.dataset)}/documents`;
-    const { documents, next } = await get(path, { ...query, state: "open", limit: MORE, cursor: this.cursor });
+    const { documents, next } = await get(path, { ...query, state: "open", limit, cursor: this.cursor });
     this.cursor = next ?? this.cursor;
     const fresh = documents.map((/** @type {any} */ each) => ({ ...each, drawn: why, why, guess: null }));
     return { fresh, last: next === null };
+  }
+
+  /** @param {string[]} ids */
+  async #named(ids) {
+    const { documents } = await get(`v1/datasets/${part(this.dataset)}/documents`, { ids: JSON.stringify(ids), limit: ids.length });
+    return documents;
   }
 }

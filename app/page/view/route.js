@@ -7,8 +7,17 @@ import { signal } from "./ui.js";
 /** @returns {Route} */
 function read() {
   const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [view = "", ...parts] = path.split("/").map(decodeURIComponent);
+  const [view = "", ...parts] = path.split("/").map(decoded);
   return { view: view || "data", parts, query: new URLSearchParams(search) };
+}
+
+/** A part of an address, as it is if it was cut or typed wrong. @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 export const route = signal(read());

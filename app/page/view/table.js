@@ -2,7 +2,7 @@
 
 const LOOK = 256 * 1024;
 
-/** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string}} Look */
+/** @typedef {{kind: string, type: string, columns: string[], rows: string[][], note: string, charset?: string}} Look */
 
 const LONGEST_NAME = 60;
 const SHEETS = ["xlsx", "xls", "ods", "numbers"];
@@ -13,10 +13,13 @@ const TYPES = {
   ndjson: "application/x-ndjson",
   jsonl: "application/x-ndjson",
   json: "application/json",
+  parquet: "application/vnd.apache.parquet",
+  arrow: "application/vnd.apache.arrow.stream",
   npz: "application/x-npz",
   zip: "application/zip",
   tar: "application/x-tar",
   tgz: "application/gzip",
+  npy: "application/x-npy",
   svm: "text/x-svmlight",
   svmlight: "text/x-svmlight",
   txt: "text/plain",
@@ -27,7 +30,7 @@ export async function lookInto(file) {
   const ending = file.name.toLowerCase().replace(/\.gz$/, "").split(".").pop() ?? "";
   const type = TYPES[/** @type {keyof typeof TYPES} */ (ending)] ?? "";
   if (SHEETS.includes(ending)) throw new Error(`${file.name} is a spreadsheet. Save it as CSV (in UTF-8) there, and choose that file.`);
-  if (!type) throw new Error(`${file.name}: the name must end in ${Object.keys(TYPES).join(", ")}.`);
+  if (!type) throw new Error(`${file.name} is of a kind that is not read: names end in ${Object.keys(TYPES).join(", ")}. Save the texts as CSV, or as a text with a document a line.`);
   if (!file.size) throw new Error(`${file.name} is empty.`);
   const packed = isPacked(file);
   const { text, charset } = decoded(packed ? await unpacked(file) : new Uint8Array(await file.slice(0, LOOK).arrayBuffer()), packed || file.size > LOOK);
@@ -39,8 +42,9 @@ export async function lookInto(file) {
     return { kind: "table", type: note ? `${type}; charset=windows-1252` : type, columns: rows[0], rows: rows.slice(1, 6), note: [note, headless(rows)].filter(Boolean).join(" ") };
   }
   if (type === "text/plain") {
-    const rows = text.split(/\r?\n/).filter(Boolean).slice(0, 5);
-    return { kind: "lines", type: "application/x-ndjson", columns: ["text"], rows: rows.map((row) => [row]), note };
+    if (text.includes("\u0000")) throw new Error(`${file.name} is in UTF-16, or no text: save it in UTF-8.`);
+    const rows = text.split(/\r?\n/).filter((line) => line.trim()).slice(0, 5);
+    return { kind: "lines", charset, type: "application/x-ndjson", columns: ["text"], rows: rows.map((row) => [row]), note };
   }
   return { kind: "documents", type, columns: [], rows: [], note: "" };
 }
@@ -74,11 +78,17 @@ function headless(rows) {
   return prose ? "The first row is read as the names of the columns, but looks like a document: add a row of names, such as “text”, above it." : "";
 }
 
-/** A file of lines as documents. @param {File} file */
-export async function documentsOfLines(file) {
-  const text = isPacked(file) ? new Response(unpack(file)).text() : file.text();
-  const lines = (await text).split(/\r?\n/).filter((line) => line.trim());
+/** A file of lines as documents. @param {File} file @param {string} [charset] */
+export async function documentsOfLines(file, charset) {
+  const bytes = await new Response(isPacked(file) ? unpack(file) : file).arrayBuffer();
+  const lines = new TextDecoder(charset).decode(bytes).split(/\r?\n/).filter((line) => line.trim());
   return new Blob(lines.map((text) => `${JSON.stringify({ text })}\n`));
+}
+
+/** Whether a column has numbers alone, so that it is hardly the text. @param {Look} look @param {string} column */
+export function isNumeric({ columns, rows }, column) {
+  const values = rows.map((row) => row[columns.indexOf(column)]?.trim()).filter(Boolean);
+  return values.length > 0 && values.every((value) => !Number.isNaN(Number(value.replace(",", "."))));
 }
 
 /** Which column probably has which part. @param {Look} look */

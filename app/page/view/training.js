@@ -1,12 +1,14 @@
 /** @file Training by itself: after enough new answers, or when a person pauses. */
 
-import { Refusal, get, modelOf, part, post } from "./api.js";
+import { Refusal, get, isOver, modelOf, part, post } from "./api.js";
 import { project } from "./project.js";
 import { say, sentence, signal } from "./ui.js";
 
 const ENOUGH = 20;
 const FEW = 5;
 const IDLE = 20_000;
+/** What a job is that somebody has deleted. */
+const GONE = { state: "cancelled" };
 
 /** The trainer of one dataset: its job, the version that is served, and what it says of itself. */
 export class Trainer {
@@ -20,7 +22,7 @@ export class Trainer {
     this.learned = -1;
     this.tried = -1;
     this.answered = performance.now();
-    this.closed = false;
+    this.looking = false;
     this.onVersion = () => {};
   }
 
@@ -31,16 +33,39 @@ export class Trainer {
 
   /** Look at the job and the model, and train if it is time. @param {number} sequence entries that are durable @param {number} labels answers with a label */
   async look(sequence, labels) {
-    if (this.closed) return;
+    if (this.looking) return;
+    this.looking = true;
+    await this.#step(sequence, labels).finally(() => (this.looking = false));
+  }
+
+  /** @param {number} sequence @param {number} labels */
+  async #step(sequence, labels) {
     await this.begin();
     if (this.job.value) return this.#follow();
+    if (!this.#isTime(sequence, labels)) return;
+    await this.#catchUp();
+    if (this.job.value || !this.#isTime(sequence, labels)) return;
+    this.tried = sequence;
+    await this.train();
+  }
+
+  /** @param {number} sequence @param {number} labels */
+  #isTime(sequence, labels) {
     // labels of the file count like answers as long as nothing was tried
     const fresh = this.version.value || this.tried >= 0 ? sequence - Math.max(this.learned, this.tried) : labels;
     const idle = performance.now() - this.answered > IDLE;
-    if (labels >= FEW && (fresh >= ENOUGH || (fresh >= FEW && idle))) {
-      this.tried = sequence;
-      await this.train();
-    }
+    return labels >= FEW && (fresh >= ENOUGH || (fresh >= FEW && idle));
+  }
+
+  /** Find out what others have had trained since, who label the same documents. */
+  async #catchUp() {
+    const before = this.version.value?.version;
+    this.learned = -1;
+    await this.begin();
+    const { jobs } = await get("v1/jobs", { model: this.model });
+    this.job.value = jobs.find((/** @type {any} */ each) => each.dataset === this.dataset && !isOver(each)) ?? null;
+    this.learned = Math.max(this.learned, this.job.value?.annotations ?? 0);
+    if (this.version.value?.version !== before) this.onVersion();
   }
 
   async train() {
@@ -67,8 +92,8 @@ export class Trainer {
   }
 
   async #follow() {
-    const job = await get(`v1/jobs/${part(this.job.value.id)}`);
-    if (!["succeeded", "failed", "cancelled"].includes(job.state)) return void (this.job.value = job);
+    const job = await get(`v1/jobs/${part(this.job.value.id)}`).catch((error) => (error.status === 404 ? GONE : Promise.reject(error)));
+    if (!isOver(job)) return void (this.job.value = job);
     this.job.value = null;
     if (job.state !== "succeeded") {
       this.note.value = job.error?.detail ?? "The training was cancelled.";

@@ -34,10 +34,10 @@ export function when(time) {
   return new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** A bar of a share, with a text beside it. @param {{share: number, label: string, text: string, strong?: boolean, wide?: boolean}} props */
-export function Bar({ share, label, text, strong, wide }) {
+/** A bar of a share, with a text beside it. @param {{share: number, label: string, text: string, strong?: boolean}} props */
+export function Bar({ share, label, text, strong }) {
   const width = `${Math.max(0, Math.min(1, share)) * 100}%`;
-  return html`<div class=${`bar${strong ? " strong" : ""}${wide ? " wide-label" : ""}`}>
+  return html`<div class=${`bar${strong ? " strong" : ""}`}>
     <span class="bar-label" title=${label}>${label}</span>
     <span class="bar-track" aria-hidden="true"><span class="bar-fill" style=${{ width }}></span></span>
     <span class="bar-text">${text}</span>
@@ -49,13 +49,21 @@ export function Notice({ kind = "info", children }) {
   return html`<div class=${`notice ${kind}`} role=${kind === "error" ? "alert" : "status"}>${children}</div>`;
 }
 
-/** An error of a call, with what it names. @param {{error: any}} props */
+const MOST_FAULTS = 6;
+
+/** An error of a call, with what it names; what is wrong with many documents is said once. @param {{error: any}} props */
 export function Problem({ error }) {
   if (!error) return null;
   const faults = error.faults ?? [];
-  return html`<${Notice} kind="error">
-    <p>${error.message}</p>
-    ${faults.length > 1 && html`<ul>${faults.map((/** @type {any} */ fault) => html`<li>${fault.document && html`<b>${fault.document}</b> `}${fault.field}: ${fault.detail}</li>`)}</ul>`}
+  /** @type {Map<string, string[]>} */
+  const documents = new Map();
+  for (const { document, field, detail } of faults) {
+    const what = field ? `${field}: ${detail}` : detail;
+    documents.set(what, [...(documents.get(what) ?? []), document].filter(Boolean));
+  }
+  if (faults.length < 2) return html`<${Notice} kind="error"><p>${error.message}</p><//>`;
+  return html`<${Notice} kind="error"><p>The first of what is wrong:</p>
+    <ul>${[...documents].slice(0, MOST_FAULTS).map(([what, named]) => html`<li>${what}${named.length > 0 && html` (<b>document ${named.slice(0, MOST_FAULTS).join(", ")}${named.length > MOST_FAULTS ? " …" : ""}</b>)`}</li>`)}</ul>
   <//>`;
 }
 
@@ -109,7 +117,9 @@ export function useKeys(hear) {
     const listen = (/** @type {KeyboardEvent} */ event) => {
       const target = /** @type {HTMLElement} */ (event.target);
       const typed = target.matches("input:not([type=checkbox]), textarea, select");
-      if (typed || event.ctrlKey || event.metaKey || event.altKey) return;
+      // a key that is held down answers once, not every document that comes
+      const held = event.repeat && !(event.key in STEPS);
+      if (typed || held || event.ctrlKey || event.metaKey || event.altKey) return;
       latest.current(event);
     };
     document.addEventListener("keydown", listen);

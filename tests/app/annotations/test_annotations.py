@@ -89,7 +89,7 @@ def test_of_several_people_most_decide(gateway: Gateway, dataset: str) -> None:
         ({"document": "e0", "label": "yes", "action": "skip"}, "label", "only for the action label"),
         ({"document": "e0", "label": ""}, "annotations[1].label", "at least 1 character"),
         ({"document": "e0", "label": "yes", "at": "2026-01-01T00:00:00"}, "annotations[1].at", "time zone"),
-        ({"document": "e0", "labels": ["yes", "no"]}, "annotations[1].labels", "at most 1 element"),
+        ({"document": "e0", "labels": ["yes", "no"]}, "annotations[1].labels", "has one label"),
         ({"document": "e0", "label": "yes", "labels": ["yes"]}, "annotations[1].labels", "either"),
     ],
 )

@@ -96,7 +96,7 @@ def test_figures_are_those_of_scikit_learn(gateway: Gateway, classes: list[Any])
     dataset = gateway.upload(documents)["id"]
     stored = evaluate(gateway, {"dataset": dataset})
     assert stored["dataset"] == dataset
-    without = {"dataset", "evaluated_at"}
+    without = {"dataset", "evaluated_at", "told"}
     assert {key: stored[key] for key in stored.keys() - without} == {key: posted[key] for key in posted.keys() - without}
 
 
@@ -244,7 +244,8 @@ def test_labels_that_were_trained_on_are_left_out(gateway: Gateway) -> None:
     version, documents = trained(gateway)
     dataset = gateway.upload([*documents[:20], {"indices": [0], "label": "yes"}, *documents[21:]])["id"]
     found = evaluate(gateway, {"dataset": dataset, "held_out": True})
-    assert (found["documents"], found["labeled"], found["warnings"]) == (30, 20, [unlabeled(20, 20)])
+    assert (found["documents"], found["labeled"], found["told"], found["warnings"]) == (30, 20, 0, [unlabeled(20, 20)])
+    assert evaluate(gateway, {"dataset": version.dataset})["told"] == 10
     assert found["confusion"] == [[9, 0], [1, 10]]
     problem = problem_of(gateway.client.post("/v1/models/news/evaluate", json={"dataset": version.dataset, "held_out": True}), 422)
     assert problem["errors"][0]["field"] == "label"

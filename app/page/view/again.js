@@ -1,0 +1,51 @@
+/** @file Documents that were answered together with others and come once more, one by one: whether their answers were right. */
+
+const MOST = 50;
+
+/** @typedef {{id: string, label: string | number, answered?: string | number}} Check */
+
+/** Let documents come once more. @param {string} dataset @param {string[]} ids @param {string | number} label what they were confirmed as */
+export function comeAgain(dataset, ids, label) {
+  const others = checks(dataset).filter((each) => !ids.includes(each.id));
+  keep(dataset, [...others, ...ids.map((id) => ({ id, label }))]);
+}
+
+/** The documents that are still to come. @param {string} dataset */
+export const due = (dataset) => checks(dataset).filter((each) => each.answered === undefined);
+
+/** Note the second answer, or that it was taken back; the check. @param {string} dataset @param {string} id @param {string | number} [label] */
+export function answerAgain(dataset, id, label) {
+  const all = checks(dataset);
+  const found = all.find((each) => each.id === id);
+  if (!found) return null;
+  found.answered = label;
+  keep(dataset, all);
+  return found;
+}
+
+/** How well confirming together went, in words; empty before the first second answer. @param {string} dataset */
+export function verdict(dataset) {
+  const answered = checks(dataset).filter((each) => each.answered !== undefined);
+  const same = answered.filter((each) => each.answered === each.label).length;
+  return answered.length ? `Of ${answered.length} that came again, ${same} got the same class.` : "";
+}
+
+/** @param {string} dataset @returns {Check[]} */
+function checks(dataset) {
+  try {
+    return JSON.parse(localStorage.getItem(`halfmoon.checks.${dataset}`) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string} dataset @param {Check[]} all */
+function keep(dataset, all) {
+  const waiting = all.filter((each) => each.answered === undefined).slice(-MOST);
+  const answered = all.filter((each) => each.answered !== undefined).slice(-MOST);
+  try {
+    localStorage.setItem(`halfmoon.checks.${dataset}`, JSON.stringify([...answered, ...waiting]));
+  } catch {
+    // without room in the browser nothing comes again
+  }
+}

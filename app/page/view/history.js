@@ -1,0 +1,45 @@
+/** @file What was answered in this tab, so that it can be taken back, also after the tab was loaded again. */
+
+const MOST = 500;
+
+/** @typedef {{document: any, label?: string | number}} Answered */
+
+/** The answers about one dataset, the last one at the end. The storage has no contents of documents: they may be long, and can be fetched. */
+export class History {
+  /** @param {string} dataset */
+  constructor(dataset) {
+    this.key = `halfmoon.history.${dataset}`;
+    /** @type {Answered[]} */
+    this.answers = this.#stored();
+  }
+
+  /** @param {Answered} answered */
+  push(answered) {
+    this.answers.push(answered);
+    this.#keep();
+  }
+
+  /** The last answer, which is forgotten. */
+  pop() {
+    const last = this.answers.pop();
+    this.#keep();
+    return last;
+  }
+
+  #stored() {
+    try {
+      return JSON.parse(sessionStorage.getItem(this.key) ?? "[]");
+    } catch {
+      return [];
+    }
+  }
+
+  #keep() {
+    const short = this.answers.slice(-MOST).map(({ document: { id, why, drawn, guess }, label }) => ({ document: { id, why, drawn, guess, unfetched: true }, label }));
+    try {
+      sessionStorage.setItem(this.key, JSON.stringify(short));
+    } catch {
+      // without room in the browser answers can be taken back until the tab is loaded again
+    }
+  }
+}
