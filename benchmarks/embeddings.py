@@ -65,9 +65,16 @@ The service can make the vectors itself. Install the extra (`pip install 'halfmo
 HALFMOON_ENCODERS='{"minilm": "/models/all-MiniLM-L6-v2"}'
 ```
 
-- A folder has `tokenizer.json` and `model.onnx` (or `onnx/model.onnx`), in the layout of sentence-transformers, or the
-  table of a static encoder, as of model2vec and WordLlama, as `model.safetensors`. onnxruntime runs it, without torch
-  and without the internet. Gateways and workers need the same files.
+- A folder has `tokenizer.json` and one of these. onnxruntime runs it, without torch and without the internet:
+
+  | file | what it holds |
+  | --- | --- |
+  | `model.onnx` or `onnx/model.onnx` | any transformer, in the layout of sentence-transformers |
+  | `model.safetensors`, with `config.json` | a BERT as sentence-transformers stores it, such as all-MiniLM-L6-v2, bge and gte |
+  | `model.safetensors` alone | the table of a static encoder, as of model2vec and WordLlama |
+
+- Gateways and workers need the same files. The average of the tokens, or the first one, stands for the text, as
+  `1_Pooling` says.
 - A job says `"encoder": "minilm"`. Its documents have text; other parts may be beside it.
 - Vectors are made once for a dataset, and kept with its documents, also for relabeled datasets. The job shows progress
   meanwhile and can be cancelled.

@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     max_model_bytes: Count = 512 * 2**20
     """Bytes of the documents and weights that a kernel model keeps; a training that would need more fails."""
     encoders: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")], Path] = {}
-    """Folders of pre-trained encoders by name, as a JSON object. Each has tokenizer.json, and model.onnx or the table of a static encoder as
+    """Folders of pre-trained encoders by name, as a JSON object. Each has tokenizer.json, and model.onnx, or BERT or a static encoder's table as
     model.safetensors; gateways and workers need the same ones."""
     log_format: str = Field(default="console", pattern="^(console|json)$")
     """Format of log lines: console or json."""

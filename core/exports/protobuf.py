@@ -3,16 +3,22 @@
 Source: https://protobuf.dev/programming-guides/encoding/
 """
 
+import struct
 from collections.abc import Sequence
 
 Message = list[bytes | memoryview]
 """the bytes of a message, in pieces"""
-_LENGTH = 2
+_LENGTH, _SINGLE = 2, 5
 
 
 def number(field: int, value: int) -> Message:
     """A field that is a number, not negative."""
     return [_varint(field << 3) + _varint(value)]
+
+
+def single(field: int, value: float) -> Message:
+    """A field that is a number of 32 bits with a point."""
+    return [_varint(field << 3 | _SINGLE) + struct.pack("<f", value)]
 
 
 def numbers(field: int, values: Sequence[int]) -> Message:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from core.documents.part_columns import EncoderId
 from workers.encoders.encoder import Encoder, EncoderUnavailable
-from workers.encoders.onnx_model import OnnxModel
+from workers.encoders.onnx_model import CONFIG, OnnxModel
 from workers.encoders.static_table import StaticTable
+from workers.encoders.tensors import settings_in
 
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _TABLE = "model.safetensors"
@@ -33,7 +34,8 @@ class Encoders:
         with self._lock:
             if name not in self._ids:
                 folder = self._folder(name)
-                files = [_weights_in(folder), folder / "tokenizer.json"]
+                weights = _weights_in(folder)
+                files = [weights, folder / "tokenizer.json", *([folder / CONFIG] if _is_bare_transformer(folder, weights) else [])]
                 self._ids[name] = EncoderId(name, hashlib.sha256(b"".join(map(_digest, files))).hexdigest())
             return self._ids[name]
 
@@ -45,7 +47,8 @@ class Encoders:
             if wanted.name not in self._loaded:
                 folder = self._folder(wanted.name)
                 weights = _weights_in(folder)
-                self._loaded[wanted.name] = StaticTable.load(folder, weights) if weights.name == _TABLE else OnnxModel.load(folder, weights)
+                static = weights.name == _TABLE and not _is_bare_transformer(folder, weights)
+                self._loaded[wanted.name] = StaticTable.load(folder, weights) if static else OnnxModel.load(folder, weights)
             return self._loaded[wanted.name]
 
     def _folder(self, name: str) -> Path:
@@ -59,6 +62,11 @@ def _weights_in(folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise EncoderUnavailable(f"has neither {', '.join(_ONNX)} nor {_TABLE} in {folder}")
+
+
+def _is_bare_transformer(folder: Path, weights: Path) -> bool:
+    """Whether the weights are those of a transformer, of which the layers are told apart from its settings."""
+    return weights.name == _TABLE and "num_hidden_layers" in settings_in(folder / CONFIG)
 
 
 def _digest(file: Path) -> bytes:

@@ -1,14 +1,17 @@
-"""Transformers as ONNX, in the layout of sentence-transformers, run by onnxruntime."""
+"""Transformers in the layout of sentence-transformers, as ONNX or as the weights of BERT, run by onnxruntime."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from workers.encoders.bert import bert_graph
 from workers.encoders.encoder import MOST_TOKENS, EncoderUnavailable, Vectors, tokenizer_in
+from workers.encoders.tensors import settings_in
 
+CONFIG = "config.json"
+"""what a transformer is, in the words of transformers"""
 _AT_ONCE = 16
 
 
@@ -30,11 +33,14 @@ class OnnxModel:
             raise EncoderUnavailable("needs the extra: pip install 'halfmoon[encoders]'") from None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        most = _json(folder / "sentence_bert_config.json").get("max_seq_length", MOST_TOKENS)
-        first = bool(_json(folder / "1_Pooling" / "config.json").get("pooling_mode_cls_token", False))
+        config = settings_in(folder / CONFIG)
+        most = settings_in(folder / "sentence_bert_config.json").get("max_seq_length", MOST_TOKENS)
+        most = min(int(most), int(config.get("max_position_embeddings", most)))
+        first = _takes_first(settings_in(folder / "1_Pooling" / CONFIG))
         try:
-            session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-            return cls(session, tokenizer_in(folder, int(most)), first=first)
+            graph = str(file) if file.suffix == ".onnx" else bert_graph(file, config)
+            session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+            return cls(session, tokenizer_in(folder, most), first=first)
         except EncoderUnavailable:
             raise
         except Exception as error:  # onnxruntime has an error for everything
@@ -65,12 +71,13 @@ class OnnxModel:
         return np.asarray((states * mask[:, :, None]).sum(axis=1) / np.maximum(mask.sum(axis=1, keepdims=True), 1), np.float32)
 
 
+def _takes_first(pooling: Mapping[str, Any]) -> bool:
+    """Whether the first token stands for a text, and not the average; raises EncoderUnavailable where it is something else."""
+    modes = {name.removeprefix("pooling_mode_") for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
+    if not modes <= {"cls_token"} and not modes <= {"mean_tokens"}:
+        raise EncoderUnavailable(f"pools its tokens by {', '.join(sorted(modes))}; known are mean_tokens or cls_token")
+    return bool(modes & {"cls_token"})
+
+
 def _batches(order: np.ndarray[Any, np.dtype[np.int64]]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
     return [order[start : start + _AT_ONCE] for start in range(0, len(order), _AT_ONCE)]
-
-
-def _json(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        return {}
-    found = json.loads(file.read_text())
-    return found if isinstance(found, dict) else {}

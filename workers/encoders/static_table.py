@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from workers.encoders.encoder import MOST_TOKENS, EncoderUnavailable, Vectors, tokenizer_in
+from workers.encoders.tensors import tensors_in
 
 _AT_ONCE = 64
 
@@ -20,17 +21,11 @@ class StaticTable:
     @classmethod
     def load(cls, folder: Path, file: Path) -> Self:
         """The table of a file of one tensor; raises EncoderUnavailable."""
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-
-        try:
-            tensors = load_file(file)
-        except (SafetensorError, OSError, ValueError) as error:
-            raise EncoderUnavailable(f"has a {file.name} that cannot be read: {error}") from None
+        tensors = tensors_in(file)
         tables = [tensor for tensor in tensors.values() if tensor.ndim == 2]
         if len(tensors) != 1 or len(tables) != 1:
             found = f"has {len(tensors)} tensors in {file.name}, where a static encoder has one table"
-            raise EncoderUnavailable(f"{found}; export a transformer to model.onnx")
+            raise EncoderUnavailable(f"{found}; a transformer needs its config.json beside it, or an export to model.onnx")
         return cls(tables[0].astype(np.float32), tokenizer_in(folder, MOST_TOKENS))
 
     @property

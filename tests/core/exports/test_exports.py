@@ -21,7 +21,7 @@ from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.vocabulary import NUMBERS, Names
-from core.exports import onnx, predict
+from core.exports import onnx_graph, predict
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx
 from core.kernels.function import Kernel
@@ -158,7 +158,7 @@ def test_what_onnx_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
         write_onnx(cases()["rbf"][0], {}, io.BytesIO())
     with pytest.raises(NotExportable, match="2147483648 columns"):
         write_onnx(replace(linear(5, ["a", "b"]), n_features=2**31), {}, io.BytesIO())
-    monkeypatch.setattr(onnx, "_MOST_BYTES", 100)
+    monkeypatch.setattr(onnx_graph, "_MOST_BYTES", 100)
     with pytest.raises(NotExportable, match="2 GiB"):
         write_onnx(linear(50, ["a", "b"]), {}, io.BytesIO())
 

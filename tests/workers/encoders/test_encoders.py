@@ -44,7 +44,7 @@ def test_what_is_wrong_with_a_folder_is_named(tmp_path: Path) -> None:
         ("unknown", "is not known here; HALFMOON_ENCODERS names bare, cut, empty, several"),
         ("empty", "has neither model.onnx"),
         ("cut", "model.safetensors that cannot be read"),
-        ("several", "export a transformer to model.onnx"),
+        ("several", "a transformer needs its config.json beside it"),
         ("bare", "tokenizer.json that cannot be read"),
     ):
         with pytest.raises(EncoderUnavailable, match=what):

@@ -1,0 +1,67 @@
+"""Graphs in ONNX: what their nodes, tensors and values are made of, and the file around them.
+
+Source: onnx.proto of ONNX 1.12, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.exports.protobuf import Message, message, number, numbers, single, size_of, text
+
+FLOAT, INT64, STRING, DOUBLE = 1, 7, 8, 11
+"""types of elements"""
+_KINDS = {"float32": FLOAT, "int64": INT64, "float64": DOUBLE}
+_IR_VERSION, _OPERATORS = 8, 17
+_MOST_BYTES = (1 << 31) - 1
+"""bytes of a message, by the standard"""
+
+
+class GraphTooLarge(Exception):
+    """The tensors of a graph take more bytes than a file in this format can hold."""
+
+
+def node(operator: str, inputs: Sequence[str], output: str, **attributes: float | list[int]) -> Message:
+    """A node of a graph, which has the name of its output."""
+    named = [message(5, text(1, name), *_attribute(value)) for name, value in attributes.items()]
+    return message(1, *(text(1, each) for each in inputs), text(2, output), text(3, output), text(4, operator), *named)
+
+
+def _attribute(value: float | list[int]) -> tuple[Message, Message]:
+    if isinstance(value, list):
+        return numbers(8, value), number(20, 7)
+    return (single(2, value), number(20, 1)) if isinstance(value, float) else (number(3, value), number(20, 2))
+
+
+def tensor(name: str, array: NDArray[Any]) -> Message:
+    """Numbers that are part of the graph: float32, float64 or int64."""
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    content: Message = [little.data.cast("B")] if little.size else []
+    return message(5, numbers(1, array.shape), number(2, _KINDS[array.dtype.name]), text(8, name), message(9, content))
+
+
+def graph_input(name: str, kind: int, shape: Sequence[str | int]) -> Message:
+    """A value that the graph takes; a dimension that is not known has a name."""
+    return message(11, _value(name, kind, shape))
+
+
+def graph_output(name: str, kind: int, shape: Sequence[str | int]) -> Message:
+    """A value that the graph makes."""
+    return message(12, _value(name, kind, shape))
+
+
+def _value(name: str, kind: int, shape: Sequence[str | int]) -> Message:
+    dimensions = [message(1, text(2, each) if isinstance(each, str) else number(1, each)) for each in shape]
+    return [*text(1, name), *message(2, message(1, number(1, kind), message(2, *dimensions)))]
+
+
+def onnx_file(name: str, parts: Sequence[Message], about: Mapping[str, str] | None = None) -> Message:
+    """The pieces of the file of a graph that is made of these parts. Raises GraphTooLarge."""
+    graph = [*text(2, name), *(piece for part in parts for piece in part)]
+    if size_of(graph) > _MOST_BYTES:
+        raise GraphTooLarge
+    properties = [message(14, text(1, key), text(2, value)) for key, value in (about or {}).items()]
+    whole = [number(1, _IR_VERSION), text(2, "halfmoon"), message(8, number(2, _OPERATORS)), message(7, graph), *properties]
+    return [piece for part in whole for piece in part]
