@@ -25,6 +25,7 @@ from app.evaluation import routes as evaluations
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
 from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, ConnectionLimit, RequestId, RequestMetrics, SecurityHeaders
 from app.http.process_socket import Processes
+from app.http.request_tracing import RequestTracing
 from app.inference import routes as inference
 from app.jobs import routes as jobs
 from app.label_studio import routes as label_studio
@@ -38,6 +39,7 @@ from app.review import routes as review
 from app.services import open_services
 from app.settings import GatewaySettings
 from app.webhooks import routes as webhooks
+from workers.tracing import tracing
 
 _PAGE = "/docs"
 _ASSETS = f"{_PAGE}/assets"
@@ -114,6 +116,8 @@ def _add_middleware(app: FastAPI, settings: GatewaySettings) -> None:
     app.add_middleware(SecurityHeaders)
     app.add_middleware(ChunkedSend)
     app.add_middleware(RequestMetrics)
+    if tracing.is_on:
+        app.add_middleware(RequestTracing)
     app.add_middleware(RequestId, log_requests=settings.log_requests)
 
 

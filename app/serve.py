@@ -18,6 +18,7 @@ from app.settings import GatewaySettings
 from workers.logs import configure_logging
 from workers.queue.connect import connect
 from workers.store import open_store
+from workers.tracing import tracing, wanted
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 SHUTDOWN_TIMEOUT_SECONDS = 10
@@ -67,9 +68,12 @@ def serve(settings: GatewaySettings, descriptor: int | None = None, processes: P
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sys.exit(0))
         _check_store(settings)
+        if wanted():
+            tracing.start("halfmoon-gateway")
         server = GatewayServer(_config(settings, processes))
         _log.info("gateway listens", address=listener.getsockname()[:2])
         server.run([listener])
+        tracing.stop()
     return 0 if server.started else 1
 
 

@@ -203,6 +203,8 @@ class JobRequest(Record):
     """digest of the idempotency key of the request"""
     caller: str | None = None
     """id of the API key of the request"""
+    traceparent: str | None = None
+    """span of the request, which the spans of the job continue"""
     created_at: AwareDatetime
 
     @field_validator("options")

@@ -30,6 +30,7 @@ from workers.encoders.encoder import EncoderUnavailable
 from workers.errors import LimitExceeded, QueueUnavailable
 from workers.names import check_name
 from workers.queue.order import Place
+from workers.tracing import tracing
 
 _MAX_KEY_LENGTH = 255
 T = TypeVar("T")
@@ -114,6 +115,7 @@ def _submit(services: Services, body: JobBody, submission: _Submission, dataset:
         idempotency_key=submission.idempotency_key,
         fingerprint=submission.fingerprint,
         caller=submission.key_id,
+        traceparent=tracing.traceparent(),
     )
     if created:
         _log.info("job accepted", job=job.request.id, dataset=dataset.id, model=body.model, algorithm=body.algorithm, key=submission.key_id)

@@ -14,6 +14,7 @@ HEAVY = {
     "llvmlite",
     "scipy",
     "sklearn",
+    "opentelemetry.exporter",
     "core.engine.csr_loops",
     "core.engine.runner",
     "core.train",

@@ -87,6 +87,7 @@ class Jobs:
         idempotency_key: str | None = None,
         fingerprint: str = "",
         caller: str | None = None,
+        traceparent: str | None = None,
     ) -> tuple[Job, bool]:
         """Store a request; returns the job, and whether it is new: with an idempotency key that was used before it is the job of that key.
 
@@ -113,6 +114,7 @@ class Jobs:
             size=size,
             key=None if idempotency_key is None else digest_of(idempotency_key, caller),
             caller=caller,
+            traceparent=traceparent,
             created_at=datetime.now(UTC),
         )
         try:
@@ -138,15 +140,14 @@ class Jobs:
 
         A deletion leaves its mark, then looks for jobs; this stores the job, then looks for marks. So at least one of them sees the other.
         """
-        id, missing = request.id, self._missing(request)
-        if missing is not None:
-            raise missing
-        self._store.create(f"open/{id}", b"")
-        if not records.create(self._store, f"jobs/{id}/request.json", request):
-            return self.get(id), False
         if (missing := self._missing(request)) is not None:
-            self.record_outcome(id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
-            self.close(id)
+            raise missing
+        self._store.create(f"open/{request.id}", b"")
+        if not records.create(self._store, f"jobs/{request.id}/request.json", request):
+            return self.get(request.id), False
+        if (missing := self._missing(request)) is not None:
+            self.record_outcome(request.id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
+            self.close(request.id)
             raise missing
         return Job(request=request, state=JobState.QUEUED), True
 
@@ -165,8 +166,7 @@ class Jobs:
             raise NotFound("job", id)
         outcome = self.outcome(id)
         published = records.find(self._store, f"jobs/{id}/published.json", Publication) if outcome else None
-        number = self.last_attempt(id)
-        attempt = self._attempt(id, number)
+        attempt = self._attempt(id, number := self.last_attempt(id))
         cancelled = outcome is None and self.cancel_requested(id)
         job = Job(
             # read last, as it is deleted first: so what is missing of a job that is being deleted makes none that is not over

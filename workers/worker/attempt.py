@@ -36,6 +36,7 @@ from workers.repositories.datasets.files.ids import Ids
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store.fetch_progress import reported_to
+from workers.tracing import Attributes, tracing
 from workers.worker.comparison import compare, held_out_of
 from workers.worker.context import WorkerContext
 from workers.worker.encoding import with_vectors
@@ -109,9 +110,7 @@ class Attempts:
             try:
                 request = self._store_retry.call(lambda: self._jobs.get(job_id).request, lambda: heartbeat.reason is not None)
                 self._place = Place(request.size, request.caller)
-                outcome = self._outcome(request, attempt, heartbeat)
-                if outcome is not None:
-                    self._record_outcome(request, attempt, outcome, heartbeat)
+                outcome = self._traced(request, attempt, heartbeat)
             except NotFound:
                 # another attempt had ended it; what is left here may be files of a version, which garbage collection knows
                 _log.info("the job was over and was deleted", job=job_id, attempt=attempt.number)
@@ -122,6 +121,23 @@ class Attempts:
                     raise
                 return False
         return outcome is not None
+
+    def _traced(self, request: JobRequest, attempt: Attempt, heartbeat: Heartbeat) -> Outcome | None:
+        """Reach the outcome, record and publish it, in spans that continue the trace of the request; None if the attempt was given up."""
+        about: Attributes = {f"halfmoon.{name}": getattr(request, name) for name in ("model", "algorithm", "dataset", "size")}
+        about = {**about, "halfmoon.job": request.id, "halfmoon.attempt": attempt.number}
+        with tracing.span(f"train {request.algorithm}", about, parent=request.traceparent, kind="consumer") as span:
+            if attempt.number == 1:
+                tracing.add("wait in queue", request.created_at, attempt.started_at)
+            outcome = self._outcome(request, attempt, heartbeat)
+            if outcome is not None:
+                with tracing.span("publish"):
+                    self._record_outcome(request, attempt, outcome, heartbeat)
+            if span is not None:
+                span.set_attribute("halfmoon.outcome", "handed back" if outcome is None else outcome.state.value)
+                if outcome is not None and outcome.error is not None:
+                    tracing.mark_failed(span, outcome.error.type)
+        return outcome
 
     def hand_back(self) -> None:
         """Ask the running attempt, if there is one, to stop and give its job to another worker. Safe in a signal handler."""
@@ -158,19 +174,22 @@ class Attempts:
         try:
             if self._store_retry.call(lambda: self._jobs.cancel_requested(request.id), stopped):
                 return _ended(attempt, JobState.CANCELLED)
-            with reported_to(partial(_report_fetched, heartbeat)):
+            with tracing.span("read documents"), reported_to(partial(_report_fetched, heartbeat)):
                 documents = self._store_retry.call(lambda: Datasets(self._context.store).open(request.dataset, request.annotations), stopped)
             began = time.monotonic()
-            encoded = self._store_retry.call(lambda: self._encoded(request, documents, heartbeat, began), stopped)
-            training = self._train(request, encoded, _prefix_of(request.id, attempt.number), heartbeat, began)
+            with tracing.span("train"):
+                encoded = self._store_retry.call(lambda: self._encoded(request, documents, heartbeat, began), stopped)
+                training = self._train(request, encoded, _prefix_of(request.id, attempt.number), heartbeat, began)
             if training.status is Status.CANCELLED:
                 return _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)
             if not usable(training):
                 largest = [] if training.largest is None else [training.largest._asdict()]
                 return _ended(attempt, JobState.FAILED, error=problem(NUMERICAL_ERROR, _OUT_OF_RANGE + training.range_remedy, largest))
-            comparison = self._store_retry.call(lambda: compare(self._context.store, request, documents, training, encoded), stopped)
+            with tracing.span("compare"):
+                comparison = self._store_retry.call(lambda: compare(self._context.store, request, documents, training, encoded), stopped)
             prefix = _prefix_of(request.id, attempt.number)
-            files = self._store_retry.call(lambda: store_results(self._context.store, training, documents, prefix), stopped)
+            with tracing.span("store results"):
+                files = self._store_retry.call(lambda: store_results(self._context.store, training, documents, prefix), stopped)
         except StoreFull as error:
             # asked to stop while it waited
             stop = _outcome_of_stop(attempt, heartbeat.reason, self._context.job_timeout_seconds)

@@ -36,6 +36,8 @@ class WorkerContext(NamedTuple):
     """the setting"""
     cluster: ClusterAddress | None = None
     """the cluster that large trainings are shared with"""
+    traced: bool = False
+    """whether spans of the jobs are sent"""
 
     def reconciler(self) -> Reconciler:
         """A reconciler, for jobs of attempts that this worker knows to be dead."""

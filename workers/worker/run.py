@@ -24,6 +24,7 @@ from workers.repositories.jobs import Jobs
 from workers.settings import Settings
 from workers.store import Store, open_store
 from workers.store.admission import admit
+from workers.tracing import load, wanted
 from workers.upkeep.binding import Binding
 from workers.worker.context import WorkerContext
 from workers.worker.memory_limit import memory_limit
@@ -151,6 +152,9 @@ def _recover(context: WorkerContext, job_id: str, death: Death) -> None:
 
 
 def _context(settings: Settings, name: str) -> WorkerContext:
+    traced = wanted()
+    if traced:
+        load()
     redis = connect(settings.redis_url, settings.redis_timeout_seconds)
     return WorkerContext(
         store=open_store(settings.store_url, settings.cache_dir, cache_bytes=settings.cache_bytes),
@@ -168,6 +172,7 @@ def _context(settings: Settings, name: str) -> WorkerContext:
         encoders=Encoders(settings.encoders),
         engine=settings.engine,
         cluster=ClusterAddress.of(settings),
+        traced=traced,
     )
 
 

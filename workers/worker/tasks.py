@@ -4,6 +4,7 @@ import signal
 import threading
 from contextvars import ContextVar
 
+from workers.tracing import tracing
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 
@@ -13,8 +14,14 @@ worker_context: ContextVar[WorkerContext] = ContextVar("working")
 
 def train(job_id: str) -> str:
     """Run a training job; see ``workers.worker.attempt``. SIGTERM hands it back."""
-    attempts = Attempts(worker_context.get())
+    context = worker_context.get()
+    attempts = Attempts(context)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: attempts.hand_back())
-    attempts.run(job_id)
+    if context.traced:
+        tracing.start("halfmoon-worker")
+    try:
+        attempts.run(job_id)
+    finally:
+        tracing.stop()
     return job_id
