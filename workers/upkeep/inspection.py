@@ -32,6 +32,7 @@ _KINDS: Mapping[str, type[Record]] = {
     r"datasets/[^/]+/manifest\.json": Dataset,
     r"datasets/[^/]+/suggested/[^/]+\.json": Suggested,
     r"datasets/[^/]+/annotations/\d+\.json": Annotations,
+    r"datasets/[^/]+/merged/\d+\.json": Annotations,
     r"datasets/[^/]+/audits/[^/]+\.json": Audit,
     r"jobs/[^/]+/request\.json": JobRequest,
     r"jobs/[^/]+/cancel\.json": Cancellation,
@@ -46,7 +47,7 @@ _KINDS: Mapping[str, type[Record]] = {
 _FOLDERS: Mapping[str, tuple[str, ...]] = {
     "keys": (),
     "webhooks": (),
-    "datasets": ("suggested", "annotations", "audits"),
+    "datasets": ("suggested", "annotations", "merged", "audits"),
     "jobs": ("attempts",),
     "models": ("versions", "aliases"),
 }

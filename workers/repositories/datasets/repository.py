@@ -4,7 +4,8 @@ datasets/{id}/manifest.json    the manifest: with it the dataset exists
 datasets/{id}/*.npy, *.ndjson  arrays and ids; labels alone for a dataset that shares the documents of another
 datasets/{id}/shared/{other}   dataset ``other`` uses the documents here; created before its manifest, removed after it
 datasets/{id}/suggested/*.json documents here that were suggested to be labeled; see ``suggestions.py``
-datasets/{id}/annotations/*    what people did with the documents; see ``annotation_log.py``
+datasets/{id}/annotations/*    what people did with the documents; see ``annotations/log.py``
+datasets/{id}/merged/*         the same, many entries together; see ``annotations/merged.py``
 datasets/{id}/audits/*.json    random samples to label; see ``audits.py``
 """
 

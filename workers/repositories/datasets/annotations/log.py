@@ -1,6 +1,7 @@
 """Append-only logs of what people did with the documents of datasets.
 
 datasets/{id}/annotations/{first}.json  entries that were appended together; the name is the number of the first of them
+datasets/{id}/merged/{first}.json       the entries of many such records; see ``merged.py``
 
 Numbers of entries begin with 1 and have no gaps. The name of the next record follows from the record before, and one writer of many creates it: so
 nothing is lost or kept twice, whatever dies, and however many processes append at once. A writer that was not first reads what the other has
@@ -10,25 +11,22 @@ Entries of a record that cannot be read are left out, and keep their numbers: th
 record nobody can know that, so nothing is appended until it was repaired: a writer that can still read it would append at another number.
 """
 
-import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from threading import Lock
 
 from workers.contract import Annotation, Annotations
 from workers.errors import LimitExceeded, StoreDamaged
 from workers.repositories.datasets.annotations.answers import Answer, Answers
+from workers.repositories.datasets.annotations.merged import NAME, Merged, name_of
 from workers.store import KeyMissing, Store, records
+from workers.store.parallel import in_parallel
 
 MAX_ENTRIES = 500_000
 """Entries of one log."""
 _KEPT_ENTRIES = 1_000_000
 """Entries of all logs that a process keeps; beyond, it forgets the logs that were least recently used."""
-_READERS = 16
-_DIGITS = 10
-_NAME = re.compile(rf"\d{{{_DIGITS}}}\.json")
+_READ_AT_A_TIME = 1_024
 
 
 class AnnotationLog:
@@ -37,6 +35,7 @@ class AnnotationLog:
     def __init__(self, store: Store, dataset: str) -> None:
         self._store = store
         self._folder = f"datasets/{dataset}/annotations"
+        self._merged = Merged(store, dataset)
         self._lock = Lock()
         self._entries: list[Annotation | None] = []
         """entries, None for those that cannot be read"""
@@ -73,7 +72,8 @@ class AnnotationLog:
                 if len(self._entries) + len(fresh) > MAX_ENTRIES:
                     raise LimitExceeded("annotations of a dataset", MAX_ENTRIES, "continue with a dataset that has them as its labels")
                 if records.create(self._store, self._next_key(), Annotations(entries=fresh)):
-                    self._add(fresh)
+                    self._add_record(fresh)
+                    self._merged.merge(self._entries)
                     return len(self._entries), len(fresh)
 
     def between(self, after: int, limit: int) -> list[tuple[int, Annotation]]:
@@ -108,6 +108,8 @@ class AnnotationLog:
         if any(self._store.exists(key) and records.find_readable(self._store, key, Annotations) for key in self._unread):
             self._forget()
         if not self._entries:
+            for entries in self._merged.read():
+                self._add(entries)
             self._read_all()
         while True:
             try:
@@ -120,23 +122,22 @@ class AnnotationLog:
                 if len(self._entries) == before:  # nothing after it can be read
                     return error
             else:
-                self._add(record.entries)
+                self._add_record(record.entries)
 
     def _read_all(self) -> None:
         """Read all records that are not known yet but a last one that cannot be read. Raises StoreDamaged for a name that overlaps another record."""
         last = self._next_key(-1).rpartition("/")[2]
-        names = [name for name in self._store.children(self._folder, last) if _NAME.fullmatch(name)]
-        with ThreadPoolExecutor(_READERS) as readers:
-            # no more in memory than is read at a time
-            for start in range(0, len(names), _READERS):
-                keys = [f"{self._folder}/{name}" for name in islice(names, start, start + _READERS)]
-                found = readers.map(lambda key: records.find_readable(self._store, key, Annotations), keys)
-                for key, record in zip(keys, found, strict=True):
-                    if record is None:
-                        self._unread.add(key)
-                    else:
-                        self._leave_out_before(key)
-                        self._add(record.entries)
+        names = [name for name in self._store.children(self._folder, last) if NAME.fullmatch(name)]
+        # no more in memory than is read at a time
+        for start in range(0, len(names), _READ_AT_A_TIME):
+            keys = [f"{self._folder}/{name}" for name in names[start : start + _READ_AT_A_TIME]]
+            found = in_parallel(lambda key: records.find_readable(self._store, key, Annotations), keys)
+            for key, record in zip(keys, found, strict=True):
+                if record is None:
+                    self._unread.add(key)
+                else:
+                    self._leave_out_before(key)
+                    self._add_record(record.entries)
 
     def _leave_out_before(self, key: str) -> None:
         """Give the entries their numbers that lie before this record and cannot be read."""
@@ -162,6 +163,10 @@ class AnnotationLog:
         self._entries, self._ids, self._answers, self._label_type = [], set(), Answers(), None
         self._unread.clear()
 
+    def _add_record(self, entries: Sequence[Annotation]) -> None:
+        self._merged.add(len(self._entries) + 1, len(entries))
+        self._add(entries)
+
     def _add(self, entries: Sequence[Annotation]) -> None:
         self._entries += entries
         self._ids.update(entry.id for entry in entries)
@@ -170,7 +175,7 @@ class AnnotationLog:
             self._label_type = next((type(entry.label) for entry in entries if entry.label is not None), None)
 
     def _next_key(self, offset: int = 0) -> str:
-        return f"{self._folder}/{len(self._entries) + 1 + offset:0{_DIGITS}d}.json"
+        return f"{self._folder}/{name_of(len(self._entries) + 1 + offset)}"
 
 
 def _first_number(key: str) -> int:

@@ -8,12 +8,11 @@ do not grow beyond the dataset, however often documents are suggested. They are 
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 from core.documents.drawn import Draw
 from workers.contract import Suggested
-from workers.errors import StoreDamaged
-from workers.store import KeyMissing, Store, records
+from workers.store import Store, records
+from workers.store.parallel import in_parallel
 
 _CACHED_RECORDS = 10_000
 
@@ -47,19 +46,16 @@ class Suggestions:
             self._store.create(f"{_folder(documents)}/{hashlib.sha256(data).hexdigest()}.json", data)
 
     def _all(self, documents: str) -> Iterator[Suggested]:
-        for name in self._store.children(_folder(documents)):
-            # the documents may be deleted meanwhile; of a damaged record only the ways in which labels were come by are lost
-            with suppress(KeyMissing, StoreDamaged):
-                yield self._read(f"{_folder(documents)}/{name}")
-
-    def _read(self, key: str) -> Suggested:
-        record = self._records.get(key)
-        if record is None:
-            record = records.read(self._store, key, Suggested)
-            if len(self._records) >= _CACHED_RECORDS:
-                self._records.clear()
-            self._records[key] = record
-        return record
+        keys = [f"{_folder(documents)}/{name}" for name in self._store.children(_folder(documents))]
+        known = {key: record for key in keys if (record := self._records.get(key)) is not None}
+        unknown = [key for key in keys if key not in known]
+        # the documents may be deleted meanwhile; of a damaged record only the ways in which labels were come by are lost
+        read = in_parallel(lambda key: records.find_readable(self._store, key, Suggested), unknown)
+        known |= {key: record for key, record in zip(unknown, read, strict=True) if record is not None}
+        if len(self._records) + len(unknown) > _CACHED_RECORDS:
+            self._records.clear()
+        self._records.update(known)
+        return iter(known.values())
 
 
 def _positions(suggested: Mapping[int, Draw], wanted: Draw) -> set[int]:
