@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import Annotated, Any
 
 import msgspec
@@ -10,9 +12,13 @@ from starlette.responses import Response, StreamingResponse
 
 from app.documents import service
 from app.documents.schemas import DocumentPage, Order, State
+from app.documents.table import document_columns, document_rows
+from app.http.bodies import in_thread
+from app.http.files import iter_file, written_file
 from app.http.negotiation import negotiate
 from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
+from app.http.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.predictions.prediction import load_model
 from app.predictions.scoring import run_scoring
 from app.services import Services, ServicesDep
@@ -21,7 +27,8 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=Authori
 
 _JSON, _NDJSON = "application/json", "application/x-ndjson"
 _ENCODER = msgspec.json.Encoder()
-Limit = Annotated[int, Query(ge=1, le=service.MAX_PAGE, description="Most documents of a page; as NDJSON, of a part that is read at a time.")]
+Limit = Annotated[int, Query(ge=1, le=service.MAX_PAGE, description="Most documents of a page; in other forms, of a part that is read at a time.")]
+Exact = Annotated[bool, Query(description=EXACT)]
 Cursor = Annotated[str | None, Query(max_length=256, description="`next` of the page before.")]
 Ids = Annotated[
     str | None, Query(max_length=140_000, description='Ids of documents, separated by commas, or as a list of JSON: `["a","b"]`; in this order.')
@@ -38,8 +45,13 @@ WhichState = Annotated[State | None, Query(description="State: open documents ha
 WhichOrder = Annotated[Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")]
 
 _LINES = {"schema": {"type": "string"}, "example": '{"id":"d1","text":"…","label":null,"drawn":null,"skipped":false}\n'}
+_ALL = {
+    _NDJSON: _LINES,
+    CSV: {"schema": {"type": "string"}, "example": "id,text,label,drawn,skipped\nd1,…,,,false\n"},
+    PARQUET: {"schema": {"type": "string", "format": "binary", "description": "The same table; needs the extra arrow."}},
+}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"model": DocumentPage, "description": "A page; as NDJSON all documents, a line each", "content": {_NDJSON: _LINES}},
+    200: {"model": DocumentPage, "description": "A page; in other forms all documents", "content": _ALL},
     **error_responses(404, 406, 422, 429, 503, 507),
 }
 
@@ -62,13 +74,16 @@ async def list_documents(
     seed: Seed = 0,
     model: ModelName = None,
     mistaken: Mistaken = False,
+    exact: Exact = False,
 ) -> Response:
     """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it predicts.
 
     Filters go together. The service remembers how documents without a label were come by: those of a search are found, those by their predictions
     chosen, those of the random order random. Documents are those of the dataset; labels are those that people gave, else those of the dataset.
     """
-    media_type = negotiate(request, (_JSON, _NDJSON))
+    media_type = negotiate(request, (_JSON, _NDJSON, CSV, PARQUET))
+    if media_type != _JSON and "limit" not in request.query_params:
+        limit = service.MAX_PAGE
     query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed, mistaken)
     service.check(query, model=model is not None)
     loaded = None if model is None else await load_model(services, model)
@@ -77,7 +92,15 @@ async def list_documents(
     first = await _first_page(request, services, pages, query)
     if media_type == _JSON:
         return Response(_ENCODER.encode(first), media_type=_JSON)
-    return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
+    if media_type == _NDJSON:
+        return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
+    dataset = await asyncio.to_thread(services.datasets.get, id)
+    columns = document_columns(dataset, predictor and predictor.version)
+    rows = document_rows(dataset, columns, chain([first], pages))
+    if media_type == CSV:
+        return StreamingResponse(csv_blocks(columns, rows, exact=exact), media_type=CSV)
+    file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, columns, rows))
+    return StreamingResponse(iter_file(file), media_type=PARQUET)
 
 
 async def _first_page(request: Request, services: Services, pages: Iterator[service.Page], query: service.Query) -> service.Page:

@@ -1,18 +1,20 @@
-"""The labels of a job as a table: the lines of JSON that the job has stored, written as CSV while they are sent."""
+"""The labels of a job as rows of a table, also with the extra fields of their documents: the stored lines of JSON, a block at a time."""
 
-import csv
-import io
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
-from app.errors import NotAcceptable
+from app.http.tables import Column, Row, columns_beside
 from workers.contract import Label
+from workers.errors import StoreUnavailable
+from workers.repositories.datasets import StoredFields
+from workers.repositories.datasets.files.ids import Ids
 
-NDJSON, CSV, PARQUET = "application/x-ndjson", "text/csv", "application/vnd.apache.parquet"
+NDJSON = "application/x-ndjson"
 _BLOCK_LINES = 2000
 
 
@@ -25,32 +27,54 @@ class _Line(msgspec.Struct):
     probability: float | None
 
 
+class Beside(NamedTuple):
+    """What tells the extra fields of labeled documents."""
+
+    ids: Ids
+    fields: StoredFields
+
+
 _decoder = msgspec.json.Decoder(_Line)
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
-def as_table(path: Path) -> Iterator[bytes]:
-    """The table in blocks, the names of its columns first. Memory is that of a block."""
-    yield (",".join(_Line.__struct_fields__) + "\n").encode()
+def label_columns(path: Path, beside: Beside | None) -> list[Column]:
+    """The columns of the table. An extra field that is called as one of the others has "fields." before its name."""
+    with path.open("rb") as lines:
+        first = lines.readline()
+    label = Column("label", "integer" if first and isinstance(_decoder.decode(first).label, int) else "text")
+    own = [Column("id", "text"), label, Column("score", "number"), Column("probability", "number")]
+    return columns_beside(own, [] if beside is None else beside.fields.names, "fields.")
+
+
+def label_rows(path: Path, beside: Beside | None) -> Iterator[Row]:
+    """The rows of the table."""
+    for block, fields in _blocks(path, beside):
+        for line, found in zip(block, fields, strict=True):
+            yield (*msgspec.structs.astuple(line), *((found.get(name) for name in beside.fields.names) if beside else ()))
+
+
+def label_lines(path: Path, beside: Beside) -> Iterator[bytes]:
+    """The lines with the extra fields, in blocks."""
+    for block, fields in _blocks(path, beside):
+        yield _encode_lines([msgspec.structs.asdict(line) | {"fields": found} for line, found in zip(block, fields, strict=True)])
+
+
+def _blocks(path: Path, beside: Beside | None) -> Iterator[tuple[list[_Line], list[dict[str, Any]]]]:
+    """Lines and the extra fields of their documents. Both are in the order of the dataset, so that its ids are read once."""
+    left = enumerate(beside.ids) if beside else iter(())
     with path.open("rb") as lines:
         while block := list(islice(lines, _BLOCK_LINES)):
-            table = io.StringIO()
-            csv.writer(table, lineterminator="\n").writerows(map(msgspec.structs.astuple, _decoder.decode_lines(b"".join(block))))
-            yield table.getvalue().encode()
+            found = _decoder.decode_lines(b"".join(block))
+            if beside is None:
+                yield found, [{}] * len(found)
+                continue
+            positions = [_position(line.id, left) for line in found]
+            yield found, list(beside.fields.at(np.array(positions, np.int64)))
 
 
-def write_parquet(path: Path, file: IO[bytes]) -> None:
-    """Write the table as Parquet. Memory is that of a block. Raises NotAcceptable where the extra arrow is not installed."""
-    try:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetWriter
-    except ImportError:
-        raise NotAcceptable("Parquet needs the extra arrow in the gateway: pip install 'halfmoon[arrow]'") from None
-    with path.open("rb") as lines:
-        blocks = iter(lambda: _decoder.decode_lines(b"".join(islice(lines, _BLOCK_LINES))), [])
-        first = next(blocks, [])
-        label = pa.int64() if first and isinstance(first[0].label, int) else pa.string()
-        kinds: dict[str, Any] = {"id": pa.string(), "label": label, "score": pa.float64(), "probability": pa.float64()}
-        schema = pa.schema(list(kinds.items()))
-        with ParquetWriter(file, schema) as writer:
-            for block in chain([first] if first else [], blocks):
-                writer.write_batch(pa.record_batch([[getattr(line, name) for line in block] for name in kinds], schema=schema))
+def _position(wanted: str, left: Iterator[tuple[int, str]]) -> int:
+    for position, id in left:
+        if id == wanted:
+            return position
+    raise StoreUnavailable(f"the labels name the document {wanted!r}, which the dataset of the job does not have")

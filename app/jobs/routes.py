@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Query, Request
@@ -18,8 +18,9 @@ from app.http.negotiation import negotiate
 from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_responses, json_body
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
+from app.http.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.jobs.events import events_of
-from app.jobs.label_table import CSV, NDJSON, PARQUET, as_table, write_parquet
+from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
 from app.services import Services, ServicesDep, services_of
@@ -39,6 +40,8 @@ _KEY = {
     "description": "A repeated request with the same key gives the same job; another request with that key gives 422.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
+Include = Annotated[Literal["fields"] | None, Query(description="What stands beside the labels: fields, the extra fields of the documents.")]
+Exact = Annotated[bool, Query(description=EXACT)]
 _EXAMPLE = {"dataset": "ds-…", "model": "news", "algorithm": "auto", "options": {"labels_drawn": "random"}, "seed": 0}
 _ALGORITHM = {
     "type": "string",
@@ -210,22 +213,31 @@ def show_trace(services: ServicesDep, id: str) -> Trace:
 
 
 @router.get("/{id}/labels", response_class=Response, responses={**_LINES, **error_responses(404, 406, 409, 422, 503)})
-async def download_labels(request: Request, services: ServicesDep, id: str) -> Response:
-    """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON or, by `Accept`, as a table: CSV or Parquet."""
+async def download_labels(request: Request, services: ServicesDep, id: str, include: Include = None, exact: Exact = False) -> Response:
+    """Download the labels that a succeeded job has given to unlabeled documents, as NDJSON or, by `Accept`, as a table: CSV or Parquet.
+
+    With `include=fields` the extra fields of the documents stand beside them.
+    """
     media_type = negotiate(request, (NDJSON, CSV, PARQUET))
-    path = await asyncio.to_thread(_labels, services, id)
-    if media_type == PARQUET:
-        file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, path))
-        return StreamingResponse(iter_file(file), media_type=PARQUET)
-    return FileResponse(path, media_type=NDJSON) if media_type == NDJSON else StreamingResponse(as_table(path), media_type=CSV)
+    path, beside = await asyncio.to_thread(_labels, services, id, include)
+    if media_type == NDJSON:
+        return FileResponse(path, media_type=NDJSON) if beside is None else StreamingResponse(label_lines(path, beside), media_type=NDJSON)
+    columns, rows = await asyncio.to_thread(label_columns, path, beside), label_rows(path, beside)
+    if media_type == CSV:
+        return StreamingResponse(csv_blocks(columns, rows, exact=exact), media_type=CSV)
+    file = await in_thread(services.store_pool, written_file, services.store, partial(write_parquet, columns, rows))
+    return StreamingResponse(iter_file(file), media_type=PARQUET)
 
 
-def _labels(services: Services, id: str) -> Path:
+def _labels(services: Services, id: str, include: str | None) -> tuple[Path, Beside | None]:
     job = services.jobs.get(id)
     path = services.jobs.file(job, "labels") if job.state is JobState.SUCCEEDED else None
     if path is None:
         raise Conflict(f"job {id!r} is {job.state.value}; it has labels when it has succeeded")
-    return path
+    if include is None:
+        return path, None
+    dataset = job.request.dataset
+    return path, Beside(services.datasets.ids(dataset), services.datasets.fields(dataset))
 
 
 def _submit(services: Services, body: JobBody, key: str | None, key_id: str | None) -> Generator[Response | None, None, None]:

@@ -1,6 +1,9 @@
 """Columns that are kept beside documents, over HTTP: shown with them, through relabelings, and sent again."""
 
+import io
+
 import httpx
+import pyarrow.parquet as pq
 
 from tests.app.conftest import NDJSON, Gateway, problem_of
 
@@ -26,6 +29,19 @@ def test_they_go_with_their_documents(gateway: Gateway) -> None:
     assert gateway.client.delete(address).status_code == 204
     lines = gateway.client.get(f"/v1/datasets/{relabeled['id']}/documents", headers={"accept": NDJSON}).content
     assert [each["fields"] for each in gateway.client.get(f"/v1/datasets/{relabeled['id']}/documents").json()["documents"]] == FIELDS
+
+    def table(media_type: str, **query: str) -> bytes:
+        return gateway.client.get(f"/v1/datasets/{relabeled['id']}/documents", params=query, headers={"accept": media_type}).content
+
+    assert table("text/csv").decode().splitlines() == [
+        "id,text,label,drawn,skipped,when,who",
+        "d1,late again,sport,unknown,false,2026-01-02,Ada",
+        "d2,vote,politics,unknown,false,,'=1+2",
+        "d3,cup,sport,unknown,false,2026-03-04,",
+    ]
+    assert b"unknown,false,,=1+2\n" in table("text/csv", exact="true", limit="1")
+    rows = pq.read_table(io.BytesIO(table("application/vnd.apache.parquet"))).to_pylist()
+    assert rows[1] == {"id": "d2", "text": "vote", "label": "politics", "drawn": "unknown", "skipped": False, "when": "", "who": "=1+2"}
 
     # what the service gives it takes again
     assert "skipped" in problem_of(send(lines, NDJSON), 422)["detail"]

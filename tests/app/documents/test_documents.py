@@ -178,7 +178,7 @@ def test_missing_datasets_and_models_are_404(gateway: Gateway, vectors: str) -> 
 
 
 def test_other_media_types_are_refused(gateway: Gateway, texts: str) -> None:
-    answer: httpx.Response = gateway.client.get(f"/v1/datasets/{texts}/documents", headers={"accept": "text/csv"})
+    answer: httpx.Response = gateway.client.get(f"/v1/datasets/{texts}/documents", headers={"accept": "text/html"})
     problem_of(answer, 406)
 
 
