@@ -54,7 +54,8 @@ answer = service.post("/v1/models/news/predict", json={"documents": [new]}).rais
 ```
 
 - Many documents are sent fastest as npz: `numpy.savez("both.npz", text=texts, X=vectors, labels=labels)`.
-- Several encoders, or vectors of title and body, have names: `"vectors": {"title": […], "body": […]}`.
+- Several encoders, or vectors of title and body, have names: `"vectors": {"title": […], "body": […]}`, in npz arrays
+  `vectors.title` and `vectors.body`.
 - [documents.md](documents.md#several-parts) says what is stored, what may be missing, and how parts are weighed.
 
 ## Encoders at hand

@@ -1,5 +1,6 @@
 """The protocol of decoders, the description of a format, and the bounds of a body."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Literal, NamedTuple, Protocol, get_args
@@ -16,6 +17,9 @@ MAX_FAULTS = errors.MAX_FAULTS
 
 MAX_TEXT = contract.MAX_TEXT
 """Characters of an id or a label at most."""
+
+VECTOR_NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
+"""What one of several vectors of a document may be called."""
 
 Spool = Callable[[], IO[bytes] | None]
 """Opens a file for a format that needs the whole body before it can be read; returns None where the body is kept in memory."""

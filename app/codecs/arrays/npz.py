@@ -3,7 +3,8 @@
 - A CSR matrix: ``indptr``, ``indices``, ``data`` and ``shape``; a CSC matrix of the same names, and ``format``, which says so.
 - Or a COO matrix: ``row``, ``col``, ``data`` and ``shape``; entries that are given several times are added up.
 - Or ``text``: strings.
-- A dense matrix ``X`` of shape (n_documents, n_features), alone or beside one of these; its zeros are dropped.
+- A dense matrix ``X`` of shape (n_documents, n_features), alone or beside one of these; its zeros are dropped. Of several vectors of a document
+  ``vectors.NAME``, each such a matrix.
 - Optionally ``labels``: strings, "" for unlabeled; or integers, with a boolean array ``labeled``; or whole floats, NaN for unlabeled.
 - Optionally ``ids``: strings or integers.
 
@@ -14,6 +15,7 @@ import io
 import zipfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import reduce
 from typing import IO, Any, TypeVar
 
 import numpy as np
@@ -23,7 +25,7 @@ from app.codecs.arrays.archive import DIRECTORY_BYTES, Array, ArraySpec, invalid
 from app.codecs.arrays.into_rows import SLICE_ENTRIES, Compressed, Entries, checked_places, into_rows, summed
 from app.codecs.arrays.labels import ids_of, labels_of, texts_of
 from app.codecs.arrays.side_by_side import side_by_side
-from app.codecs.base import Bounds, Format, Reading
+from app.codecs.base import MAX_TEXT, VECTOR_NAME, Bounds, Format, Reading
 from app.codecs.numbers import narrowed, rows_of
 from app.codecs.transport.block_file import WholeBody
 from app.codecs.transport.zip_files import check_directory, zip_errors
@@ -47,6 +49,8 @@ _TILE_BYTES = 8 << 20
 _SPARSE = {"indptr": ArraySpec("iu"), "indices": ArraySpec("iu"), "data": ArraySpec("fiub"), "shape": ArraySpec("iu")}
 _COORDINATES = {"row": ArraySpec("iu"), "col": ArraySpec("iu"), "data": _SPARSE["data"], "shape": _SPARSE["shape"]}
 _DENSE = {"X": ArraySpec("fiub", 2)}
+_NAMED = "vectors."
+"""What the names of dense matrices begin with where a document has several vectors."""
 _TEXT = {"text": ArraySpec("U", longest=None)}
 _BESIDE = {"labels": ArraySpec("iufU"), "labeled": ArraySpec("b"), "ids": ArraySpec("iuU")}
 _IGNORED = ("format", "_is_array")
@@ -73,7 +77,8 @@ class NpzDecoder:
         check_directory(spool, DIRECTORY_BYTES, "its directory is larger than that of a few arrays")
         with zip_errors("not a readable zip of arrays"), zipfile.ZipFile(spool) as archive, ExitStack() as stack:
             order = sparse_format(archive)
-            arrays = open_arrays(archive, _SPARSE | _COORDINATES | _DENSE | _TEXT | _BESIDE, _IGNORED, self._bounds.decompressed_bytes, stack)
+            specs = _SPARSE | _COORDINATES | _DENSE | _named(archive) | _TEXT | _BESIDE
+            arrays = open_arrays(archive, specs, _IGNORED, self._bounds.decompressed_bytes, stack)
             for rows in self._documents(arrays, order):
                 yield _batch(arrays, rows)
             for array in arrays.values():
@@ -85,10 +90,16 @@ class NpzDecoder:
 
     def _documents(self, arrays: Arrays, order: str) -> Iterator[Rows]:
         """The documents by all of their parts, in slices, of which some have no rows: after each the caller may stop."""
-        if "X" not in arrays:
-            return self._part(arrays, order)
-        dense = self._dense(arrays)
-        return side_by_side(self._part(arrays, order), dense) if any(name in arrays for name in (*_SPARSE, *_COORDINATES, *_TEXT)) else dense
+        first, *rest = self._streams(arrays, order)
+        return reduce(side_by_side, rest, first)
+
+    def _streams(self, arrays: Arrays, order: str) -> Iterator[Iterator[Rows]]:
+        """The documents by each of their parts alone."""
+        dense = _dense_names(arrays)
+        if not dense or any(name in arrays for name in (*_SPARSE, *_COORDINATES, *_TEXT)):
+            yield self._part(arrays, order)
+        for name in dense:
+            yield self._dense(arrays, name)
 
     def _part(self, arrays: Arrays, order: str) -> Iterator[Rows]:
         """The part of the documents that is not a dense matrix."""
@@ -148,16 +159,16 @@ class NpzDecoder:
         for start, stop in _ranges(texts.length, max(1, _SLICE_BYTES // texts.dtype.itemsize)):
             yield TextRows.of(texts_of(texts, stop - start))
 
-    def _dense(self, arrays: Arrays) -> Iterator[Rows]:
-        n_rows, n_features = _dense_shape(arrays, self._bounds)
-        matrix = arrays["X"]
+    def _dense(self, arrays: Arrays, name: str) -> Iterator[Rows]:
+        n_rows, n_features = _dense_shape(arrays, name, self._bounds)
+        matrix, part = arrays[name], DENSE + name.removeprefix("X").removeprefix(_NAMED.removesuffix("."))
         if matrix.fortran:
             slices = self._transposed(matrix)
         else:
             spans = _ranges(n_rows, _slice_rows(n_features)) if n_features else iter(())
             slices = (matrix.read((stop - start) * n_features).reshape(stop - start, n_features) for start, stop in spans)
         for numbers in slices:
-            yield PartRows({DENSE: _dense_rows(numbers)})
+            yield PartRows({part: _dense_rows(numbers)})
 
     def _transposed(self, matrix: Array) -> Iterator[NDArray[Any]]:
         """The rows of a matrix that is stored column by column, in slices. All of its numbers are read before the first slice.
@@ -202,7 +213,7 @@ class NpyDecoder(NpzDecoder):
             raise invalid_array("", "this is a zip file, as of numpy.savez; it is sent as application/x-npz")
         with zip_errors("not a readable zip of arrays"):
             matrix = open_array("X", _DENSE["X"], spool)
-            for rows in self._dense({"X": matrix}):
+            for rows in self._dense({"X": matrix}, "X"):
                 yield _batch({"X": matrix}, rows)
             matrix.finish()
 
@@ -255,11 +266,25 @@ def _shape(arrays: Arrays, specs: Mapping[str, ArraySpec], bounds: Bounds) -> tu
     return n_rows, n_features
 
 
-def _dense_shape(arrays: Arrays, bounds: Bounds) -> tuple[int, int]:
-    n_rows, n_features = arrays["X"].shape
-    _check_shape("X", n_rows, n_features, bounds)
+def _named(archive: zipfile.ZipFile) -> dict[str, ArraySpec]:
+    """The matrices of named vectors that the zip file has; raises InvalidDocuments for a name that no vector may have."""
+    names = sorted(name.removesuffix(".npy") for name in archive.namelist() if name.startswith(_NAMED))
+    wrong = next((name for name in names if not VECTOR_NAME.match(name.removeprefix(_NAMED))), None)
+    if wrong is not None:
+        raise invalid_array(wrong[:MAX_TEXT], "the name of a vector has 1 to 64 letters, digits, _ or -")
+    return dict.fromkeys(names, _DENSE["X"])
+
+
+def _dense_names(arrays: Arrays) -> list[str]:
+    """The dense matrices, in the order in which parts are stored."""
+    return [name for name in arrays if name == "X" or name.startswith(_NAMED)]
+
+
+def _dense_shape(arrays: Arrays, name: str, bounds: Bounds) -> tuple[int, int]:
+    n_rows, n_features = arrays[name].shape
+    _check_shape(name, n_rows, n_features, bounds)
     if n_rows and not n_features:
-        raise invalid_array("X", f"has {n_rows} documents without a single feature")
+        raise invalid_array(name, f"has {n_rows} documents without a single feature")
     if n_features > _longest(bounds):
         raise LimitExceeded("numbers in a dense document", _longest(bounds))
     _check_lengths(arrays, {}, n_rows)
@@ -279,7 +304,7 @@ def _check_lengths(arrays: Arrays, lengths: Mapping[str, int], n_rows: int) -> N
         raise invalid_array("labeled", "is required with integer labels: which of them count, numpy.ones(len(labels), bool) for all")
     if not whole and "labeled" in arrays:
         raise invalid_array("labeled", 'is allowed only beside integer labels; among strings "" is unlabeled, among floats NaN')
-    for name, length in {**lengths, **dict.fromkeys((*_BESIDE, "X"), n_rows)}.items():
+    for name, length in {**lengths, **dict.fromkeys((*_BESIDE, *_dense_names(arrays)), n_rows)}.items():
         if name in arrays and arrays[name].length != length:
             raise invalid_array(name, f"has length {arrays[name].length}, not {length}")
 
@@ -358,9 +383,9 @@ FORMAT = Format(
             "type": "string",
             "format": "binary",
             "description": "Arrays as numpy.savez writes them: a CSR, CSC or COO matrix as of scipy.sparse.save_npz (indptr, indices, data, shape; "
-            "row, col, data, shape), or text (strings); a dense matrix X of shape (documents, features), whose zeros are dropped, alone or beside "
-            "one of these; optionally labels (strings, '' for unlabeled, or integers with a boolean array labeled, or whole floats, NaN for "
-            "unlabeled) and ids (strings or integers). Nothing is unpickled.",
+            "row, col, data, shape), or text (strings); a dense matrix X of shape (documents, features), whose zeros are dropped, or several, "
+            "vectors.NAME, alone or beside one of these; optionally labels (strings, '' for unlabeled, or integers with a boolean array "
+            "labeled, or whole floats, NaN for unlabeled) and ids (strings or integers). Nothing is unpickled.",
         }
     },
     compressed=True,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.codecs.base import MAX_TEXT
+from app.codecs.base import MAX_TEXT, VECTOR_NAME
 from app.codecs.faults import EXTRA_REMEDY, id_in
 from app.codecs.json.text import InvalidJson, known_fields
 from core.documents.drawn import Draw
@@ -17,7 +17,7 @@ from core.errors import Fault
 Index = Annotated[int, Meta(ge=0, lt=MAX_FEATURES)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-PartName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
+PartName = Annotated[str, Meta(pattern=VECTOR_NAME.pattern)]
 """Name of one of several vectors of a document."""
 DrawWord = Literal["unknown", "random", "chosen", "found"]
 """How the label of a document was come by: the words of core.documents.drawn.Draw."""

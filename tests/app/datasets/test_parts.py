@@ -54,6 +54,41 @@ def test_the_same_documents_in_every_format(gateway: Gateway, media_type: str, b
     assert made["warnings"][:2] == ["1 of 4 documents without text", "1 of 4 documents without vector"]
 
 
+def npz_of(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("beside", [[], ["text"], ["text", "vector"]], ids=str)
+def test_named_vectors_in_npz_are_those_of_json(gateway: Gateway, beside: list[str]) -> None:
+    titles, bodies = np.asfortranarray([[1.0, 0.0, 2.0], [0.0, 0.5, 0.0]]), np.array([[3, 4], [5, 6]])
+    own: dict[str, list[Any]] = {"text": ["goal late", "vote"], "vector": [[0.5], [1.5]]}
+    documents = [
+        {"vectors": {"title": titles[row].tolist(), "body": bodies[row].tolist()}} | {name: own[name][row] for name in beside} for row in range(2)
+    ]
+    arrays = {"vectors.title": titles, "vectors.body": bodies} | {{"vector": "X"}.get(name, name): np.array(own[name]) for name in beside}
+    answer = gateway.client.post("/v1/datasets", content=npz_of(**arrays), headers={"content-type": "application/x-npz"})
+    assert answer.status_code == 201, answer.text
+    assert [part["name"] for part in answer.json()["parts"]] == [*beside, "vector.body", "vector.title"]
+    assert answer.json()["sha256"] == gateway.upload(documents)["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "field", "detail"),
+    [
+        ({"vectors.a b": np.ones((2, 1))}, "vectors.a b", "the name of a vector has 1 to 64 letters, digits, _ or -"),
+        ({"vectors.a": np.ones((2, 1)), "vectors.b": np.ones((3, 1))}, "vectors.a", "has length 2, not 3"),
+        ({"vectors.a": np.ones((2, 1)), "text": np.array(["a"])}, "vectors.a", "has length 2, not 1"),
+        ({"vectors.a": np.ones(2)}, "vectors.a", "must have two dimensions, documents and features, not 1"),
+    ],
+)
+def test_wrong_named_vectors_are_named(gateway: Gateway, arrays: dict[str, Any], field: str, detail: str) -> None:
+    headers = {"content-type": "application/x-npz"}
+    fault = problem_of(gateway.client.post("/v1/datasets", content=npz_of(**arrays), headers=headers), 422)["errors"][0]
+    assert (fault["field"], fault["detail"]) == (field, detail)
+
+
 def test_documents_come_back_as_they_were_sent(gateway: Gateway) -> None:
     sent = [*DOCUMENTS, {"id": "e", "text": "x", "features": {"n": 2.0}, "vectors": {"title": [0.0, 0.5, 1.0]}}]
     made = gateway.upload(sent)
