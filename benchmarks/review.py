@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.base import machine, rows_of, table, write
 from benchmarks.data import texts, vectorized
+from benchmarks.review_intervals import COLUMNS, TITLE, interval_rows
 from core.evaluation.doubts import doubtful
 from core.evaluation.proportions import promise
 from core.train import Training, TrainingContext, TrainingTask, train
@@ -50,6 +51,8 @@ _NOTES = """
 - The first doubts are worth looking at where the classes are easily told apart. Where a model is often wrong, so are its doubts: on sentences of
   reviews they find hardly more than a look at random labels.
 - The rank is that of cleanlab's normalized margin, and finds the same. What is found depends on the probabilities alone.
+- Intervals of audits are of the whole sample. Exact ones by strata are about twice as wide. Wilson's are narrower where errors are frequent, but
+  where errors are rare, which is when a model is trusted, they have the error in 91 to 94 of 100 instead of 95.
 - Promises are kept. Where a model is wrong too often, nothing is promised, however many audits are drawn.
 """
 
@@ -113,15 +116,30 @@ def cleanlab(probabilities: NDArray[np.float64], labels: NDArray[np.intp], n: in
     return np.argsort(scores, kind="stable")[:n]
 
 
-def promises(name: str) -> list[list[str]]:
-    """Rows of the second table, one a precision."""
+class Audited(NamedTuple):
+    """What a model says of the documents without a label."""
+
+    name: str
+    sure: NDArray[np.float64]
+    """Probability of the likeliest class, shape (n,)."""
+    right: NDArray[np.bool_]
+    """Whether that is the class of the document, shape (n,)."""
+
+
+def audited(name: str) -> Audited:
+    """A model of a set, none of whose labels is flipped."""
     found = known(name)
     training = trained(found, found.class_indices[found.labeled])
     probabilities = training.probabilities
     assert probabilities is not None
     classes = np.asarray(training.model.classes)
-    sure = probabilities.max(axis=1)
     right = classes[np.argmax(probabilities, axis=1)] == found.class_indices[training.unlabeled]
+    return Audited(name, probabilities.max(axis=1), right)
+
+
+def promises(model: Audited) -> list[list[str]]:
+    """Rows of the second table, one a precision."""
+    name, sure, right = model
     rows = []
     for precision in PRECISIONS:
         chance = np.random.default_rng(2)
@@ -141,11 +159,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     asked = parser.parse_args(arguments)
     first = [doubts(name, share) for name in asked.sets for share in FLIPPED]
-    second = [row for name in asked.sets for row in promises(name)]
+    models = [audited(name) for name in asked.sets]
+    second = [row for each in models for row in promises(each)]
+    third = [row for each in models for row in interval_rows(*each)]
     page = _HEAD.format(machine=machine(), n=LABELS, most=f"{MOST:,}")
     page += "\n" + table(["set", "flipped", "labels flipped", "doubts", "share of doubts", "cleanlab", "at random"], first)
     page += _PROMISES.format(audits=AUDITS, audited=AUDITED)
     page += "\n" + table(["set", "promised", "error", "kept in", "labeled automatically"], second)
+    page += TITLE + "\n" + table(COLUMNS, third)
     write("review.md", page + _NOTES)
 
 

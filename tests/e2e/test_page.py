@@ -237,3 +237,33 @@ def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:
         assert at.complaints == []
         entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
         assert [each["label"] for each in entries] == labels[41:45]
+
+
+def test_classes_that_are_numbers(service: Service, tmp_path: Path) -> None:
+    """A table has texts, also where they look like numbers. A key that is held down answers once, and a reload forgets nothing that was answered."""
+    with (tmp_path / "numbers.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text", "label"], *([f"n{k}", f"text {k}", k % 2 if k < 4 else ""] for k in range(40))])
+    with seat(service.url) as at:
+        page = at.page
+        open_data(at, tmp_path / "numbers.csv")
+        page.get_by_role("button", name="2 1", exact=True).wait_for()
+        first = page.inner_text("article .clip")
+        page.keyboard.press("1")
+        page.wait_for_function(NEXT, arg=first)
+        second = page.inner_text("article .clip")
+        for _ in range(3):
+            page.keyboard.down("2")
+        page.wait_for_function(NEXT, arg=second)
+        saved(at, 2)
+        page.reload()
+        page.wait_for_selector("article .document")
+        page.keyboard.press("u")
+        page.wait_for_function(f"() => document.querySelector('article .clip')?.innerText === '{second}'")
+        saved(at, 1)
+        entries = service.get(f"/v1/datasets/{dataset_of(service)}/annotations")["annotations"]
+        assert [(each["document"], each["action"], each["label"]) for each in entries] == [
+            (first, "label", "0"),
+            (second, "label", "1"),
+            (second, "undo", None),
+        ]
+        assert at.complaints == []

@@ -77,7 +77,15 @@ def test_of_several_people_most_decide(gateway: Gateway, dataset: str) -> None:
     annotate(gateway, dataset, *({"document": "e1", "label": "yes", "by": by} for by in answers))
     found = summary(gateway, dataset)
     assert (found["compared"], found["agreed"], found["people"]) == (2, 1, {"ann": 2, "bob": 2, "cleo": 2})
-    assert found["classes"] == {"no": 2, "yes": 2}
+    assert (found["classes"], found["labels"]) == ({"no": 2, "yes": 2}, ["no", "yes"])
+
+
+def test_a_summary_says_the_type_of_labels(gateway: Gateway) -> None:
+    dataset = str(gateway.upload([{"indices": [0], "label": 3}, {"indices": [1]}, {"indices": [2]}])["id"])
+    assert summary(gateway, dataset)["labels"] == [3]
+    annotate(gateway, dataset, {"document": "1", "label": 20}, {"document": "2", "labels": [3]})
+    found = summary(gateway, dataset)
+    assert (found["classes"], found["labels"]) == ({"3": 2, "20": 1}, [3, 20])
 
 
 @pytest.mark.parametrize(
