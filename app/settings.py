@@ -51,6 +51,10 @@ class GatewaySettings(Settings):
     """Datasets that are scored or wait for it at a time; beyond, requests are refused (429)."""
     max_concurrent_scorings_per_caller: Count = 4
     """Datasets that are scored or wait for it for one caller at a time."""
+    max_concurrent_exports: Count = 8
+    """Models that are written as files or sent at a time, each of which takes room on disk; beyond, requests are refused (429)."""
+    max_concurrent_exports_per_caller: Count = 4
+    """Models that are written as files or sent to one caller at a time."""
     max_connections: Count = 2_000
     """Connections that are open at a time, event streams among them; beyond, requests are refused (429)."""
     max_ranked_scores: Count = 2**27

@@ -6,11 +6,14 @@ from functools import partial
 from importlib.metadata import version as installed
 from typing import IO, Any, Literal
 
+from fastapi import Request
 from starlette.responses import StreamingResponse
 
 from app.errors import InvalidRequest
+from app.http.access import caller_of
 from app.http.bodies import in_thread
 from app.http.files import iter_file, written_file
+from app.http.middleware import SEND_STACK
 from app.services import Services
 from core.exports.archive import write_archive
 from core.exports.onnx import NotExportable, write_onnx
@@ -20,8 +23,12 @@ ExportFormat = Literal["numpy", "onnx"]
 _FILES: Mapping[ExportFormat, tuple[str, str]] = {"numpy": ("zip", "application/zip"), "onnx": ("onnx", "application/octet-stream")}
 
 
-async def export(services: Services, name: str, number: int, format: ExportFormat) -> StreamingResponse:
-    """The file of a version, written whole before the answer begins; raises InvalidRequest, NotFound, StoreUnavailable."""
+async def export(request: Request, services: Services, name: str, number: int, format: ExportFormat) -> StreamingResponse:
+    """The file of a version, written whole before the answer begins; it counts as an export until it was sent.
+
+    Raises InvalidRequest, NotFound, StoreUnavailable, TooManyRequests.
+    """
+    request.scope[SEND_STACK].enter_context(services.export_limit.reserve(caller_of(request.scope), 1))
     file, size = await in_thread(services.load_pool, _written, services, name, number, format)
     ending, media_type = _FILES[format]
     headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}-{number}.{ending}"'}

@@ -62,14 +62,16 @@ def show_version(services: ServicesDep, name: str, number: VersionNumber) -> Ver
     return VersionOut.of(services.models.version(name, checked_number(name, number)))
 
 
-@router.get("/{name}/versions/{number}/export", response_class=Response, responses={**_FILE, **error_responses(404, 422, 503)})
-async def export_version(services: ServicesDep, name: str, number: VersionNumber, format: ExportFormat = "numpy") -> StreamingResponse:
+@router.get("/{name}/versions/{number}/export", response_class=Response, responses={**_FILE, **error_responses(404, 422, 429, 503, 507)})
+async def export_version(
+    request: Request, services: ServicesDep, name: str, number: VersionNumber, format: ExportFormat = "numpy"
+) -> StreamingResponse:
     """Export a version as a file that predicts without the service.
 
     `numpy` is a ZIP archive with a module `predict.py`, which reads documents as the service does and needs NumPy alone.
     `onnx` is the graph of a linear model; it takes rows in the columns of the model, which `predict.py` makes of documents.
     """
-    return await export(services, name, checked_number(name, number), format)
+    return await export(request, services, name, checked_number(name, number), format)
 
 
 @router.delete("/{name}/versions/{number}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))

@@ -77,6 +77,7 @@ class Services:
     buffer_limit: Limit
     """Limit on bytes of bodies and answers in memory."""
     scoring_limit: Limit
+    export_limit: Limit
     """Limit on datasets that are scored or wait for it."""
     parse_pool: ThreadPoolExecutor
     """Threads that parse large bodies. They never wait for the store, as those of predictions do not."""
@@ -114,9 +115,8 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
         quota = Quota(store, settings.max_datasets, settings.max_total_dataset_bytes)
         upload_limit = Limit("uploads", "concurrent-requests", settings.max_concurrent_uploads, settings.max_concurrent_uploads_per_caller)
         buffer_limit = Limit("bodies in memory", "content-bytes", settings.max_buffered_bytes, settings.max_buffered_bytes_per_caller)
-        scoring_limit = Limit(
-            "datasets being scored", "concurrent-requests", settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
-        )
+        scorings = settings.max_concurrent_scorings, settings.max_concurrent_scorings_per_caller
+        scoring_limit = Limit("datasets being scored", "concurrent-requests", *scorings)
         reader, polling = JobReader(jobs, redis_state, queue), pool(settings.event_poll_threads, "poll jobs")
         job_follower = JobFollower(reader.now, settings.event_poll_seconds, polling)
         sources = MetricSources(store, queue, redis_state, jobs, model_cache, quota, upload_limit, buffer_limit, scoring_limit, job_follower)
@@ -142,6 +142,7 @@ def open_services(settings: GatewaySettings, other_metrics: Callable[[], Mapping
             upload_limit=upload_limit,
             buffer_limit=buffer_limit,
             scoring_limit=scoring_limit,
+            export_limit=Limit("exports", "concurrent-requests", settings.max_concurrent_exports, settings.max_concurrent_exports_per_caller),
             metrics=Metrics(sources, other_metrics),
             store_pool=pool(settings.parse_threads, "store"),
             parse_pool=pool(settings.parse_threads, "parse"),

@@ -2,8 +2,10 @@
 
 import os
 import tempfile
+import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -11,10 +13,13 @@ import pytest
 from halfmoon import Halfmoon
 
 from app.cli.commands import main
+from app.models import export
 from core.exports import predict
+from core.exports.archive import write_archive
 from core.models.linear import LinearModel
-from tests.app.conftest import Gateway, problem_of, publish
+from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import text_model
+from tests.waiting import SOON
 
 TEXTS = ["late vote vote", "", "goal"]
 
@@ -51,6 +56,30 @@ def test_files_are_written_beside_the_store(gateway: Gateway, monkeypatch: pytes
     monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
     assert gateway.client.get("/v1/models/news/versions/1/export").status_code == 200
     assert gateway.client.get("/v1/models/news/versions/1/export?format=onnx").status_code == 200
+
+
+def test_so_many_exports_at_a_time(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = start(max_concurrent_exports_per_caller=1)
+    publish(gateway.store, model=text_model())
+    writing, go_on = threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any) -> None:
+        writing.set()
+        assert go_on.wait(SOON)
+        write_archive(*arguments)
+
+    monkeypatch.setattr(export, "write_archive", slowly)
+    path, answers = "/v1/models/news/versions/1/export", []
+    thread = threading.Thread(target=lambda: answers.append(gateway.client.get(path)))
+    thread.start()
+    assert writing.wait(SOON)
+    refused = gateway.client.get(path)
+    go_on.set()
+    thread.join()
+    assert refused.headers["ratelimit-policy"] == '"exports of one caller";q=1;qu="concurrent-requests"'
+    problem_of(refused, 429)
+    assert answers[0].status_code == 200
+    assert gateway.client.get(path).status_code == 200, "what was sent is given back"
 
 
 def test_what_is_refused(gateway: Gateway) -> None:
