@@ -8,6 +8,7 @@ from app.codecs.base import MAX_FAULTS, Bounds, Column, Format, Reading
 from app.codecs.faults import invalid_documents
 from app.codecs.tables.arrow_stream import check_sizes, seek_stream
 from app.codecs.tables.header import Header, header_of, listed, refused_table
+from app.codecs.tables.parquet_pages import check_pages
 from app.codecs.transport.block_file import WholeBody
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
@@ -103,9 +104,24 @@ def _parquet(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:
     metadata = read_metadata(file)
     if sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)) > bounds.decompressed_bytes:
         raise LimitExceeded("bytes in the decompressed body", bounds.decompressed_bytes)
-    texts = [field.name for field in metadata.schema.to_arrow_schema() if _is_text(field.type)]
+    check_pages(file, metadata, bounds.decompressed_bytes)
+    schema = metadata.schema.to_arrow_schema()
+    texts = [field.name for field in schema if _is_text(field.type)]
+    nested = [field.name for field in schema if not _is_flat(field.type)]
     file.seek(0)
-    yield from ParquetFile(file, read_dictionary=texts).iter_batches(batch_size=_ROWS, use_threads=False)
+    parquet = ParquetFile(file, read_dictionary=texts)
+    flat = [name for name in schema.names if name not in nested] if nested else None
+    for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=False, columns=flat):
+        yield _with_empty(batch, nested)
+
+
+def _with_empty(batch: Any, nested: Sequence[str]) -> Any:
+    """The batch with columns of these names that hold nothing, in place of nested ones: a row of those may be as long as memory."""
+    import pyarrow as pa
+
+    for name in nested:
+        batch = batch.append_column(name, pa.nulls(batch.num_rows, pa.list_(pa.null())))
+    return batch
 
 
 def _stream(file: IO[bytes], bounds: Bounds) -> Iterator[Any]:

@@ -3,7 +3,9 @@
 import io
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +15,9 @@ from pyarrow import ipc
 
 from app.codecs.base import Bounds
 from app.codecs.dispatch import body_decoder
-from app.codecs.tables import arrow_stream
+from app.codecs.tables import arrow_stream, parquet_pages
+from app.codecs.tables.parquet_pages import _pages as pages
+from app.codecs.tables.parquet_pages import check_pages
 from app.errors import UnsupportedMediaType
 from core.documents.kinds import TextRows
 from core.errors import InvalidDocuments
@@ -156,6 +160,75 @@ def test_all_that_is_unpacked_is_bounded() -> None:
         assert len(body) < 10_000
         with pytest.raises(LimitExceeded, match="decompressed body"):
             read(body, media_type, bounds)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["NONE", "SNAPPY", "ZSTD", "GZIP"])
+def test_pages_are_measured_before_they_are_unpacked(version: str, compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {"text": [f"{row} late" * 20 for row in range(3000)], "label": ["a", None, "b"] * 1000, "id": range(3000)}
+    body = parquet(columns, data_page_version=version, compression=compression, data_page_size=4096, row_group_size=1000)
+    assert read(body)[0] == columns["text"]
+    metadata = pq.read_metadata(io.BytesIO(body))
+    sizes = [page[2] for page in pages(io.BytesIO(body), metadata)]
+    stored = sum(metadata.row_group(group).total_byte_size for group in range(3))
+    assert len(sizes) >= 18
+    assert stored * 0.8 < sum(sizes) <= stored, "all pages are found: what is left are their headers"
+    monkeypatch.setattr(parquet_pages, "_PAGE_BYTES", max(sizes) - 1)
+    with pytest.raises(LimitExceeded, match="bytes in a page of Parquet"):
+        read(body)
+
+
+def test_pages_that_say_too_much_and_a_footer_that_hides_it() -> None:
+    """The size of the page is written over; the footer and its sums stay as they were."""
+    body = parquet({"text": ["x" * 4000]}, compression="ZSTD", use_dictionary=False)
+    (found,) = pages(io.BytesIO(body), pq.read_metadata(io.BytesIO(body)))
+    size = b"\x15" + zigzag(found[2])
+    lie = body.replace(size, b"\x15" + zigzag(2**30), 1)
+    assert len(lie) > len(body)
+    with pytest.raises(LimitExceeded, match="bytes in a page of Parquet"):
+        read(lie)
+    page = b"\x15\x00\x15" + zigzag(2**31 - 1) + b"\x15\x02\x00"
+    with pytest.raises(LimitExceeded, match="bytes in a page of Parquet"):
+        check_pages(io.BytesIO(page), footer(len(page)), 10**9)
+    entries = b"\x15\x04\x15\x02\x15\x02\x4c\x15" + zigzag(2**27) + b"\x00\x00"
+    with pytest.raises(LimitExceeded, match="bytes in a page of Parquet"):
+        check_pages(io.BytesIO(entries), footer(len(entries)), 10**9)
+    with pytest.raises(LimitExceeded, match="decompressed body"):
+        check_pages(io.BytesIO(b"\x15\x00\x15\x00\x15\x00\x00" * 1000), footer(7000), 1000 * 4096 - 1)
+    for writer, old in (("parquet-mr version 1.2.8 (build 1)", True), ("Parquet-MR", True), ("parquet-mr version 1.13.1 (build 2)", False)):
+        refused = pytest.raises(InvalidDocuments, match="parquet-mr wrote it") if old else nullcontext()
+        with refused:
+            check_pages(io.BytesIO(b"\x15\x00\x15\x00\x15\x00\x00"), footer(7, writer), 10**9)
+    for broken in (b"\x15", b"\x1f\x00", b"\x15" + b"\xff" * 12, b"\x1c" * 9, b"\x15\x00\x15\x01\x00"):
+        with pytest.raises(InvalidDocuments, match="a page"):
+            check_pages(io.BytesIO(broken), footer(len(broken)), 10**9)
+
+
+def test_texts_of_unknown_length_are_refused() -> None:
+    for encoding in ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"):
+        body = parquet({"text": ["late", "later"]}, use_dictionary=False, column_encoding={"text": encoding})
+        with pytest.raises(InvalidDocuments, match=f"{encoding}, which is not read; write it as PLAIN"):
+            read(body)
+
+
+def test_nested_columns_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, _, _, warnings = read(parquet({"text": ["a", "b"], "many": [[1] * 1000, None], "deep": [{"x": [1]}, None]}))
+    assert texts == ["a", "b"]
+    assert any("many, deep" in warning or "'many', 'deep'" in warning for warning in warnings), warnings
+
+
+def zigzag(value: int) -> bytes:
+    """An integer as Thrift's compact protocol has it."""
+    value, found = value << 1, b""
+    while value > 0x7F:
+        value, found = value >> 7, found + bytes([value & 0x7F | 0x80])
+    return found + bytes([value])
+
+
+def footer(size: int, writer: str | None = None) -> Any:
+    """What Arrow says of a file with one column of this size at its start."""
+    column = SimpleNamespace(data_page_offset=0, dictionary_page_offset=None, total_compressed_size=size)
+    return SimpleNamespace(created_by=writer, num_row_groups=1, num_columns=1, row_group=lambda _: SimpleNamespace(column=lambda _: column))
 
 
 def test_one_long_label_many_times() -> None:
