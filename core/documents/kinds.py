@@ -63,10 +63,13 @@ class TextRows:
     @classmethod
     def of(cls, texts: Sequence[str]) -> "TextRows":
         """These texts; raises UnicodeEncodeError for what is not Unicode."""
-        encoded = [text.encode() for text in texts]
-        indptr = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=indptr[1:])
-        return cls(indptr, np.frombuffer(b"".join(encoded), np.uint8))
+        data = "".join(texts).encode()
+        indptr = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=indptr[1:])
+        # as many bytes as characters: each is one
+        if len(data) != indptr[-1]:
+            np.cumsum(np.fromiter((len(text.encode()) for text in texts), np.int64, len(texts)), out=indptr[1:])
+        return cls(indptr, np.frombuffer(data, np.uint8))
 
     @classmethod
     def joined(cls, parts: "Sequence[TextRows]") -> "TextRows":

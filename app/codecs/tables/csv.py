@@ -202,7 +202,9 @@ def _column(rows: list[Row], header: Header, column: Column) -> list[str | None]
     place = header.places.get(column)
     if place is None:
         return [None] * len(rows)
-    return [None if not field or field.isspace() else field for field in map(itemgetter(place), rows)]
+    fields: list[str | None] = list(map(itemgetter(place), rows))
+    empty = {field for field in set(fields) if not field or field.isspace()}
+    return [None if field in empty else field for field in fields] if empty else fields
 
 
 def _ids(rows: list[Row], header: Header) -> list[str | None] | None:

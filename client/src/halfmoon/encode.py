@@ -221,7 +221,10 @@ def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
     labels, ids = (None if isinstance(each, str) or each is None else iter(each) for each in (choice.label, choice.id))
     source = iter(data)
     while batch := list(islice(source, _SLICE_ROWS)):
-        yield _encode_lines([_line(each, choice, _next("label", labels), _next("id", ids)) for each in batch])
+        if labels is None and ids is None and set(map(type, batch)) == {str}:
+            yield _encode_lines(list(map(Line, batch)))
+        else:
+            yield _encode_lines([_line(each, choice, _next("label", labels), _next("id", ids)) for each in batch])
     for what, values in (("label", labels), ("id", ids)):
         if values is not None and next(values, _END) is not _END:
             raise InvalidData(f"{what}: there are more values than documents")

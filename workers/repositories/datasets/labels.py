@@ -47,7 +47,7 @@ class Classes:
                 self._kind = type(label)
                 self._class_indices[label] = len(self._class_indices) - 1
         class_indices = self._class_indices
-        return np.fromiter((class_indices[label] for label in labels), np.int32, len(labels))
+        return np.fromiter(map(class_indices.__getitem__, labels), np.int32, len(labels))
 
     def sorted(self) -> tuple[list[Label], NDArray[np.int32]]:
         """The classes in sorted order, and the final index of each index so far; the last element, -1, is that of -1."""
