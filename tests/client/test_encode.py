@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 from halfmoon import InvalidData
 from halfmoon.encode import Body, Choice, body_of, held
+from halfmoon.labels import Labels, decode_lines
 
 TEXTS = ["late, again", "a vote", "cup"]
 WANTED = [{"text": "late, again", "label": "sport", "id": "7"}, {"text": "a vote", "id": "8"}, {"text": "cup", "label": "politics", "id": "9"}]
@@ -62,6 +63,14 @@ def test_columns_beside_the_documents(tmp_path: Path) -> None:
     assert body_of(["a"], Choice(extra="keep")).query == {"extra": "keep"}
     with pytest.raises(InvalidData, match="fields: there is no column 'wen'; did you mean 'when'"):
         body_of(frame, COLUMNS._replace(fields=["wen"]))
+
+
+def test_labels_with_columns_beside_them() -> None:
+    first = b'{"id":"a","label":"x","score":1.0,"probability":null,"fields":{"who":"Ada","score":3}}\n'
+    second = b'{"id":"b","label":"y","score":2.0,"probability":0.5}\n'
+    own: dict[str, list[Any]] = {"id": ["a", "b"], "label": ["x", "y"], "score": [1.0, 2.0], "probability": [None, 0.5]}
+    assert Labels(decode_lines(first + second)).columns() == own | {"who": ["Ada", None], "fields.score": [3, None]}
+    assert Labels(decode_lines(second)).columns() == {name: values[1:] for name, values in own.items()}
 
 
 def test_labels_of_integers_with_gaps() -> None:

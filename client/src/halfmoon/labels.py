@@ -17,8 +17,11 @@ class LabeledDocument(Struct, frozen=True):
     label: Label
     score: float
     probability: float | None
+    fields: dict[str, Any] = {}
+    """Extra fields of the document, if they were asked for."""
 
 
+_COLUMNS = ("id", "label", "score", "probability")
 _decoder = msgspec.json.Decoder(LabeledDocument)
 
 
@@ -38,21 +41,23 @@ class Labels:
         return f"<Labels of {len(self)} documents>"
 
     def columns(self) -> dict[str, list[Any]]:
-        """Lists of ids, labels, scores and probabilities."""
-        return {name: [getattr(line, name) for line in self._lines] for name in LabeledDocument.__struct_fields__}
+        """Lists of ids, labels, scores and probabilities, and of the extra fields, if they were asked for."""
+        extra = dict.fromkeys(name for line in self._lines for name in line.fields)
+        beside = {f"fields.{name}" if name in _COLUMNS else name: [line.fields.get(name) for line in self._lines] for name in extra}
+        return {name: [getattr(line, name) for line in self._lines] for name in _COLUMNS} | beside
 
     def to_dict(self) -> dict[str, Label]:
         """Labels by id of the document."""
         return {line.id: line.label for line in self._lines}
 
     def to_pandas(self) -> Any:
-        """A DataFrame of pandas: id, label, score, probability."""
+        """A DataFrame of pandas: id, label, score, probability, and the extra fields, if they were asked for."""
         import pandas
 
         return pandas.DataFrame(self.columns())
 
     def to_polars(self) -> Any:
-        """A DataFrame of polars: id, label, score, probability."""
+        """A DataFrame of polars: the same columns."""
         import polars
 
         return polars.DataFrame(self.columns())

@@ -136,18 +136,21 @@ class AsyncJob:
                     yield seen
 
     @operation("download_labels")
-    async def labels(self) -> Labels:
-        """The labels that the job has given to unlabeled documents; raises Conflict until it has succeeded."""
+    async def labels(self, *, fields: bool = False) -> Labels:
+        """The labels that the job has given to unlabeled documents, with ``fields`` their extra fields beside them.
+
+        Raises Conflict until the job has succeeded.
+        """
         lines: list[LabeledDocument] = []
-        async for line in self.iter_labels():
+        async for line in self.iter_labels(fields=fields):
             lines.append(line)
         return Labels(lines)
 
     @operation("download_labels")
-    async def iter_labels(self) -> AsyncIterator[LabeledDocument]:
+    async def iter_labels(self, *, fields: bool = False) -> AsyncIterator[LabeledDocument]:
         """The same one by one, without holding all of them."""
-        rest = b""
-        async with self._transport.stream(f"/v1/jobs/{self.id}/labels", headers=_NDJSON) as answer:
+        rest, query = b"", "?include=fields" if fields else ""
+        async with self._transport.stream(f"/v1/jobs/{self.id}/labels{query}", headers=_NDJSON) as answer:
             async for block in answer.aiter_bytes():
                 whole, end, rest = (rest + block).rpartition(b"\n")
                 for line in decode_lines(whole + end):

@@ -136,18 +136,21 @@ class Job:
                     yield seen
 
     @operation("download_labels")
-    def labels(self) -> Labels:
-        """The labels that the job has given to unlabeled documents; raises Conflict until it has succeeded."""
+    def labels(self, *, fields: bool = False) -> Labels:
+        """The labels that the job has given to unlabeled documents, with ``fields`` their extra fields beside them.
+
+        Raises Conflict until the job has succeeded.
+        """
         lines: list[LabeledDocument] = []
-        for line in self.iter_labels():
+        for line in self.iter_labels(fields=fields):
             lines.append(line)
         return Labels(lines)
 
     @operation("download_labels")
-    def iter_labels(self) -> Iterator[LabeledDocument]:
+    def iter_labels(self, *, fields: bool = False) -> Iterator[LabeledDocument]:
         """The same one by one, without holding all of them."""
-        rest = b""
-        with self._transport.stream(f"/v1/jobs/{self.id}/labels", headers=_NDJSON) as answer:
+        rest, query = b"", "?include=fields" if fields else ""
+        with self._transport.stream(f"/v1/jobs/{self.id}/labels{query}", headers=_NDJSON) as answer:
             for block in answer.iter_bytes():
                 whole, end, rest = (rest + block).rpartition(b"\n")
                 for line in decode_lines(whole + end):
