@@ -10,6 +10,7 @@ from app.cli.store_address import add_data, store_address
 
 def add_backup(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``halfmoon backup``."""
+    parser.epilog = "example: halfmoon backup halfmoon.tar --data /srv/halfmoon"
     parser.add_argument("file", type=Path, help="tar file to write; it must not exist")
     add_data(parser)
     parser.set_defaults(run=_backup)
@@ -17,6 +18,7 @@ def add_backup(parser: argparse.ArgumentParser) -> None:
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``halfmoon restore``."""
+    parser.epilog = "example: halfmoon restore halfmoon.tar --data /srv/halfmoon-again"
     parser.add_argument("file", type=Path, help="tar file that `halfmoon backup` wrote")
     add_data(parser)
     parser.set_defaults(run=_restore)

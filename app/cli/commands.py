@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from app.cli.backup import add_backup, add_restore
-from app.cli.files import add_columns, query_of
+from app.cli.files import add_columns, key_of, query_of
 from app.cli.files import add_commands as add_files
 from app.cli.keys import add_command as add_keys
 from core.errors import HalfmoonError
@@ -31,9 +31,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return _USAGE_ERROR
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except HalfmoonError as error:
         print(f"halfmoon: {error}", file=sys.stderr)
+    except BrokenPipeError:  # who reads the output has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:  # of a file that an argument names
+        if error.filename is None or error.strerror is None:
+            raise
+        print(f"halfmoon: {error.filename}: {error.strerror}", file=sys.stderr)
     except KeyboardInterrupt:  # before the command handles it
         return 128 + signal.SIGINT
     except ValidationError as error:
@@ -50,7 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(metavar="command")
 
-    command = commands.add_parser("up", help="run the whole service on this machine: gateway, workers and Valkey")
+    up = "halfmoon up --data /srv/halfmoon --workers 2"
+    command = commands.add_parser("up", help="run the whole service on this machine: gateway, workers and Valkey", epilog=f"example: {up}")
     command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     command.add_argument("--port", type=_port, default=8000, help="port to listen on; 0 takes a free one (default: %(default)s)")
     command.add_argument("--data", type=Path, default=Path("data"), help="folder of all data (default: ./%(default)s)")
@@ -101,17 +111,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError("ports lie between 0 and 65535")
-    return number
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: these are numbers from 0 to 65535")
+    return int(text)
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return int(text)
 
 
 def _up(options: argparse.Namespace) -> int:
@@ -192,5 +200,4 @@ def _warm(options: argparse.Namespace) -> int:
 def _demo(options: argparse.Namespace) -> int:
     from app.cli.demo import demo, demo_here
 
-    key = options.key_file.read_text().strip() if options.key_file else None
-    return demo(options.url, key=key) if options.url else demo_here()
+    return demo(options.url, key=key_of(options)) if options.url else demo_here()

@@ -44,17 +44,17 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     _add_out(label)
 
     predict = _command(add, "predict", "write the labels that a model gives to the documents of a file", _predict)
-    predict.add_argument("model", help="name of the model, name@alias, or name:number for a version")
-    _add_file(predict)
+    _add_model(predict)
+    _add_documents(predict, ("text",))
     _add_out(predict)
 
     evaluate = _command(add, "evaluate", "report how good a model is on a file of labeled documents", _evaluate)
-    evaluate.add_argument("model", help="name of the model, name@alias, or name:number for a version")
-    _add_file(evaluate)
+    _add_model(evaluate)
+    _add_documents(evaluate, ("text", "label"))
     evaluate.add_argument("--page", type=Path, help="file for the page of figures and plots (HTML)")
 
     export = _command(add, "export", "write a model as a file that predicts without the service", _export)
-    export.add_argument("model", help="name of the model, name@alias, or name:number for a version")
+    _add_model(export)
     export.add_argument("--format", choices=("numpy", "onnx"), default="numpy", help="numpy: reads text, needs NumPy alone (default); onnx: a graph")
     export.add_argument("--out", type=Path, help="file to write (default: name and number of the version)")
 
@@ -70,15 +70,29 @@ def _command(add: Callable[..., argparse.ArgumentParser], name: str, help: str, 
     return parser
 
 
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="name of the model, name@alias, or name:number for a version")
+
+
 def _add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help=_FILE)
     add_columns(parser)
 
 
+def _add_documents(parser: argparse.ArgumentParser, columns: Iterable[str]) -> None:
+    """Add the file, and these of its columns: the others are not read."""
+    parser.add_argument("file", type=Path, help=_FILE)
+    _add_names(parser, columns)
+
+
+def _add_names(parser: argparse.ArgumentParser, columns: Iterable[str]) -> None:
+    for name in columns:
+        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table with the {name} (default: {name})")
+
+
 def add_columns(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a file of documents is read."""
-    for name in _COLUMNS:
-        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table with the {name} (default: {name})")
+    _add_names(parser, _COLUMNS)
     parser.add_argument(
         "--extra",
         choices=("keep", "ignore", "refuse"),
@@ -106,14 +120,18 @@ def _run(run: _Run, options: argparse.Namespace) -> int:
         from halfmoon import Halfmoon, HalfmoonError
     except ImportError:
         raise CannotStart("this command needs the Python client: pip install ./client in a checkout, or the wheel halfmoon-client") from None
-    key = options.key_file.read_text().strip() if options.key_file else None
     try:
-        with Halfmoon(options.url, key=key) as service:
+        with Halfmoon(options.url, key=key_of(options)) as service:
             run(service, options)
     except HalfmoonError as error:
         print(f"halfmoon: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def key_of(options: argparse.Namespace) -> str | None:
+    """The API key in the file that the options name, if they name one."""
+    return options.key_file.read_text().strip() if options.key_file else None
 
 
 def _train(service: "Halfmoon", options: argparse.Namespace) -> None:
@@ -206,6 +224,9 @@ def _opened(path: Path | None) -> Iterator[Any]:
         yield sys.stdout
         return
     part = path.with_name(f".{path.name}.part")
-    with part.open("w", encoding="utf-8", newline="") as file:
-        yield file
-    os.replace(part, path)
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

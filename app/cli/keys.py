@@ -22,7 +22,8 @@ _MAX_DAYS = 36_500
 def add_command(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``halfmoon keys``."""
     commands = parser.add_subparsers(required=True, metavar="action")
-    create = _action(commands.add_parser("create", help="create a key and print it; it is not shown again"), _create, existing=False)
+    example = "example: halfmoon keys create --name shop --scope predict --days 365 > shop.key"
+    create = _action(commands.add_parser("create", help="create a key and print it; it is not shown again", epilog=example), _create, existing=False)
     create.add_argument("--name", required=True, help="name of the caller; letters, digits, '.', '_' or '-'")
     create.add_argument("--scope", choices=SCOPES, action="append", required=True, help="scope of the key; may be repeated")
     create.add_argument("--days", type=_days, help="days for which it is valid (default: until it is revoked)")

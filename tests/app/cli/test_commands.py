@@ -1,10 +1,17 @@
 """The command line."""
 
+import argparse
+import re
+import shlex
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.cli import commands
 from app.cli.commands import main
 from workers.store import forks, open_store
 
@@ -27,6 +34,60 @@ def test_without_a_command_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
     assert printed.out == ""
     assert printed.err.startswith("usage: halfmoon ")
     assert all(f"    {command} " in printed.err for command in ("up", "api", "worker", "doctor", "keys", "backup", "restore", "warm", "demo"))
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["up", "--port", "x"], "argument --port: 'x' is no port: these are numbers from 0 to 65535"),
+        (["up", "--port", "65536"], "argument --port: '65536' is no port"),
+        (["up", "--workers", "0"], "argument --workers: '0' is not a number of at least 1"),
+        (["cluster", "--workers", "two"], "argument --workers: 'two' is not a number of at least 1"),
+    ],
+)
+def test_numbers_that_are_none_are_named(command: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(command)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["watch", "job-1", "--key-file", "no.key"], ["demo", "--url", "http://127.0.0.1:9", "--key-file", "no.key"]])
+def test_a_file_that_is_missing_is_named(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 1
+    assert capsys.readouterr().err == "halfmoon: no.key: No such file or directory\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    """As in ``halfmoon label … | head -1``, in a process of its own, whose output is closed before it is written."""
+    script = (
+        "import sys, time\nfrom app.cli import commands, files\n"
+        "commands._doctor = lambda options: print('x' * 100_000) or 0\nsys.exit(commands.main(['doctor']))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+def test_examples_are_commands() -> None:
+    """Whatever a help text shows as an example can be parsed."""
+    found = 0
+    for parser in (*parsers(commands._parser()),):
+        for example in re.findall(r"example: (halfmoon [^>&|]*)", parser.epilog or ""):
+            commands._parser().parse_args(shlex.split(example)[1:])
+            found += 1
+    assert found >= 10
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser and those of its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from parsers(each)
 
 
 @pytest.mark.usefixtures("kept_process")

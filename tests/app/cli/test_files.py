@@ -2,10 +2,12 @@
 
 import json
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.cli import files
 from app.cli.commands import main
 from tests.app.conftest import Gateway, publish
 
@@ -71,3 +73,13 @@ def test_the_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         main([command, "--help"])
     assert f"example: halfmoon {command} " in capsys.readouterr().out.replace("\n  ", " ")
+
+
+def test_a_file_that_was_not_finished_is_removed(tmp_path: Path) -> None:
+    def rows() -> Iterator[tuple[str]]:
+        yield ("a",)
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        files._write(tmp_path / "labels.csv", ("label",), rows())
+    assert list(tmp_path.iterdir()) == []
