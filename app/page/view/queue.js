@@ -36,6 +36,7 @@ export class Queue {
     this.seed = Math.floor(Math.random() * 2 ** 31);
     this.turn = 0;
     this.filling = false;
+    this.stale = false;
     this.closed = false;
   }
 
@@ -78,31 +79,40 @@ export class Queue {
     this.fill();
   }
 
-  /** Forget the documents that were chosen by an older version, but the one that is shown. */
+  /** Let the suggestions of a new version take the place of older ones, when they are there. */
   renew() {
-    const kept = this.documents.value.filter((each, place) => place === 0 || each.why === "again");
-    for (const { id } of this.documents.value) if (!kept.some((each) => each.id === id)) this.seen.delete(id);
-    this.documents.value = kept;
+    this.stale = true;
     this.cursor = "";
     this.fill();
   }
 
   async fill() {
-    if (this.filling || this.closed || this.done.value || this.documents.value.length >= LEAST) return;
+    const stale = this.stale;
+    if (this.filling || this.closed || (!stale && (this.done.value || this.documents.value.length >= LEAST))) return;
     this.filling = true;
+    this.stale = false;
     try {
       const { fresh, last } = this.find ? await this.#found() : await this.#mixed();
+      if (stale) this.#forgetOthers();
       const unseen = fresh.filter((/** @type {Next} */ each) => !this.seen.has(each.id));
       for (const { id } of unseen) this.seen.add(id);
       this.documents.value = [...this.documents.value, ...unseen];
       this.done.value = last;
       this.error.value = null;
     } catch (error) {
+      this.stale ||= stale;
       this.error.value = error;
       setTimeout(() => this.fill(), 2000);
     }
     this.filling = false;
     if (!this.error.value) this.fill();
+  }
+
+  /** Forget the documents of an older version but the one that is shown. */
+  #forgetOthers() {
+    const kept = this.documents.value.filter((each, place) => place === 0 || each.why === "again");
+    for (const { id } of this.documents.value) if (!kept.some((each) => each.id === id)) this.seen.delete(id);
+    this.documents.value = kept;
   }
 
   /** Suggestions of the model mixed with random documents; without a model random ones. */
