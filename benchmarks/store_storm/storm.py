@@ -1,0 +1,256 @@
+"""The storm itself: clients on every gateway, faults one after the other, and what must hold afterwards."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+from typing import NamedTuple
+
+import httpx
+
+from benchmarks.store_storm.faults import Fault, Hit, Injector
+from benchmarks.store_storm.parties import Parties, parties
+from tests.e2e.service import large
+from tests.storm import invariants
+from tests.storm.crowd import Body, Caller
+from tests.storm.invariants import Evidence
+from tests.storm.ledger import Ledger
+from workers.contract import Attempt
+from workers.repositories.jobs import Jobs
+from workers.store import open_store, records
+
+STEADY = "steady"
+_DRAIN_SECONDS = 2.0
+_END_SECONDS = 240.0
+_CLIENT_SECONDS = 180.0
+_PROBE_SECONDS = 0.1
+_WAITING = 12
+_DOCUMENT = b'{"documents": [{"indices": [1, 5, 9], "values": [0.5, 0.25, 1.0]}]}'
+_MODELS = ("red", "green", "blue")
+
+
+class Plan(NamedTuple):
+    """What is run."""
+
+    kind: str
+    """store: ``folder`` or ``s3``"""
+    jobs: int
+    faults: Sequence[Fault]
+    seed: int = 1
+    gateways: int = 2
+    workers: int = 3
+    gap_seconds: tuple[float, float] = (0.5, 1.5)
+    away_seconds: float = 60.0
+    """seconds for which the store is away at the end while predictions are measured; 0: not at all"""
+
+
+class Probe(NamedTuple):
+    """A request that must always be answered, and how it was."""
+
+    what: str
+    began: float
+    seconds: float
+    status: int
+    """status of the answer; 0 if there was none"""
+
+
+class Result(NamedTuple):
+    """What has happened."""
+
+    plan: Plan
+    seconds: float
+    states: Counter[str]
+    hits: list[Hit]
+    wrong: dict[str, list[str]]
+    """sentences by invariant that does not hold"""
+    statuses: Counter[int]
+    probes: list[Probe]
+    quiet: tuple[float, float]
+    """time without a fault, before the first"""
+    away: tuple[float, float]
+    """time for which the store was away while predictions were measured"""
+
+
+class Prober(threading.Thread):
+    """Asks the same again and again, over a connection that it keeps."""
+
+    def __init__(self, url: str, what: str, path: str, body: bytes | None, over: threading.Event, found: list[Probe]) -> None:
+        super().__init__(daemon=True)
+        self._url, self._what, self._path, self._body, self._over, self._found = url, what, path, body, over, found
+
+    def run(self) -> None:
+        """Ask until it is over."""
+        headers = {"Content-Type": "application/json"}
+        with httpx.Client(base_url=self._url, trust_env=False, timeout=30.0) as client:
+            while not self._over.wait(_PROBE_SECONDS):
+                began, clock = time.time(), time.perf_counter()
+                try:
+                    method = "GET" if self._body is None else "POST"
+                    status = client.request(method, self._path, content=self._body, headers=headers).status_code
+                except httpx.HTTPError:
+                    status = 0
+                self._found.append(Probe(self._what, began, time.perf_counter() - clock, status))
+
+
+def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Result:
+    """Run the storm in an empty folder, whose path must be short."""
+    settings = {
+        "lease_seconds": "3",
+        "drain_seconds": str(_DRAIN_SECONDS),
+        "cleanup_interval_seconds": "2",
+        "abandoned_after_seconds": "60",
+        "keep_leftover_seconds": "1",
+        "allowed_hosts": '["*"]',
+    }
+    with ExitStack() as stack:
+        environment = {f"HALFMOON_{name.upper()}": value for name, value in settings.items()}
+        found = stack.enter_context(parties(folder, plan.kind, plan.gateways, plan.workers, environment))
+        return _Storm(plan, found, say).run()
+
+
+class _Storm:
+    def __init__(self, plan: Plan, found: Parties, say: Callable[[str], None]) -> None:
+        self._plan, self._parties, self._say = plan, found, say
+        self._ledger = Ledger()
+        self._chance = Random(plan.seed)
+        self._injector = Injector(found, self._chance)
+        self._jobs = Jobs(found.store)
+        self._began = time.monotonic()
+
+    def run(self) -> Result:
+        callers = [Caller(gateway.url, self._ledger) for gateway in self._parties.gateways]
+        datasets = [self._uploaded(caller, number) for number, caller in enumerate(callers)]
+        self._train(callers[0], datasets[0], STEADY, STEADY)
+        self._calm()
+        over, probes = threading.Event(), list[Probe]()
+        # each gateway has the model in memory before the store is away
+        for gateway in self._parties.gateways:
+            for what, path, body in (
+                ("liveness", "/v1/health/live", None),
+                ("prediction", f"/v1/models/{STEADY}/predict", _DOCUMENT),
+                ("prediction of a pinned version", f"/v1/models/{STEADY}/versions/1/predict", _DOCUMENT),
+            ):
+                headers = {"Content-Type": "application/json"}
+                method = "GET" if body is None else "POST"
+                assert httpx.request(method, gateway.url + path, content=body, headers=headers, trust_env=False, timeout=60).status_code == 200
+                Prober(gateway.url, what, path, body, over, probes).start()
+        self._say("quiet")
+        quiet = self._lasting(min(20.0, self._plan.away_seconds))
+        self._rage(callers, datasets)
+        away = self._away()
+        over.set()
+        self._say("waiting for the last jobs and the garbage collection")
+        self._calm()
+        for job, states in list(self._ledger.jobs.items()):
+            if not states:
+                callers[0].look(job)
+        evidence = self._evidence()
+        self._collected(evidence)
+        wrong = {check.__name__: list(check(evidence)) for check in _INVARIANTS} | {"healthy_jobs_are_not_restarted": list(self._restarted())}
+        states = Counter(job.state.value for job in evidence.jobs)
+        statuses = Counter(answer.status or 0 for answer in self._ledger.answers)
+        seconds = time.monotonic() - self._began
+        return Result(self._plan, seconds, states, self._injector.hits, wrong, statuses, probes, quiet, away)
+
+    def _lasting(self, seconds: float) -> tuple[float, float]:
+        began = time.time()
+        time.sleep(seconds)
+        return began, time.time()
+
+    def _away(self) -> tuple[float, float]:
+        if not self._plan.away_seconds:
+            return 0.0, 0.0
+        # gateways that were replaced have loaded the model again
+        time.sleep(5.0)
+        self._say("the store is away")
+        began = time.time()
+        self._injector.inject(Fault.HANGS, self._plan.away_seconds)
+        return began, time.time()
+
+    def _rage(self, callers: list[Caller], datasets: list[str]) -> None:
+        turns: SimpleQueue[int | None] = SimpleQueue()
+        clients = [threading.Thread(target=self._work, args=(*each, turns), daemon=True) for each in zip(callers, datasets, strict=True)]
+        for client in clients:
+            client.start()
+        faults, posted = self._plan.faults, 0
+        order = self._chance.sample(list(faults), len(faults))
+        for number, fault in enumerate(order, 1):
+            due = self._plan.jobs * number // len(order)
+            for _ in range(posted, due):
+                turns.put(posted)
+                posted += 1
+            time.sleep(self._chance.uniform(*self._plan.gap_seconds))
+            self._injector.inject(fault)
+            self._say(f"fault {number}, {fault.value}: {len(self._ledger.jobs)} jobs accepted, {len(self._jobs.unfinished_ids())} not over")
+            while len(self._jobs.unfinished_ids()) > _WAITING or turns.qsize() > _WAITING:
+                time.sleep(0.2)
+        for _ in clients:
+            turns.put(None)
+        for client in clients:
+            client.join(_CLIENT_SECONDS)
+
+    def _work(self, caller: Caller, dataset: str, turns: "SimpleQueue[int | None]") -> None:
+        while (turn := turns.get()) is not None:
+            job = self._train(caller, dataset, _MODELS[turn % len(_MODELS)], f"turn-{turn}")
+            if job is not None and turn % 10 == 9:
+                caller.call("cancel", "POST", f"/v1/jobs/{job}/cancel")
+            for path in ("/v1/jobs", f"/v1/datasets/{dataset}"):
+                caller.call("read", "GET", path)
+
+    def _train(self, caller: Caller, dataset: str, model: str, key: str) -> str | None:
+        deadline = time.monotonic() + _CLIENT_SECONDS
+        while time.monotonic() < deadline:
+            job = caller.train({"dataset": dataset, "model": model, "algorithm": "svm"}, key, retry=False)
+            if job is not None:
+                return job
+            time.sleep(0.2)
+        self._ledger.broken.append(f"{key} was not accepted in {_CLIENT_SECONDS:g} s")
+        return None
+
+    def _uploaded(self, caller: Caller, number: int) -> str:
+        body = Body("small", large(120, 60, 5, labeled=30), 120)
+        made = caller.upload(body, f"known-{number}")
+        assert made is not None
+        return made
+
+    def _calm(self) -> None:
+        deadline = time.monotonic() + _END_SECONDS
+        while self._jobs.unfinished_ids() and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+    def _evidence(self) -> Evidence:
+        root = self._parties.root
+        return Evidence(self._ledger, open_store(root.as_uri()), root, _DRAIN_SECONDS, {})
+
+    def _collected(self, evidence: Evidence) -> None:
+        deadline = time.monotonic() + 60
+        while any(invariants.nothing_is_left_behind(evidence)) and time.monotonic() < deadline:
+            time.sleep(1.0)
+
+    def _restarted(self) -> Iterator[str]:
+        """Attempts after which another came, though neither their worker nor its child was killed."""
+        store = self._parties.store
+        hits = [(str(hit.worker), hit.ended) for hit in self._injector.hits if hit.worker]
+        for id in self._ledger.jobs:
+            for number in range(1, self._jobs.last_attempt(id)):
+                attempt = records.read(store, f"jobs/{id}/attempts/{number}.json", Attempt)
+                pid = attempt.worker.split(".")[-2]
+                # by the clock of the store's writers, which may be off by an hour: the worker alone counts
+                if not any(worker == pid for worker, _ in hits) and not store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
+                    yield f"job {id}: attempt {number} of {attempt.worker} was followed by another"
+
+
+_INVARIANTS = (
+    invariants.accepted_jobs_have_ended,
+    invariants.no_job_was_doubled,
+    invariants.successes_have_one_version,
+    invariants.versions_have_no_gaps,
+    invariants.promised_datasets_are_whole,
+    invariants.nothing_is_left_behind,
+    invariants.failures_are_explained,
+    invariants.clients_got_final_answers,
+)
