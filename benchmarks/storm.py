@@ -16,6 +16,8 @@ from tests.storm.invariants import INVARIANTS, Evidence, RunAgain, counts, run_a
 from tests.storm.ledger import Kind
 from tests.storm.storm import Storm
 
+_PAGE = Path(__file__).parent.parent / "docs" / "storm.md"
+"""The page, whose sections are those of ``benchmarks.store_storm``."""
 _LOST = ("accepted_jobs_have_ended",)
 _DOUBLED = ("no_job_was_doubled", "successes_have_one_version")
 _TORN = ("promised_datasets_are_whole", "nothing_else_is_visible", "versions_have_no_gaps")
@@ -100,7 +102,8 @@ def main() -> int:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp")))
         folder.mkdir(exist_ok=True)
         evidence = storm.run(folder, say)
-        write("storm.md", page(storm, evidence, time.monotonic() - began, loads))
+        _, sections, others = (_PAGE.read_text() if _PAGE.exists() else "").partition("\n## ")
+        write("storm.md", page(storm, evidence, time.monotonic() - began, loads) + sections + others)
         return 1 if violations(evidence) else 0
 
 

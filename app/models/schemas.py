@@ -78,8 +78,10 @@ class ModelOut(Schema):
     @classmethod
     def of(cls, models: Models, name: str) -> Self:
         """The model of that name; raises NotFound."""
-        versions = [VersionOut.of(version) for version in models.versions(name)]
-        return cls(name=name, served=models.resolve(name).number, versions=versions, aliases=models.aliases(name))
+        versions = models.versions(name)
+        # as Models.resolve does, which would list thousands of versions again
+        served = next((version for version in reversed(versions) if version.takes_over), None) or models.resolve(name)
+        return cls(name=name, served=served.number, versions=[VersionOut.of(version) for version in versions], aliases=models.aliases(name))
 
 
 class ModelSummary(Schema):

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from itertools import cycle, islice
 from pathlib import Path
 
-from benchmarks.base import machine, table
+from benchmarks.base import machine, table, wrapped
 from benchmarks.store_storm.faults import Fault, faults_of
 from benchmarks.store_storm.storm import Plan, Probe, Result, run
 
@@ -83,7 +83,7 @@ def _written(kind: str, text: str) -> None:
     """Put a section into the page, in the place of the former one."""
     head, *sections = _PAGE.read_text().split("\n## ")
     kept = {f"## {each.splitlines()[0]}": f"## {each}".strip() for each in sections} | {_TITLES[kind]: text.strip()}
-    _PAGE.write_text("\n\n".join([head.strip(), *(kept[title] for title in _TITLES.values() if title in kept)]) + "\n")
+    _PAGE.write_text(wrapped("\n\n".join([head.strip(), *(kept[title] for title in _TITLES.values() if title in kept)]) + "\n"))
 
 
 def main(arguments: Sequence[str]) -> int:

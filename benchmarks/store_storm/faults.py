@@ -8,6 +8,7 @@ from enum import StrEnum
 from random import Random
 from typing import NamedTuple
 
+from benchmarks.load import status_of
 from benchmarks.store_storm.parties import FAKETIME, Parties, Party, off
 from tests.storm.store_proxy import Ill, Illness
 from workers.store import KeyMissing
@@ -113,6 +114,8 @@ class Injector:
         party.kill()
         time.sleep(self._chance.uniform(0.2, 2.0))
         party.start(**more)
+        while party is self._parties.server and not status_of(party.url, "/"):
+            time.sleep(0.05)
         return pid
 
     def _set_clock(self) -> int:

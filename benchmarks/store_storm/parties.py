@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -33,7 +34,7 @@ class Party:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: IO[bytes], url: str = "") -> None:
         self._command, self._environment, self._log = list(command), environment, log
         self.url = url
-        """address, of a gateway"""
+        """address, of what listens"""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -98,8 +99,8 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
         if kind == "s3":
             port, root = free_port(), folder / "buckets"
             command = [sys.executable, "-m", "benchmarks.store_storm.bucket_server", "--port", str(port), str(root)]
-            server = _started(stack, Party(command, os.environ, log))
             endpoint = f"http://127.0.0.1:{port}"
+            server = _started(stack, Party(command, os.environ, log, endpoint))
             _until(lambda: status_of(endpoint, "/") > 0)
             httpx.put(f"{endpoint}/{_BUCKET}", trust_env=False).raise_for_status()
             proxy = stack.enter_context(StoreProxy(endpoint))
@@ -117,7 +118,7 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
         gateways = [_gateway(stack, environment, log) for _ in range(n_gateways)]
         workers = [_started(stack, Party([sys.executable, "-m", "app.cli", "worker"], environment, log)) for _ in range(n_workers)]
         for gateway in gateways:
-            _until(lambda gateway=gateway: status_of(gateway.url, "/v1/health/ready") == 200)
+            _until(partial(_is_ready, gateway.url))
         _until(lambda: httpx.get(f"{gateways[0].url}/v1/health/ready", trust_env=False, timeout=30).json().get("workers", 0) >= n_workers)
         yield Parties(gateways, workers, valkey, server, proxy, illness, store, root)
 
@@ -146,6 +147,10 @@ def _credentials(endpoint: str) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_ALLOW_HTTP": "true",
     }
+
+
+def _is_ready(url: str) -> bool:
+    return status_of(url, "/v1/health/ready") == 200
 
 
 def _until(condition: Callable[[], bool]) -> None:

@@ -151,10 +151,10 @@ class _Storm:
         evidence = self._evidence()
         self._collected(evidence)
         wrong = {check.__name__: list(check(evidence)) for check in _INVARIANTS} | {"healthy_jobs_are_not_restarted": list(self._restarted())}
-        states = Counter(job.state.value for job in evidence.jobs)
+        ended = Counter(job.state.value for job in evidence.jobs)
         statuses = Counter(answer.status or 0 for answer in self._ledger.answers)
         seconds = time.monotonic() - self._began
-        return Result(self._plan, seconds, states, self._injector.hits, wrong, statuses, probes, quiet, away)
+        return Result(self._plan, seconds, ended, self._injector.hits, wrong, statuses, probes, quiet, away)
 
     def _lasting(self, seconds: float) -> tuple[float, float]:
         began = time.time()

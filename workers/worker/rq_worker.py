@@ -82,17 +82,26 @@ class RQWorker(rq.Worker):
         self._drain_seconds = drain_seconds
         self._own_pid = os.getpid()
 
-    def run(self) -> bool:
+    def run(self, told: threading.Event) -> bool:
         """Work until told to stop, then true; false if Redis was lost. Then this worker cannot be used again, and a new one is needed.
+
+        ``told``: whether a signal that came before has told it to stop.
 
         Raises UsedBeforeFork where the children could not use the store.
         """
         check_fork()
+        self._told = told
         try:
             self.work(logging_level=logging.getLevelName(logging.getLogger("rq.worker").level))
         except (RedisError, OSError, ValueError) as error:
             _log.warning("Redis is lost", error=str(error))
         return self.stopping
+
+    def _install_signal_handlers(self) -> None:
+        super()._install_signal_handlers()  # type: ignore[no-untyped-call]
+        # what came until this moment was heard by others
+        if self._told.is_set():
+            self.stopping = self._stop_requested = True
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Fork; raises UsedBeforeFork, which ends this worker, where the child could not use the store."""

@@ -49,7 +49,10 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
     context = _context(settings, name)
     context.store.remove_abandoned()
     worker_context.set(context)
-    if not _await_admission(settings, context.store):
+    # one for all of the start: a signal that comes while kernels are loaded counts as well
+    stop = threading.Event()
+    _stop_on_signals(stop)
+    if not _await_admission(settings, context.store, stop):
         return 0
     if not warmed:
         with _WorkerHeartbeat(settings, name, starting=True):
@@ -59,7 +62,7 @@ def run_worker(settings: Settings, *, warmed: bool = False, replaces: int | None
             with suppress(Unavailable):  # a gateway enqueues the jobs when their leases have run out
                 run_in_store_process(partial(_requeue_jobs_of, context, worker_name(replaces, "")))
         _log.info("worker is ready", worker=name, queue=settings.queue)
-        _work(settings, context)
+        _work(settings, context, stop)
     _log.info("worker has stopped", worker=name)
     return 0
 
@@ -69,9 +72,8 @@ def worker_name(process: int, suffix: str) -> str:
     return f"{socket.gethostname()}.{process}.{suffix}"
 
 
-def _work(settings: Settings, context: WorkerContext) -> None:
+def _work(settings: Settings, context: WorkerContext, stop: threading.Event) -> None:
     """Run one worker of RQ after the other: one that has lost Redis cannot be used again. The delay between two doubles (back-off)."""
-    stop = threading.Event()
     backoff = _FIRST_BACKOFF_SECONDS
     while not stop.is_set():
         _stop_on_signals(stop)
@@ -85,7 +87,7 @@ def _work(settings: Settings, context: WorkerContext) -> None:
         except Exception as error:
             _log.warning("Redis does not answer", error=redis_error_text(error), retry_in=backoff)
         else:
-            if rq_worker.run():
+            if rq_worker.run(stop):
                 return
             backoff = _FIRST_BACKOFF_SECONDS
         _stop_on_signals(stop)
@@ -99,13 +101,12 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, lambda *_: stop.set())
 
 
-def _await_admission(settings: Settings, store: Store) -> bool:
+def _await_admission(settings: Settings, store: Store, stop: threading.Event) -> bool:
     """Wait until store and Redis answer, and the store may be used with this queue; false when told to stop before.
 
     Raises CannotStart if the store must not be used.
     """
-    stop, backoff = threading.Event(), _FIRST_BACKOFF_SECONDS
-    _stop_on_signals(stop)
+    backoff = _FIRST_BACKOFF_SECONDS
     while not stop.is_set():
         try:
             run_in_store_process(partial(_check, settings, store))

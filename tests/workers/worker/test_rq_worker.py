@@ -1,6 +1,7 @@
 """Which messages of the queue a worker runs: those that name its one task, and nothing else that a message of RQ may name."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -8,11 +9,13 @@ from redis import Redis
 from rq.serializers import JSONSerializer
 
 from tests.workers.conftest import Valkey
+from workers.contract import SIZES
 from workers.names import new_id
 from workers.queue.connect import connect
+from workers.queue.ordered_queue import OrderedQueue
 from workers.queue.queue import TASK
 from workers.worker import tasks
-from workers.worker.rq_worker import ForeignMessage, Message
+from workers.worker.rq_worker import ForeignMessage, Message, RQWorker
 
 CALLBACKS = ("success_callback_name", "failure_callback_name", "stopped_callback_name")
 
@@ -63,3 +66,12 @@ def test_neither_callbacks_nor_webhooks_are_run(redis: Redis, monkeypatch: pytes
     assert (found.success_callback, found.failure_callback, found.stopped_callback) == (None, None, None)
     assert found.webhooks
     found.send_webhooks("finished")
+
+
+def test_a_signal_that_came_before_the_worker_listened_ends_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that comes while kernels are loaded."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    worker = RQWorker(OrderedQueue("q", redis, SIZES), "w", redis, drain_seconds=1.0, killed=lambda *_: None)
+    told = threading.Event()
+    told.set()
+    assert worker.run(told)
