@@ -27,6 +27,8 @@ class Keepers:
 
     def __init__(self, world: World, store: Any) -> None:
         self._world, self._store = world, store
+        self._withdrawn: set[str] = set()
+        """datasets whose relabeling failed: others may have seen them, but nobody was promised them"""
         self.found_missing: list[str] = []
         """jobs that were trained without their dataset"""
 
@@ -77,7 +79,8 @@ class Keepers:
         """Note a job that needs its dataset and has it no more."""
         content = self._store.content
         known = next((each for each in visible(self._store) if each.id == dataset), None)
-        if (known is None or _rows(known.documents) not in content) and f"jobs/{job}/outcome.json" not in content:
+        missing = known is None or _rows(known.documents) not in content
+        if missing and dataset not in self._withdrawn and f"jobs/{job}/outcome.json" not in content:
             self.found_missing.append(job)
 
     def _relabel(self, id: str) -> None:
@@ -85,7 +88,9 @@ class Keepers:
         made = self._manifest(new_id("ds"), base.documents)
         path: Any = SimpleNamespace(read_bytes=lambda: b"labels")
         file = self._store.file(f"datasets/{made.id}/labels", b"labels")
+        self._withdrawn.add(made.id)
         self.datasets(Jobs(self._store))._share(base, made.model_copy(update={"files": {"labels": file}}), {"labels": path})
+        self._withdrawn.discard(made.id)
 
     def datasets(self, jobs: Jobs) -> Datasets:
         """The datasets, of which things count as abandoned soon."""

@@ -62,7 +62,9 @@ class SimulatedStore:
     def __init__(self, world: World) -> None:
         self.content = Content()
         self.removed: dict[str, bytes] = {}
-        """what was deleted, by key"""
+        """what was deleted first, by key"""
+        self.removed_by: dict[str, str] = {}
+        """process that deleted it, by key"""
         self.next_release: set[str] = set()
         """processes of the next release: their records say more, which processes of this release cannot read"""
         self.damage = Damage()
@@ -107,8 +109,8 @@ class SimulatedStore:
         return None if data is None else _record(kind, data)
 
     def last_record(self, key: str, kind: type[R]) -> R | None:
-        """The record under a key, or the one that was deleted last, without a call."""
-        data = self.content.get(key, self.removed.get(key))
+        """The record under a key, or the one that was deleted first, without a call."""
+        data = self.removed.get(key, self.content.get(key))
         return None if data is None else _record(kind, data)
 
     def delete(self, prefix: str) -> None:
@@ -146,7 +148,10 @@ class SimulatedStore:
 
     def _remove(self, key: str) -> None:
         if key in self.content:
-            self.removed[key] = self.content.pop(key)
+            # what comes to a deleted job later belongs to nobody
+            self.removed.setdefault(key, self.content[key])
+            self.removed_by.setdefault(key, self._world.process)
+            del self.content[key]
 
     def _call(self, what: str, effect: Callable[[], T]) -> T:
         return self._world.call(what, effect, lambda: StoreUnavailable("the store is away"))

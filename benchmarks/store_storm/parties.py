@@ -23,7 +23,7 @@ from workers.store import Store, open_store
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 """Library of Debian's package libfaketime, by which the clock of a process is off."""
 _BUCKET = "storm"
-_START_SECONDS = 120.0
+_START_SECONDS = 240.0
 _STOP_SECONDS = 60.0
 _HOOKS = Path(__file__).parent / "hooks"
 

@@ -72,7 +72,7 @@ def test_runs_meet_deletions_of_jobs_retention_and_both_releases() -> None:
     found = [simulate(seed) for seed in range(10)]
     calls = [call for run in found for call in run.calls]
     assert any("delete jobs/" in call and "request.json" in call and " cleaner" in call for call in calls)
-    assert any("delete jobs/" in call and "request.json" in call and " client" in call for call in calls)
+    assert any("delete jobs/" in call and "request.json" in call and " deleter" in call for call in calls)
     assert any("read store.json" in call for call in calls)
     assert any(b"of_the_next_release" in data for run in found for data in run.store.content.values())
 

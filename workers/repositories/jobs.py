@@ -145,10 +145,10 @@ class Jobs:
         self._store.create(f"open/{request.id}", b"")
         if not records.create(self._store, f"jobs/{request.id}/request.json", request):
             return self.get(request.id), False
-        if (missing := self._missing(request)) is not None:
-            self.record_outcome(request.id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing)))
-            self.close(request.id)
-            raise missing
+        if (missing := self._missing(request)) is not None:  # noqa: SIM102 - one condition would be too long
+            if self.record_outcome(request.id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing))):
+                self.close(request.id)
+                raise missing  # else this look came so late that the job has ended: it was accepted
         return Job(request=request, state=JobState.QUEUED), True
 
     def _missing(self, request: JobRequest) -> NotFound | None:

@@ -217,6 +217,29 @@ def test_an_outcome_of_a_job_that_was_deleted_meanwhile_is_nobodys(store: Store,
         jobs.record_outcome(id, failure())
 
 
+def test_a_job_that_has_ended_when_its_submission_looks_for_deletions_was_accepted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its key were free, and the same request made it twice."""
+    dataset, create = make_dataset(store).id, type(store).create
+
+    def slow(self: Store, key: str, data: bytes) -> bool:
+        created = create(self, key, data)
+        if key.endswith("request.json"):
+            (id,) = store.children("open")
+            Jobs(store).cancel(id)
+            Datasets(store).delete(dataset)
+        return created
+
+    def post() -> tuple[Job, bool]:
+        return Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f", caller=None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "create", slow)
+        job, created = post()
+    assert created
+    again, created = post()
+    assert (again.request.id, created) == (job.request.id, False)
+
+
 def test_a_request_that_says_more_than_this_release_reads_keeps_what_it_needs(store: Store) -> None:
     """As a newer one beside it may store it, during an upgrade."""
     dataset = make_dataset(store).id
