@@ -131,6 +131,14 @@ def write(name: str, text: str) -> None:
     (Path(__file__).parent.parent / "docs" / name).write_text(text)
 
 
+def put_section(name: str, text: str) -> None:
+    """Put a section, which begins with its title (``## …``), into a page of ``docs/``: in the place of the former one, else at the end."""
+    path = Path(__file__).parent.parent / "docs" / name
+    head, *found = path.read_text().split("\n## ")
+    sections = {each.splitlines()[0]: each.strip() for each in (*found, text.strip().removeprefix("## "))}
+    path.write_text(wrapped("\n\n## ".join([head.strip(), *sections.values()]) + "\n"))
+
+
 def wrapped(page: str) -> str:
     """The page with prose of at most 120 columns: whole sentences on a line as far as they fit. Tables, pictures, code and titles stay."""
     lines, code = [], False

@@ -12,11 +12,10 @@ from contextlib import ExitStack
 from itertools import cycle, islice
 from pathlib import Path
 
-from benchmarks.base import machine, table, wrapped
+from benchmarks.base import machine, put_section, table
 from benchmarks.store_storm.faults import Fault, faults_of
 from benchmarks.store_storm.storm import Plan, Probe, Result, run
 
-_PAGE = Path(__file__).parents[2] / "docs" / "storm.md"
 _TITLES = {"folder": "## A folder that is slow, hangs and fails", "s3": "## A bucket that is slow, hangs, lies and restarts"}
 _LOST = ("accepted_jobs_have_ended", "clients_got_final_answers")
 _DOUBLED = ("no_job_was_doubled", "successes_have_one_version")
@@ -79,13 +78,6 @@ def _latencies(found: Sequence[Probe]) -> tuple[float, float, float]:
     return statistics.median(seconds), seconds[int(0.99 * (len(seconds) - 1))], seconds[-1]
 
 
-def _written(kind: str, text: str) -> None:
-    """Put a section into the page, in the place of the former one."""
-    head, *sections = _PAGE.read_text().split("\n## ")
-    kept = {f"## {each.splitlines()[0]}": f"## {each}".strip() for each in sections} | {_TITLES[kind]: text.strip()}
-    _PAGE.write_text(wrapped("\n\n".join([head.strip(), *(kept[title] for title in _TITLES.values() if title in kept)]) + "\n"))
-
-
 def main(arguments: Sequence[str]) -> int:
     """The exit code says whether every invariant held."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.store_storm", description=__doc__)
@@ -111,7 +103,7 @@ def main(arguments: Sequence[str]) -> int:
     text = section(result, loads)
     print(text)
     if not given.faults:
-        _written(given.store, text)
+        put_section("storm.md", text)
     return int(any(map(len, result.wrong.values())))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import base
 from benchmarks.store_storm import __main__ as page
 from benchmarks.store_storm.faults import BUCKET_ALONE, FOLDER_ALONE, Fault, Hit, faults_of
 from benchmarks.store_storm.parties import off
@@ -43,7 +44,7 @@ def test_every_fault_is_of_a_store() -> None:
     assert off(-3600)["FAKETIME"] == "-3600"
 
 
-def test_the_page_says_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_says_what_was_found() -> None:
     plan = Plan("s3", 3, (Fault.SLOW, Fault.WORKER))
     hits = [Hit(Fault.SLOW, 1.0, 3.0, 0), Hit(Fault.WORKER, 4.0, 5.0, 7)]
     wrong = {"accepted_jobs_have_ended": ["job a is still queued"], "healthy_jobs_are_not_restarted": []}
@@ -54,10 +55,12 @@ def test_the_page_says_what_was_found(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "- job a is still queued" in text
     assert "| store slow: 10 ms to 5 s a call | 1 | 2 |" in text
     assert "| liveness | before the first fault | 5 | 0 | 1 | 1 | 1 |" in text
-    monkeypatch.setattr(page, "_PAGE", tmp_path / "page.md")
-    (tmp_path / "page.md").write_text("# A storm\n\nBefore.\n")
-    for _ in range(2):
-        page._written("s3", text)
-    written = (tmp_path / "page.md").read_text()
-    assert written.startswith("# A storm\n\nBefore.\n\n## A bucket")
-    assert written.count("## ") == 1
+
+
+def test_a_section_takes_the_place_of_the_former_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "__file__", str(tmp_path / "benchmarks" / "base.py"))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text("# A storm\n\nBefore.\n\n## A\n\nold\n\n## B\n\nb\n")
+    for text in ("## A\n\nnew\n", "## C\n\nc\n"):
+        base.put_section("page.md", text)
+    assert (tmp_path / "docs" / "page.md").read_text() == "# A storm\n\nBefore.\n\n## A\n\nnew\n\n## B\n\nb\n\n## C\n\nc\n"

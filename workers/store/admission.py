@@ -1,6 +1,6 @@
 """Admission: what must be true of a store before anything is done with it.
 
-store.json  id of the store, and the version of its format; created by the first process that uses the store
+store.json  id of the store, and the version of its format; created by the first process that uses the store, replaced by the first of a newer format
 
 Format 1 is that of stores without this record. Format 2 differs by the record alone, so an older store is read as it is.
 """
@@ -31,7 +31,11 @@ def admit(store: Store) -> str:
     check_format(store)
     check_first_writer(store)
     records.create(store, _KEY, StoreRecord(id=new_id("store"), format=FORMAT))
-    return records.read(store, _KEY, StoreRecord).id
+    found = records.read(store, _KEY, StoreRecord)
+    if found.format < FORMAT:
+        # from now on older releases, which would misread what this one writes, refuse the store
+        store.replace(_KEY, records.encode(found.model_copy(update={"format": FORMAT})))
+    return found.id
 
 
 def check_format(store: Store) -> None:

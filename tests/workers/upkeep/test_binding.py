@@ -9,7 +9,7 @@ from redis import Redis
 from workers.errors import CannotStart, RedisStateUnavailable
 from workers.store import Store, open_store
 from workers.store.admission import FORMAT, StoreRecord, admit, check_first_writer
-from workers.store.records import encode
+from workers.store.records import encode, find
 from workers.upkeep.binding import Binding
 
 
@@ -123,6 +123,7 @@ def test_an_older_store_is_taken_as_it_is_and_a_newer_one_refused(store: Store) 
     id = admit(store)
     store.replace("store.json", encode(StoreRecord(id=id, format=1)))
     assert admit(store) == id
+    assert find(store, "store.json", StoreRecord) == StoreRecord(id=id, format=FORMAT), "older releases refuse it from now on"
     store.replace("store.json", f'{{"id":"{id}","format":{FORMAT + 1},"more":[]}}'.encode())
     with pytest.raises(CannotStart, match=f"has format {FORMAT + 1}, which a newer version"):
         admit(store)
