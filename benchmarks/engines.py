@@ -4,6 +4,7 @@ Every run is a process of its own, over files that were made in pieces. ``python
 SVM in processes that may allocate 2 GiB.
 """
 
+import hashlib
 import json
 import os
 import resource
@@ -19,12 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import psutil
 
-from benchmarks.base import machine, table, write
+from benchmarks.base import machine, rows_of, table, write
+from benchmarks.data import tfidf
 from core.documents.reorder import gathered
 from core.documents.rows import SparseRows
 from core.memory_estimate import RowsSize
 from core.progress import TracePoint
 from core.train import TrainingContext, TrainingTask, train
+from tests.core.digests import digest
 from workers.errors import JobTooLarge
 from workers.repositories.datasets.files.npy import NpyWriter, open_array
 from workers.store import open_store
@@ -65,21 +68,19 @@ def rows_in(folder: Path) -> SparseRows:
 
 
 @contextmanager
-def engine_of(name: str, folder: Path) -> Iterator["Engine"]:
-    """An engine; that of a cluster has two workers on this machine."""
+def engine_of(name: str, folder: Path, workers: int = 2) -> Iterator["Engine"]:
+    """An engine; that of a cluster has so many workers on this machine."""
     from core.engine.engine import MappedEngine, MemoryEngine
 
     if name != "cluster":
         yield MemoryEngine() if name == "memory" else MappedEngine(ScratchFiles(folder))
         return
-    import dask
-
+    from benchmarks.cluster import Cluster
     from workers.cluster.address import NO_TLS
     from workers.cluster.engine import ClusterEngine, ClusterStore, connected
-    from workers.cluster.local import CONFIG, local_cluster
 
     url = f"file://{folder}/store"
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as client:
+    with Cluster(workers) as cluster, connected(cluster.address, NO_TLS) as client:
         yield ClusterEngine(client, ScratchFiles(folder), ClusterStore(open_store(url), url, "benchmark"))
 
 
@@ -110,7 +111,8 @@ def passes(name: str, folder: Path) -> dict[str, float]:
 
 
 def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
-    """Of the transductive SVM with 1,000 labels: seconds, passes and how it ends. ``limit`` bounds what the process may allocate."""
+    """Of the transductive SVM with 1,000 labels: seconds, passes and how it ends. ``limit`` bounds what every process may allocate; a cluster then
+    has four workers."""
     rows = rows_in(folder)
     class_indices = np.where(np.arange(rows.n_rows) < _LABELED, np.arange(rows.n_rows) % 2, -1)
     task = TrainingTask(rows, class_indices, ["no", "yes"], "tsvm", {"positive_fraction": 0.5})
@@ -118,16 +120,40 @@ def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> d
     def observer(_: TracePoint) -> bool:
         return time.perf_counter() - began > seconds
 
-    with engine_of(name, folder) as engine:
-        if limit:
-            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-        began = time.perf_counter()
+    if limit:
+        # before the processes of the cluster begin, which take it over
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    with engine_of(name, folder, 4 if limit else 2) as engine:
+        began, used = time.perf_counter(), _processor_seconds()
         try:
             done = train(task, TrainingContext(observer=observer, engine=engine))
         except MemoryError:
             return {"status": "MemoryError"}
-        took = time.perf_counter() - began
-    return {"seconds": took, "passes": done.passes, "status": done.status.value, "objective": done.objective, "allocated": _held("RssAnon")}
+        took, used = time.perf_counter() - began, _processor_seconds() - used
+    return {
+        "seconds": took,
+        "used": used,
+        "load": os.getloadavg()[0],
+        "passes": done.passes,
+        "status": done.status.value,
+        "objective": done.objective,
+        "allocated": _held("RssAnon"),
+    }
+
+
+def news(name: str, folder: Path) -> dict[str, Any]:
+    """Twenty newsgroups, of each of which 20 documents are labeled: digests of all that a training answers, and of the labels alone."""
+    rows, y = tfidf("20news-bydate")
+    order = np.random.default_rng(0).permutation(len(y))
+    labeled = np.concatenate([order[y[order] == label][:20] for label in np.unique(y)])
+    class_indices = np.full(len(y), -1)
+    class_indices[labeled] = np.unique(y, return_inverse=True)[1][labeled]
+    with engine_of(name, folder) as engine:
+        began = time.perf_counter()
+        task = TrainingTask(rows_of(rows), class_indices, [str(label) for label in np.unique(y)], "tsvm", {"positive_fraction": "labeled"})
+        done = train(task, TrainingContext(engine=engine))
+    labels = hashlib.sha256(np.ascontiguousarray(done.model.labels_of(done.scores)).tobytes()).hexdigest()[:16]
+    return {"seconds": time.perf_counter() - began, "passes": done.passes, "nonzeros": int(rows.nnz), "labels": labels, "all": digest(done)}
 
 
 def refused(n_rows: int) -> str:
@@ -188,6 +214,12 @@ def main(arguments: list[str]) -> None:
             print(json.dumps(passes(engine, Path(folder))))
         case ["--run", "training", engine, folder]:
             print(json.dumps(training(engine, Path(folder))))
+        case ["--run", "news", engine, folder]:
+            print(json.dumps(news(engine, Path(folder))))
+        case ["--news"]:
+            with tempfile.TemporaryDirectory() as name:
+                for each in _ENGINES:
+                    print(each, _apart("news", each, name), flush=True)
         case ["--run", "limited", engine, folder, seconds]:
             print(json.dumps(training(engine, Path(folder), _LIMIT, float(seconds))))
         case ["--limited", count, *engines]:

@@ -7,7 +7,6 @@ rows that have changed. What comes back are scores, and one vector of sums: they
 import asyncio
 import hashlib
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import wait as wait_for_threads
 from contextlib import contextmanager, suppress
@@ -32,8 +31,10 @@ from core.engine.requests import Adjoint, Cut, Product, Scores, Vector
 from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 from workers.cluster.address import TlsFiles, security_of
+from workers.cluster.placement import placement
 from workers.cluster.shards import OpenShard, Shard, write_shard
-from workers.cluster.tasks import Kind, added, answer, received, scores_of
+from workers.cluster.tasks import FewRows, Kind, Sent, added, answer, packed, received, scored, scores_of
+from workers.cluster.workforce import Workforce
 from workers.errors import ClusterUnavailable
 from workers.store import Store
 
@@ -43,6 +44,8 @@ _LOST_SECONDS = 20.0
 """seconds for which the scheduler may not answer"""
 _LEAST_NONZEROS = 1 << 20
 """of rows that are worth a cluster: below, the way there takes longer than to read them"""
+_KEPT_PASSES = 4
+"""passes for which a vector of rows is kept that none of them uses"""
 _CONFIG = {"distributed.admin.large-graph-warning-threshold": "1 TB", "distributed.comm.timeouts.connect": f"{_LOST_SECONDS:g} s"}
 
 
@@ -95,10 +98,21 @@ def connected(address: str, files: TlsFiles) -> Iterator[Client]:
 class _Placed(NamedTuple):
     """A shard, as the job knows it."""
 
+    shard: Shard
     future: Future[Any]
+    worker: str
+    """address of the worker that is to read it; where that has gone, any other does"""
     rows: slice
     columns: NDArray[np.int64]
     """the features of its columns, and the bias"""
+
+
+class _Kept(NamedTuple):
+    """A vector of rows that a worker has."""
+
+    future: Future[Any]
+    asked: int
+    """number of the pass that used it last"""
 
 
 class ClusterAnswers:
@@ -107,24 +121,28 @@ class ClusterAnswers:
     def __init__(self, client: Client, stored: ClusterStore, rows: SparseRows, local: Passes, checkpoint: Checkpoint) -> None:
         self._client, self._local, self._checkpoint, self._length = client, local, checkpoint, rows.n_features + 1
         self._stored = stored._replace(prefix=f"{stored.prefix}/shards/{secrets.token_hex(4)}")
-        self._kept: OrderedDict[str, Future[Any]] = OrderedDict()
+        self._kept: dict[str, _Kept] = {}
+        self._n_asked = 0
         self._lock = Lock()
         self.n_threads = local.n_threads
         self.bytes_sent = 0
         """bytes of all vectors sent to shards"""
         self._look([])
         with _told():
-            shares = self._shares(parts_of(rows))
-        self._shards = [self._placed(rows, parts) for parts in shares]
+            self._workforce = Workforce(client)
+        shares = self._shares(parts_of(rows))
+        threads = self._workforce.threads
+        workers = placement([""] * len(shares), threads) if threads else [""] * len(shares)
+        self._shards = [self._placed(rows, parts, worker) for parts, worker in zip(shares, workers, strict=True)]
 
     def _shares(self, parts: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:
         """The parts of each shard, of which there is one for each thread of the cluster. It does not matter which share a shard, since sums are those
         of parts; but they go from shard to shard, so that few shards are quick."""
-        count = max(1, min(len(parts), sum(self._client.nthreads().values())))
+        count = max(1, min(len(parts), sum(self._workforce.threads.values())))
         edges = np.linspace(0, len(parts), count + 1).round().astype(int).tolist()
         return [parts[first:last] for first, last in pairwise(edges)]
 
-    def _placed(self, rows: SparseRows, parts: Sequence[tuple[int, int]]) -> _Placed:
+    def _placed(self, rows: SparseRows, parts: Sequence[tuple[int, int]], worker: str) -> _Placed:
         """Store a shard, and have a worker map it."""
         start, stop = parts[0][0], parts[-1][1]
         own, folder = rows.between(start, stop), self._stored.store.staging()
@@ -135,9 +153,29 @@ class ClusterAnswers:
         ranges = tuple((first - start, last - start) for first, last in parts)
         shard = Shard(self._stored.url, file, ranges, own.n_rows, own.n_nonzeros, len(columns), isinstance(rows, FullRows))
         with _told():
-            future = self._client.submit(OpenShard, shard, key=f"shard-{file.sha256}-{secrets.token_hex(4)}")
+            future = self._opened(shard, worker)
         self._checkpoint()
-        return _Placed(future, slice(start, stop), np.append(columns.astype(np.int64), self._length - 1))
+        return _Placed(shard, future, worker, slice(start, stop), np.append(columns.astype(np.int64), self._length - 1))
+
+    def _opened(self, shard: Shard, worker: str) -> Future[Any]:
+        return self._submit(worker, OpenShard, shard, key=f"shard-{shard.file.sha256}-{secrets.token_hex(4)}")
+
+    def _submit(self, worker: str, function: Callable[..., Any], *given: Any, key: str | None = None) -> Future[Any]:
+        """Have a worker call a function, or any other one when it has gone. Unnamed, it would be whoever seems idle, and need the shard, too."""
+        where = {"workers": [worker], "allow_other_workers": True} if worker else {}
+        return self._client.submit(function, *given, key=key, pure=False, **where)
+
+    def _place_anew(self) -> None:
+        """Shards whose worker has gone, and those of a worker that has too many, go to others."""
+        threads = self._workforce.threads
+        for number, worker in enumerate(placement([each.worker for each in self._shards], threads) if threads else []):
+            each = self._shards[number]
+            if worker != each.worker:
+                self._shards[number] = each._replace(worker=worker, future=self._opened(each.shard, worker))
+
+    def _is_shorthanded(self) -> bool:
+        """Whether it has become known that a worker has gone which a pass was asked of. Once nobody had worked, tasks would go on to wait for it."""
+        return self._workforce.look() and any(each.worker not in self._workforce.threads for each in self._shards)
 
     def product(self, request: Product, alone: bool = False) -> Vector:
         """See Answers."""
@@ -183,11 +221,17 @@ class ClusterAnswers:
 
     def _ask(self, kind: Kind, vectors: Sequence[Vector], rows: Sequence[Vector], sinks: Sequence[tuple[Vector, NDArray[np.bool_]]]) -> list[Vector]:
         """One pass over all shards: scores are written to the ``sinks``, where they are chosen; the sums of each right-hand side are returned."""
-        with _told(), self._lock:
-            found = [self._submitted(kind, shard, place, vectors, rows) for place, shard in enumerate(self._shards)]
-            scores = [self._client.submit(scores_of, each, pure=False) for each in found] if sinks else []
-            sums = [] if kind == "scores" else [self._added(found)]
-        values = self._gathered([*scores, *sums])
+        values = None
+        while values is None:
+            with _told(), self._lock:
+                self._forget()
+                self._place_anew()
+                found = [self._submitted(kind, shard, place, vectors, rows) for place, shard in enumerate(self._shards)]
+                if kind == "scores":
+                    scores, sums = found, []
+                else:
+                    scores, sums = self._scores_of(found) if sinks else [], [self._added(found)]
+            values = self._gathered([*scores, *sums])
         for shard, of_shard in zip(self._shards if sinks else [], values[: len(scores)], strict=True):
             for (out, chosen), own in zip(sinks, of_shard, strict=True):
                 out[shard.rows][chosen[shard.rows]] = own
@@ -196,43 +240,61 @@ class ClusterAnswers:
     def _submitted(self, kind: Kind, shard: _Placed, place: int, vectors: Sequence[Vector], rows: Sequence[Vector]) -> Future[Any]:
         own = [vector[shard.columns] for vector in vectors]
         self.bytes_sent += sum(vector.nbytes for vector in own)
-        return self._client.submit(answer, shard.future, kind, own, *(self._sent(place, each[shard.rows]) for each in rows), pure=False)
+        # those of an adjoint are changes, which do not come twice
+        sent = [self._packed(each[shard.rows]) if kind == "adjoint" else self._kept_rows(place, each[shard.rows]) for each in rows]
+        task, chosen = (scored, ()) if kind == "scores" else (answer, (kind,))
+        return self._submit(shard.worker, task, shard.future, *chosen, own, *sent)
+
+    def _scores_of(self, found: Sequence[Future[Any]]) -> list[Future[Any]]:
+        return [self._submit(shard.worker, scores_of, each) for shard, each in zip(self._shards, found, strict=True)]
 
     def _added(self, found: Sequence[Future[Any]]) -> Future[Any]:
         """The sums of all shards, which go from one to the next."""
         total: Future[Any] | None = None
         for each, shard in zip(found, self._shards, strict=True):
-            total = self._client.submit(added, total, each, shard.future, self._length, pure=False)
+            total = self._submit(shard.worker, added, total, each, shard.future, self._length)
         assert total is not None, "rows have a shard at least"
         return total
 
-    def _sent(self, place: int, rows: Vector) -> Future[Any]:
+    def _packed(self, rows: Vector) -> Sent:
+        own = packed(rows)
+        self.bytes_sent += sum(each.nbytes for each in own[:2]) if isinstance(own, FewRows) else own.nbytes
+        return own
+
+    def _kept_rows(self, place: int, rows: Vector) -> Future[Any]:
         """A vector of the rows of a shard: one that was sent before is not sent again."""
-        key = f"rows-{self._stored.prefix.rpartition('/')[2]}-{place}-{hashlib.blake2b(rows.data, digest_size=16).hexdigest()}"
-        future = self._kept.pop(key, None)
-        if future is None or future.cancelled():
-            future = self._client.submit(received, rows.copy(), key=key)
-            self.bytes_sent += rows.nbytes
-        self._kept[key] = future
-        while len(self._kept) > 4 * WIDTH * len(self._shards):
-            self._kept.popitem(last=False)
+        worker, digest = self._shards[place].worker, hashlib.blake2b(rows.data, digest_size=16).hexdigest()
+        key = f"rows-{self._stored.prefix.rpartition('/')[2]}-{place}-{worker}-{digest}"
+        kept = self._kept.get(key)
+        known = kept is not None and not kept.future.cancelled()
+        future = kept.future if kept and known else self._submit(worker, received, self._packed(rows), key=key)
+        self._kept[key] = _Kept(future, self._n_asked)
         return future
 
-    def _gathered(self, futures: list[Future[Any]]) -> list[Any]:
-        """What these compute, while the observer is asked now and then; raises ClusterUnavailable, and what the checkpoint does."""
-        while True:
-            self._wait(futures)
-            values = self._fetched(futures)
-            if values is not None:
-                return values
+    def _forget(self) -> None:
+        """Let go of the vectors that no pass has used for a while: the scheduler and a worker hold each of them."""
+        self._n_asked += 1
+        self._kept = {key: kept for key, kept in self._kept.items() if self._n_asked - kept.asked <= _KEPT_PASSES}
 
-    def _wait(self, futures: list[Future[Any]]) -> None:
-        """Return when all have been computed, if only for a moment: a worker that dies takes with it what nobody has fetched."""
+    def _gathered(self, futures: list[Future[Any]]) -> list[Any] | None:
+        """What these compute, while the observer is asked now and then; None if they must be asked of others. Raises ClusterUnavailable, and what
+        the checkpoint does."""
+        values = None
+        while values is None:
+            if not self._wait(futures):
+                return None
+            values = self._fetched(futures)
+        return values
+
+    def _wait(self, futures: list[Future[Any]]) -> bool:
+        """Return when all have been computed, if only for a moment: a worker that dies takes with it what nobody has fetched. False: others must."""
         while True:
             self._look(futures)
+            if self._is_shorthanded():
+                return False
             with _told(), suppress(TimeoutError), self._client.as_current():
                 wait(futures, timeout=_PATIENCE)
-                return
+                return True
 
     def _fetched(self, futures: list[Future[Any]]) -> list[Any] | None:
         """The values; None if one was lost on the way, and is computed again."""

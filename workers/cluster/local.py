@@ -1,22 +1,38 @@
 """A cluster on one machine: a scheduler, and workers as processes that are started again when they die."""
 
+import asyncio
 import signal
 import threading
+from contextlib import suppress
 
 import dask
-from distributed import LocalCluster
+from distributed import LocalCluster, Scheduler
+from distributed.core import rpc
+from distributed.metrics import time
+from distributed.scheduler import WorkerState
+from tornado.ioloop import PeriodicCallback
 
 from workers.cluster.address import NO_TLS, TlsFiles, security_of
 
+_SILENT_SECONDS = 8.0
+"""seconds after which a worker that does not answer is replaced"""
+_LATE_SECONDS = 3.0
+"""seconds between two looks, of which more mean that this process had no time itself"""
+_LAST_SECONDS = 1.0
+"""seconds for its process to end by itself"""
+_NANNY_SECONDS = 3.0
+"""seconds for the process that watches it to end it"""
 CONFIG = {
-    # a worker that is stopped, or cut off, is replaced after so long
+    # where this scheduler is not the one of this module: a worker that is stopped, or cut off, is replaced after so long, or twice as long
     "distributed.scheduler.worker-ttl": "10 s",
     # a worker that asks a dead one for what it had asks elsewhere after so long
-    "distributed.comm.timeouts.connect": "5 s",
+    "distributed.comm.timeouts.connect": "10 s",
     "distributed.scheduler.no-workers-timeout": "60 s",
     "distributed.scheduler.allowed-failures": 5,
     # a shard that is taken over must be read again
     "distributed.scheduler.work-stealing": False,
+    # a vector that two workers have is one that both need
+    "distributed.scheduler.active-memory-manager.start": False,
     # no pages: they would answer without a certificate
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -26,13 +42,19 @@ CONFIG = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.worker.profile.enabled": False,
+    # fifty looks at the clock a second would cost processor time while nothing is done
+    "distributed.admin.tick.interval": "1 s",
+    "distributed.admin.system-monitor.interval": "5 s",
+    # what a pass frees is what the next one takes: given back to the system, its pages would be cleared anew each time
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 28,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
 }
 
 
 def local_cluster(host: str, port: int, workers: int, files: TlsFiles = NO_TLS, *, processes: bool = True) -> LocalCluster:
     """A cluster that listens on an address; raises CannotStart for one that others reach without certificates. Made under ``CONFIG``."""
     protocol = "tcp://" if files == NO_TLS else "tls://"
-    return LocalCluster(
+    cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
         processes=processes,
@@ -43,6 +65,38 @@ def local_cluster(host: str, port: int, workers: int, files: TlsFiles = NO_TLS, 
         scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
         memory_limit=0,
     )
+    assert cluster.loop is not None
+    assert cluster.scheduler is not None
+    cluster.loop.add_callback(_SilenceWatch(cluster.scheduler).start)
+    return cluster
+
+
+class _SilenceWatch:
+    """Looks each second for workers that are silent, until the scheduler ends. Its own look comes once in ``worker-ttl``, and waits longer."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler, self._looked = scheduler, time()
+
+    def start(self) -> None:
+        """Begin; called in the loop of the scheduler."""
+        self._scheduler.periodic_callbacks["silence"] = look = PeriodicCallback(self._look, 1000)
+        look.start()
+
+    async def _look(self) -> None:
+        now, before = time(), self._looked
+        if now - before < _LATE_SECONDS:  # or it was the scheduler that was stopped, and has not yet heard what the workers say
+            silent = [worker for worker in self._scheduler.workers.values() if now - worker.last_seen > _SILENT_SECONDS]
+            await asyncio.gather(*map(self._replace, silent))
+        self._looked = time()
+
+    async def _replace(self, worker: WorkerState) -> None:
+        """End the process of a worker; the one that watches it starts another."""
+        with suppress(OSError, TimeoutError):
+            if worker.nanny:
+                async with rpc(worker.nanny, connection_args=self._scheduler.connection_args) as nanny:
+                    await asyncio.wait_for(nanny.kill(timeout=_LAST_SECONDS, reason="silent"), _NANNY_SECONDS)
+                    return
+        await self._scheduler.remove_worker(worker.address, stimulus_id=f"silent-{time()}")
 
 
 def run_cluster(host: str, port: int, workers: int, files: TlsFiles) -> int:

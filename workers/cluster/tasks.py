@@ -21,16 +21,39 @@ class Answer(NamedTuple):
     """shape (n_parts, n_right_hand_sides, n_columns + 1)"""
 
 
-def received(rows: Vector) -> Vector:
-    """A vector of rows, kept on a worker for the passes in which it does not change."""
-    return rows
+class FewRows(NamedTuple):
+    """A vector of rows of which most are 0, as it is sent."""
+
+    positions: NDArray[np.uint32]
+    values: Vector
+    n_rows: int
 
 
-def answer(shard: OpenShard, kind: Kind, vectors: Sequence[Vector], *rows: Vector) -> Answer:
-    """One pass over a shard. ``vectors`` are of its columns and the bias; ``rows`` the vectors of rows of each right-hand side, one after the other.
+Sent = Vector | FewRows
+
+
+def packed(rows: Vector) -> Sent:
+    """A vector of rows in the fewest bytes, as a copy: the job may change its own before it is sent."""
+    positions = np.flatnonzero(rows)
+    whole = len(positions) * (np.dtype(np.uint32).itemsize + rows.itemsize) >= rows.nbytes
+    return rows.copy() if whole else FewRows(positions.astype(np.uint32), rows[positions], len(rows))
+
+
+def received(rows: Sent) -> Vector:
+    """The vector that was packed. As a task: kept on a worker for the passes in which it does not change."""
+    if not isinstance(rows, FewRows):
+        return rows
+    found = np.zeros(rows.n_rows)
+    found[rows.positions] = rows.values
+    return found
+
+
+def answer(shard: OpenShard, kind: Kind, vectors: Sequence[Vector], *sent: Sent) -> Answer:
+    """One pass over a shard. ``vectors`` are of its columns and the bias; ``sent`` the vectors of rows of each right-hand side, one after the other.
 
     The sums of each part are the ones of core.engine.passes, to the bit.
     """
+    rows = [received(each) for each in sent]
     scores = [np.zeros(shard.shard.n_rows) for _ in vectors]
     sums = np.zeros((0 if kind == "scores" else len(shard.passes), max(1, len(vectors)), shard.shard.n_columns + 1))
     with shard.lock:
@@ -59,6 +82,11 @@ def _read(kind: Kind, rows: Sequence[Vector], scores: list[Vector]) -> list[Vect
 def scores_of(found: Answer) -> list[Vector]:
     """The scores alone: what the job reads of an answer."""
     return found.scores
+
+
+def scored(shard: OpenShard, vectors: Sequence[Vector], skipped: Sent) -> list[Vector]:
+    """A pass that has scores alone, in one task."""
+    return answer(shard, "scores", vectors, skipped).scores
 
 
 def added(total: NDArray[np.float64] | None, found: Answer, shard: OpenShard, length: int) -> NDArray[np.float64]:

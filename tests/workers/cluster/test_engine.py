@@ -1,10 +1,12 @@
 """The cluster gives the bits of memory, whoever works and however many there are; what fails is told by name."""
 
 import os
+import random
 import signal
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from typing import Any
 
 import dask
@@ -20,11 +22,12 @@ from core.problem.result import Status
 from core.train import TrainingContext, TrainingTask, train
 from tests.core.digests import dense, digest
 from tests.core.problems import normal, random_rows
-from tests.waiting import SOON
+from tests.waiting import SOON, until
 from tests.workers.cluster.conftest import engine_of
 from workers.cluster.address import NO_TLS
-from workers.cluster.engine import ClusterAnswers, ClusterEngine, ClusterStore, connected
+from workers.cluster.engine import _KEPT_PASSES, ClusterAnswers, ClusterEngine, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
+from workers.cluster.tasks import FewRows, packed, received
 from workers.errors import ClusterUnavailable, StoreUnavailable
 from workers.store import open_store
 from workers.worker.scratch import ScratchFiles
@@ -48,11 +51,12 @@ def task_of(rows: SparseRows, algorithm: str) -> TrainingTask:
     return TrainingTask(rows, class_indices, ["a", "b"], algorithm, OPTIONS[algorithm])
 
 
-@pytest.fixture(params=[1, 2, 4], ids="{}-workers".format)
-def n_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many workers get shards."""
+@pytest.fixture(params=[1, 2, 4, 7], ids="{}-workers".format)
+def n_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, client: Client) -> int:
+    """How many workers get shards: one or two each of those that there are, in an order that is drawn."""
     count: int = request.param
-    monkeypatch.setattr(Client, "nthreads", lambda _: {f"worker {number}": 1 for number in range(count)})
+    addresses = random.Random(count).sample(2 * list(client.nthreads()), count)
+    monkeypatch.setattr(Client, "nthreads", lambda _: Counter(addresses))
     return count
 
 
@@ -109,6 +113,30 @@ def test_vectors_of_rows_that_have_not_changed_are_not_sent_again(client: Client
     answers.close()
 
 
+@pytest.mark.usefixtures("small_parts")
+def test_vectors_of_rows_that_no_pass_uses_any_more_are_let_go(client: Client, tmp_path: Path) -> None:
+    rows, scores = sparse(), np.zeros(120)
+    answers = engine_of(client, tmp_path).over(rows, 1, lambda: None)
+    assert isinstance(answers, ClusterAnswers)
+    for number in range(12):
+        answers.product(Product(np.zeros(31), np.full(120, 1.0 + number), scores))
+    assert len(answers._kept) == (_KEPT_PASSES + 1) * len(answers._shards)
+    answers.close()
+
+
+def test_few_rows_are_sent_as_few() -> None:
+    rows = np.zeros(100)
+    rows[[3, 97]] = -0.1, 1e-300
+    few = packed(rows)
+    assert isinstance(few, FewRows)
+    assert few.positions.tolist() == [3, 97]
+    assert received(few).tobytes() == rows.tobytes()
+    many = packed(rows + 1)
+    assert isinstance(many, np.ndarray)
+    assert many.tobytes() == (rows + 1).tobytes()
+    assert not np.shares_memory(many, rows)
+
+
 ANSWERED = Event()
 """until then no worker answers"""
 
@@ -151,6 +179,39 @@ def test_a_worker_may_be_killed(tmp_path: Path) -> None:
 
         assert digest(train(task, TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path)))) == expected
     assert killed
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path) -> None:
+    """What was asked of a worker by name, when nobody worked, is asked of whoever comes."""
+    task, came = task_of(sparse(), "svm"), list[int]()
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, processes=False) as own, connected(own.scheduler_address, NO_TLS) as client:
+
+        def observer(point: Any) -> bool:
+            if point.iteration > 0 and not came:
+                own.scale(2)
+                client.wait_for_workers(2, SOON)
+                came.append(len(client.nthreads()))
+            elif point.iteration > 1 and len(came) == 1:
+                own.scale(0)
+                until(lambda: not client.nthreads())
+                came.append(len(client.nthreads()))
+                Timer(0.3, own.scale, [1]).start()
+            return False
+
+        shared = train(task, TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path)))
+    assert came == [2, 0]
+    assert digest(shared) == digest(train(task, TrainingContext(threads=1)))
+
+
+def test_a_worker_that_is_silent_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose heartbeats have ended, but whose connections stand, as of a process that was stopped."""
+    monkeypatch.setattr("workers.cluster.local._SILENT_SECONDS", 1.0)
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2, processes=False) as own:
+        silent = own.workers[0]
+        assert own.loop is not None
+        own.loop.add_callback(silent.periodic_callbacks["heartbeat"].stop)
+        until(lambda: silent.address not in own.scheduler.workers, SOON)
 
 
 @pytest.mark.usefixtures("small_parts")

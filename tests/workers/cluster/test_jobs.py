@@ -1,13 +1,20 @@
 """A job of the service that a cluster shares: from the claim to the report."""
 
 from pathlib import Path
+from typing import Any
 
+import dask
 import pytest
 from distributed import LocalCluster
 
 from tests.workers.conftest import submit
 from workers.cluster.address import NO_TLS, ClusterAddress
+from workers.cluster.engine import ClusterAnswers
+from workers.cluster.local import CONFIG, local_cluster
+from workers.contract import JobState
+from workers.errors import ClusterUnavailable
 from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
 from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
@@ -23,3 +30,32 @@ def test_a_job_is_shared_and_leaves_nothing_behind(context: WorkerContext, store
     assert job.outcome.report is not None, job.outcome
     assert job.outcome.report["engine"] == "cluster"
     assert store.children(f"jobs/{id}/attempts/1/shards") == []
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_job_whose_scheduler_ends_is_run_again_and_published_once(
+    context: WorkerContext, store: Store, cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, url, passes = submit(store), f"file://{tmp_path}/store", list[object]()
+    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 1, processes=False) as own:
+        ask = ClusterAnswers._ask
+
+        def ended(*given: Any) -> Any:
+            passes.append(given)
+            if len(passes) == 3:
+                own.close()
+            return ask(*given)
+
+        monkeypatch.setattr(ClusterAnswers, "_ask", ended)
+        with pytest.raises(ClusterUnavailable):
+            Attempts(context._replace(engine="cluster", cluster=ClusterAddress(own.scheduler_address, NO_TLS, url))).run(id)
+    assert not Jobs(store).has_outcome(id)
+    assert store.children(f"jobs/{id}/attempts/1/shards") == []
+    context.reconciler().retry_now(id, 1)
+    again = Attempts(context._replace(engine="cluster", cluster=ClusterAddress(cluster.scheduler_address, NO_TLS, url)))
+    again.run(id)
+    again.run(id)  # a message that came twice
+    job = Jobs(store).get(id)
+    assert job.outcome is not None
+    assert (job.outcome.state, job.outcome.attempt, job.attempt) == (JobState.SUCCEEDED, 2, 2)
+    assert [version.job for version in Models(store).versions("news")] == [id]
