@@ -41,6 +41,7 @@ _LENGTH, _FEATURES, _PIECE, _LABELED = 76, 47_236, 100_000, 1_000
 _SIZES = (100_000, 800_000)
 _PASSES = 7
 _LIMIT = 2 << 30
+_LIMITED_SECONDS = 2700
 _ENGINES = ("memory", "mapped", "cluster")
 _NOTES = Path(__file__).parent / "engines-notes.md"
 
@@ -227,7 +228,7 @@ def main(arguments: list[str]) -> None:
                 spread(Path(name), int(count))
                 print(refused(int(count)))
                 for engine in engines or ("memory", "mapped"):
-                    print(engine, _apart("limited", engine, name, 900), flush=True)
+                    print(engine, _apart("limited", engine, name, _LIMITED_SECONDS), flush=True)
         case _:
             write("engines.md", page([int(each) for each in arguments] or list(_SIZES)))
 
