@@ -5,7 +5,7 @@ The file holds a kind (``slow``, ``hangs``, ``fails``) and seconds. Without the 
 
 import errno
 import os
-import time
+import select
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -23,14 +23,19 @@ def _ill(call: Callable[..., Any], illness: Path) -> Callable[..., Any]:
         except OSError:
             return call(*given, **named)
         if kind == "slow":
-            time.sleep(float(seconds))
+            _sleep(float(seconds))
         if kind == "fails":
             raise _unavailable()
         while kind == "hangs" and illness.exists():
-            time.sleep(_POLL_SECONDS)
+            _sleep(_POLL_SECONDS)
         return call(*given, **named)
 
     return made_ill
+
+
+def _sleep(seconds: float) -> None:
+    # time.sleep fails with EINVAL where libfaketime sets the clock of the process
+    select.select([], [], [], seconds)
 
 
 def _unavailable() -> Exception:
