@@ -6,7 +6,7 @@ from re import Match
 from core.progress import TracePoint
 from core.registry import ALGORITHMS
 
-_NAMES = {"graph": "label spreading", "mixture": "naive Bayes"}
+_NAMES = {"graph": "label spreading", "mixture": "naive Bayes", "ridge": "kernel ridge regression"}
 """candidates of auto that are no algorithms by themselves"""
 _PATH = re.compile(
     rf"""(part=(?P<part>[^/]*)/)?

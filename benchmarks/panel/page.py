@@ -13,7 +13,7 @@ from benchmarks.panel.tasks import DRAWS
 FIGURE = "few-labels.png"
 _NOTES = Path(__file__).with_name("notes.md")
 _WORST = 12
-_LETTERS = {"svm": "s", "tsvm": "t", "graph": "g", "mixture": "m"}
+_LETTERS = {"svm": "s", "tsvm": "t", "graph": "g", "mixture": "m", "ridge": "r"}
 
 
 def page(runs: Runs, planned: int, seeds: int) -> str:
@@ -50,7 +50,8 @@ def _sets(runs: Runs) -> str:
         "Means over the runs of a set. SVM and TSVM: the supervised one, tuned, and the transductive one told the true fractions.\n"
         "Worst draw: by how much `auto` errs more than the better of two. Peer: the best of self-training, label spreading and logistic "
         "regression, each tuned; on even and random labels alone, beside `auto` on the same. TV: total variation of the class fractions. "
-        "ECE: expected calibration error. Chosen: how often s(vm), t(svm), g(raph: label spreading) and m(ixture: naive Bayes).\n"
+        "ECE: expected calibration error.\n"
+        "Chosen: how often s(vm), t(svm), g(raph: label spreading), r(idge: over a kernel) and m(ixture: naive Bayes).\n"
     )
     heads = ["set (even labels a class)", "auto", "SVM", "TSVM", "worst draw", "auto / best peer", "TV", "ECE", "chosen"]
     return f"## Set by set\n\n{note}\n{table(heads, [_set_row(of(runs, name), name) for name in names_of(runs)])}"

@@ -130,16 +130,16 @@ class Classifier:
 
     def _kernel_scores(self, rows: Rows) -> Any:
         """Scores of some rows at a time. Support rows are multiplied as dense ones if they are almost full, else by their values."""
-        features, weights = self.arrays["features"], self.arrays["weights"]
-        centre = self.arrays.get("centre")
+        features, weights, centre = self.arrays["features"], self.arrays["weights"], self.arrays.get("centre")
+        scales = np.append(self.arrays.get("scales", np.ones(len(features))), 0.0)
         scores = np.empty((rows.n_rows, weights.shape[1]))
         height = max(1, _BLOCK // (1 + max(len(features), len(weights), len(self.arrays["values"]) if centre is None else 0)))
         for start in range(0, rows.n_rows, height):
-            stop = min(start + height, rows.n_rows)
-            part = slice(int(rows.indptr[start]), int(rows.indptr[stop]))
+            part = slice(int(rows.indptr[start]), int(rows.indptr[stop := min(start + height, rows.n_rows)]))
             dense = np.zeros((stop - start, len(features) + 1))  # its last column: features that training never saw
             which = np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))
-            dense[which, _positions(features, rows.indices[part])] = rows.values[part]
+            columns = _positions(features, rows.indices[part])
+            dense[which, columns] = (rows.values[part] * scales[columns]).astype(np.float32)
             products, left, right = self._sparse_products(dense[:, :-1]) if centre is None else self._dense_products(dense[:, :-1] - centre)
             scores[start:stop] = _kernel_values(self.meta["kernel"], products, left, right) @ weights
         return scores + self.arrays["intercepts"]

@@ -31,8 +31,10 @@ def model_of(documents: Compact, order: NDArray[np.int64], n_features: int, clas
         weights[np.searchsorted(kept, expansion.rows), column] = expansion.weights
     # an expansion without rows may have been stopped before its kernel was known
     kernel = next((expansion.kernel for expansion in expansions if len(expansion.rows)), expansions[0].kernel)
-    rows = gathered(documents.rows, kept)
-    return KernelModel(list(classes), n_features, documents.features, rows, weights, intercepts, kernel, positions=order[kept])
+    rows, scales = gathered(documents.rows, kept), expansions[0].scales
+    if scales is not None:
+        rows = rows._replace(values=(rows.values * scales[rows.indices]).astype(np.float32))
+    return KernelModel(list(classes), n_features, documents.features, rows, weights, intercepts, kernel, positions=order[kept], scales=scales)
 
 
 def collapsed(decision: Decision, rows: SparseRows) -> Decision:

@@ -41,6 +41,8 @@ class KernelModel(Model):
     kernel: Kernel
     positions: NDArray[np.int64] | None = field(default=None, kw_only=True)
     """shape (n_support,): where the support rows stand among the documents of training; None of models from when that was not kept"""
+    scales: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    """shape (n_seen,): what the features of a document are multiplied by first, as those of the support rows are; None if by nothing"""
 
     @property
     def weight_bytes(self) -> int:
@@ -92,6 +94,7 @@ class KernelModel(Model):
         first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
         arrays |= {"indptr": self.support.indptr - first, "indices": self.support.indices[first:last], "values": self.support.values[first:last]}
         arrays |= {} if self.positions is None else {"positions": self.positions}
+        arrays |= {} if self.scales is None else {"scales": self.scales}
         meta = {"family": "kernel", "classes": list(self.classes), "n_features": self.n_features, "kernel": self.kernel._asdict()}
         return arrays, meta
 
@@ -101,7 +104,8 @@ class KernelModel(Model):
         support = SparseRows(arrays["indptr"], arrays["indices"], arrays["values"], len(arrays["features"]))
         kernel = Kernel(**meta["kernel"])
         features, weights, intercepts = arrays["features"], arrays["weights"], arrays["intercepts"]
-        return cls(list(meta["classes"]), meta["n_features"], features, support, weights, intercepts, kernel, positions=arrays.get("positions"))
+        positions, scales = arrays.get("positions"), arrays.get("scales")
+        return cls(list(meta["classes"]), meta["n_features"], features, support, weights, intercepts, kernel, positions=positions, scales=scales)
 
     def weight_facts(self) -> dict[str, str | int]:
         """Its family and kernel, and how many of the training documents it keeps."""
@@ -113,8 +117,10 @@ class KernelModel(Model):
         order = np.argsort(features)
         first, last = int(self.support.indptr[0]), int(self.support.indptr[-1])
         indices = np.argsort(order).astype(np.uint32)[self.support.indices[first:last]]
-        support = SparseRows(self.support.indptr - first, indices, self.support.values[first:last], len(features))
-        return replace(self, n_features=int(features.max(initial=-1)) + 1, features=features[order].astype(np.uint32), support=sorted_rows(support))
+        support = sorted_rows(SparseRows(self.support.indptr - first, indices, self.support.values[first:last], len(features)))
+        scales = None if self.scales is None else self.scales[order]
+        n_features = int(features.max(initial=-1)) + 1
+        return replace(self, n_features=n_features, features=features[order].astype(np.uint32), support=support, scales=scales)
 
     @property
     def _bytes_worth_a_table(self) -> int:
@@ -170,9 +176,18 @@ class KernelModel(Model):
 
     def _values(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """Kernel values of rows with the support rows, shape (n_rows, n_support)."""
+        rows = self._scaled(rows, positions)
         products, norms = self._dense_products(rows, positions) if self.is_dense else self._sparse_products(rows, positions)
         self.kernel.apply_to_products(products, norms, self._norms)
         return products
+
+    def _scaled(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> SparseRows:
+        """The rows with their values as those of the support rows are."""
+        if self.scales is None:
+            return rows
+        first, last = int(rows.indptr[0]), int(rows.indptr[-1])
+        values = (rows.values[first:last] * np.append(self.scales, 0.0)[positions]).astype(np.float32)
+        return SparseRows(rows.indptr - first, rows.indices[first:last], values, rows.n_features)
 
     def _dense_products(self, rows: SparseRows, positions: NDArray[np.integer[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Inner products with the support rows and |x|², both less the centre."""

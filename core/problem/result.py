@@ -36,7 +36,7 @@ class Linear(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """A row ``x`` scores ``Σ_k weights[k] · kernel(row rows[k] of the problem, x) + intercept``."""
+    """A row ``x`` scores ``Σ_k weights[k] · kernel(row rows[k] of the problem, x) + intercept``, all rows being multiplied by ``scales``."""
 
     rows: NDArray[np.int64]
     """shape (n_support,), ascending: positions in ``problem.rows``"""
@@ -44,6 +44,8 @@ class Expansion(NamedTuple):
     """shape (n_support,)"""
     intercept: float
     kernel: Kernel
+    scales: NDArray[np.float64] | None = None
+    """shape (n_features,); None if no feature has a scale of its own"""
 
 
 def stored_bytes(n_support: int, n_nonzeros: int, n_columns: int) -> int:

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.full_rows import FullRows, full_is_smaller
+from core.documents.reorder import filled
 from core.documents.rows import SparseRows
 from core.documents.space import MEMORY, Space
 from core.engine.runner import Sweeper
+from core.numerics.vectors import dot
 from core.options.auto import AutoOptions
 from core.problem.result import Linear, Result
 from core.progress import Checkpoint
@@ -54,11 +57,15 @@ class Block(NamedTuple):
 
     def on_original_features(self, result: Result) -> Result:
         """The result with a decision over the block's columns as they came."""
-        scales = self.data.scaled.scales
-        if isinstance(result.decision, Linear):
-            return replace(result, decision=Linear(result.decision.coefficients * scales, result.decision.intercept))
-        kernel = result.decision.kernel  # of label spreading, which applies only where all features have one scale
-        return replace(result, decision=result.decision._replace(kernel=kernel._replace(gamma=kernel.gamma * float(scales.max(initial=0.0)) ** 2)))
+        scaled, decision = self.data.scaled, result.decision
+        if isinstance(decision, Linear):
+            coefficients = decision.coefficients * scaled.scales
+            return replace(result, decision=Linear(coefficients, decision.intercept - dot(coefficients, scaled.centre)))
+        # of label spreading, whose kernel is of distances: what is taken off all rows does not change them
+        if scaled.equalised:
+            return replace(result, decision=decision._replace(scales=scaled.scales))
+        kernel, scale = decision.kernel, float(scaled.scales.max(initial=0.0))
+        return replace(result, decision=decision._replace(kernel=kernel._replace(gamma=kernel.gamma * scale**2)))
 
     def over_all_columns(self, result: Result, n_features: int) -> Result:
         """The result, whose decision is over the block's columns, with one over all; that of a kernel has all of them."""
@@ -81,5 +88,8 @@ def blocks_of(task: Selecting) -> list[Block]:
 def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> Block:
     kept = np.zeros(task.rows.n_features, bool)
     kept[columns] = True
-    data = task.data_of(task.rows if kept.all() else with_features(task.rows, kept, task.checkpoint, task.space))
+    rows = task.rows if kept.all() else with_features(task.rows, kept, task.checkpoint, task.space)
+    if not isinstance(rows, FullRows) and full_is_smaller(rows.n_rows, rows.n_nonzeros, rows.n_features):
+        rows = filled(rows, task.checkpoint, task.space)
+    data = task.data_of(rows)
     return Block(name, columns, replace(data, prefixes=[f"part={name}/{prefix}" for prefix in data.prefixes]))

@@ -15,8 +15,9 @@ from core.progress import Checkpoint, Part
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.comparison import Judgement, judge
 from core.selection.data import SelectionData
-from core.selection.eligibility import label_spreading_applies, naive_bayes_applies
+from core.selection.eligibility import MOST_KERNEL_LABELS, label_spreading_applies, naive_bayes_applies
 from core.selection.fraction_path import SupervisedFit, held_out_scores
+from core.selection.kernel_ridge import RIDGES, KernelRidge
 from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
@@ -29,7 +30,7 @@ LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 _ESTIMATED, _TUNED = 0.8, 0.85
 """shares of the work that are done when the fractions are estimated, and when λ of the supervised SVM is found"""
 _MOST_SCALE = 1e12
-"""bound on the scale of the features and on its inverse: within it float32 holds distances of the original rows, with digits to spare"""
+"""bound on the largest scale of a feature and on its inverse: within it float32 holds distances of the original rows, with digits to spare"""
 
 
 class Wanted(NamedTuple):
@@ -73,6 +74,8 @@ class Candidate(NamedTuple):
     """class fractions by this method; None of the supervised SVM, which has none"""
     linear: bool = True
     """whether its scores are linear, so that they can be added to others"""
+    learns: bool = True
+    """whether it learns from unlabeled documents"""
 
 
 def candidates_of(
@@ -89,6 +92,8 @@ def candidates_of(
     candidates = [grid_search(sweeper, frequent, part.part(_ESTIMATED, _TUNED)), transductive(frequent, found)]
     if not linear and _label_spreading_applies(data):
         candidates.append(label_spreading(data, found, given, checkpoint))
+        if len(data.class_indices) <= MOST_KERNEL_LABELS:
+            candidates.append(kernel_ridge(KernelRidge(data, checkpoint), data, found, given))
     if _naive_bayes_applies(data):
         candidates.append(naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_TUNED, 1.0), checkpoint), frequent))
     return candidates
@@ -115,7 +120,8 @@ def _supervised(data: SelectionData, ridge: float, fits: Mapping[tuple[int, int]
     def solvers(wanted: Wanted) -> Solvers:
         return [partial(svm, problem, SvmOptions(lambda_=ridge, tolerance=wanted.tolerance)) for problem in wanted.data.problems]
 
-    return Candidate("svm", "the supervised SVM", held_out, judged(data, held_out), solvers, {"lambda": list(LAMBDAS), "best_lambda": ridge}, ridge)
+    tried = {"lambda": list(LAMBDAS), "best_lambda": ridge}
+    return Candidate("svm", "the supervised SVM", held_out, judged(data, held_out), solvers, tried, ridge, learns=False)
 
 
 def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
@@ -143,6 +149,18 @@ def label_spreading(data: SelectionData, found: FractionEstimate, given: Vector 
     return Candidate("graph", "label spreading", own.held_out, judged(data, own.held_out), solvers, tried, found=own, linear=False)
 
 
+def kernel_ridge(fitted: KernelRidge, data: SelectionData, found: FractionEstimate, given: Vector | None) -> Candidate:
+    """Kernel ridge regression, with the kernel and the ridge found, and its own estimate of the fractions."""
+    own = combine_evidence(data, fitted.paths([refine_grid(grid) for grid in found.grids]), fitted.predicted, given)
+
+    def solvers(wanted: Wanted) -> Solvers:
+        return [partial(fitted.steps, column) for column in range(len(wanted.data.problems))]
+
+    tried = {"best_gamma": fitted.best.kernel.gamma, "ridge": list(RIDGES), "best_ridge": fitted.best.ridge}
+    judgement = judged(data, fitted.held_out)
+    return Candidate("ridge", "kernel ridge regression", fitted.held_out, judgement, solvers, tried, found=own, linear=False, learns=False)
+
+
 def naive_bayes(fitted: NaiveBayes, data: SelectionData) -> Candidate:
     """Naive Bayes. It is judged by the log-odds of a class against all others, which are not the scores of its model."""
 
@@ -164,7 +182,7 @@ def judged(data: SelectionData, scores: NDArray[np.float64]) -> Judgement:
 def _label_spreading_applies(data: SelectionData) -> bool:
     """Whether neighbours are meaningful, and float32 holds their distances."""
     rows, scale = data.scaled.rows, float(data.scaled.scales.max(initial=0.0))
-    offered = label_spreading_applies(rows.n_rows, rows.n_features, rows.n_nonzeros) and not data.scaled.equalised
+    offered = label_spreading_applies(rows.n_rows, rows.n_features, rows.n_nonzeros)
     return offered and 1 / _MOST_SCALE < scale < _MOST_SCALE
 
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.numerics.elementary import log_of
 from core.selection.candidates import Candidate
-from core.selection.stack import pooled_fractions, stack_weights
+from core.selection.stack import SUPERVISED_ODDS, pooled_fractions, stack_weights
 
 
 class Choice(NamedTuple):
@@ -22,10 +23,11 @@ class Choice(NamedTuple):
 def choose(candidates: Sequence[Candidate]) -> Choice:
     """Choose by labels left out. Candidates whose scores are linear are added; another is chosen alone, where it predicts best of all.
 
-    Of equals, as where no label can be left out, those that learn from unlabeled documents are preferred, then the first.
+    One that learns from labels alone has small odds to be alone. Of equals, as where no label can be left out, those that learn from unlabeled
+    documents are preferred, then the first.
     """
     best = max(range(len(candidates)), key=lambda place: (*_merit(candidates[place]), -place))
-    # fractions by label spreading are further off on most dense documents: only where it predicts best are they asked for
+    # fractions by what is not linear are further off on most dense documents: only where it predicts best are they asked for
     fractions = pooled_fractions([each for place, each in enumerate(candidates) if each.linear or place == best])
     if not candidates[best].linear:
         return Choice([(best, 1.0)], fractions)
@@ -36,4 +38,5 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
 
 
 def _merit(candidate: Candidate) -> tuple[float, bool]:
-    return candidate.judgement.log_likelihood, candidate.found is not None
+    odds = 1.0 if candidate.linear or candidate.learns else SUPERVISED_ODDS
+    return candidate.judgement.log_likelihood + log_of(odds), candidate.learns

@@ -7,6 +7,8 @@ MANY_ROWS = 5_000
 """documents from which on methods are compared by frequent features alone, in a copy of the rows"""
 LANDMARKS = 2_000
 """most documents that a model of label spreading keeps"""
+MOST_KERNEL_LABELS = 1_000
+"""most labels with which kernel ridge regression is tried: it takes nine times the cube of their number for each fold and class"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
 _DENSE = 0.1
 """share of nonzeros from which on distances are meaningful: texts have far less"""
@@ -14,8 +16,10 @@ _DENSE = 0.1
 
 def candidate_bytes(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> int:
     """Bytes of the candidates of a selection that apply to such rows, beside the SVMs."""
-    spreading = label_spreading_bytes(n_rows, n_features, n_classes) if label_spreading_applies(n_rows, n_features, n_nonzeros) else 0
-    return spreading + (naive_bayes_bytes(n_rows, n_features, n_classes) if naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes) else 0)
+    kernels = 0
+    if label_spreading_applies(n_rows, n_features, n_nonzeros):
+        kernels = label_spreading_bytes(n_rows, n_features, n_classes) + kernel_ridge_bytes(n_rows, n_classes)
+    return kernels + (naive_bayes_bytes(n_rows, n_features, n_classes) if naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes) else 0)
 
 
 def label_spreading_applies(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
@@ -27,6 +31,11 @@ def label_spreading_applies(n_rows: int, n_features: int, n_nonzeros: int) -> bo
 def label_spreading_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
     """Bytes of the rows as a dense matrix and its copy, of a block of distances, of the spread labels, and of the kernel matrix of the landmarks."""
     return 8 * n_rows * n_features + (64 << 20) + 8 * 5 * 4 * n_classes * n_rows + 24 * min(n_rows, LANDMARKS) ** 2
+
+
+def kernel_ridge_bytes(n_rows: int, n_classes: int) -> int:
+    """Bytes of four matrices of kernel values, of a block of distances with its values, and of the scores of four fits, twice at the end."""
+    return 32 * min(n_rows, MOST_KERNEL_LABELS) ** 2 + (64 << 20) + 64 * n_classes * n_rows
 
 
 def naive_bayes_applies(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> bool:

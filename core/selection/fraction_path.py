@@ -65,6 +65,14 @@ class FractionPath:
         return result
 
 
+def shifted_path(labeled: Vector, unlabeled: Vector, grid: Vector) -> FractionPath:
+    """Scores of a model that has no fraction set, shifted for each fraction of the grid so that this share of the unlabeled rows is above 0."""
+    path = FractionPath(grid)
+    path.objectives = np.full(len(grid), np.nan)  # all fractions fit equally well here
+    path.labeled = labeled - np.quantile(unlabeled, 1 - grid)[:, None]
+    return path
+
+
 @dataclass
 class SupervisedFit:
     """A supervised solution's scores of all labeled rows, hidden ones among them; filled when the steps have been run."""

@@ -36,7 +36,7 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
     if kept.all() or not kept.any():
         return data
     frequent = with_features(rows, kept, checkpoint, data.space)
-    scaled = data.scaled._replace(rows=frequent, scales=data.scaled.scales[kept])
+    scaled = data.scaled._replace(rows=frequent, scales=data.scaled.scales[kept], centre=data.scaled.centre[kept])
     whole = Problem.of(scaled.rows, data.problems[0].y, seed=data.problems[0].seed)
     return replace(data, scaled=scaled, problems=[replace(whole, y=problem.y) for problem in data.problems])
 

@@ -105,7 +105,8 @@ def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bo
     other odds there, by the logit of that fraction; without it one class of many would be estimated at half of all.
     How much a score says is as unknown as the fraction: it is ``averaged`` over slopes under a log-normal prior. Scores that hardly separate the
     classes would rule out nearly all fractions by being sure, and wrong, of many labels. Of one class among many the few labels left out are too
-    few for an average to rule anything out: there one slope was measured to do better.
+    few for an average to rule anything out: there one slope was measured to do better. Or scores say nothing at all, which is as probable
+    beforehand: then labels are as likely as by chance at every fraction. Where none does much better than that, none is ruled out.
     """
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
@@ -115,7 +116,9 @@ def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bo
         -worth * (weights * log_add_exp(np.zeros(1), -y * (slope * scores - logit_of(expected)))).sum(axis=1) for slope in slopes_at(steps)
     ]
     prior = -0.5 * (steps / SLOPE_SPREAD) ** 2
-    return np.asarray(log_sum_exp(np.array(likelihoods) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
+    telling = np.asarray(log_sum_exp(np.array(likelihoods) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
+    chance = -worth * float((weights * log_add_exp(np.zeros(1), y * logit_of(expected))).sum())
+    return log_add_exp(telling, np.full(1, chance)) - log_of(2.0)
 
 
 def trust_in_count(scores: Matrix, y: Vector) -> float:

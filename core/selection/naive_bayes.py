@@ -20,7 +20,7 @@ from core.problem.result import Linear, Result, Status
 from core.progress import Checkpoint, Part
 from core.selection.class_fractions import FractionEstimate, combine_evidence
 from core.selection.data import SelectionData
-from core.selection.fraction_path import FractionPath
+from core.selection.fraction_path import FractionPath, shifted_path
 from core.selection.posterior import refine_grid
 from core.selection.prediction import ERROR, Prediction
 from core.validation.calibration import SLOPE, iterative_proportional_fitting
@@ -129,7 +129,7 @@ class NaiveBayes:
             joint = run.logits + log(run.priors)[:, None]
             odds = np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in data.positives])
             for several, grid, column in zip(paths, fine, odds.T, strict=True):
-                several.append(_path(column[:n_labeled], column[n_labeled:], grid))
+                several.append(shifted_path(column[:n_labeled], column[n_labeled:], grid))
             hidden = data.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
             columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in data.positives])[hidden]
@@ -180,11 +180,3 @@ class NaiveBayes:
 def _column(of_classes: Matrix, positive: int) -> Vector:
     """A class's value less the mean of the others, shape (n,): linear, and largest for the class whose own value is largest."""
     return np.asarray(of_classes[positive] - np.delete(of_classes, positive, axis=0).mean(axis=0))
-
-
-def _path(labeled: Vector, unlabeled: Vector, grid: Vector) -> FractionPath:
-    """Log-odds, shifted for each fraction of the grid so that this fraction of the unlabeled rows is above 0."""
-    path = FractionPath(grid)
-    path.objectives = np.full(len(grid), np.nan)  # all fractions fit equally well here
-    path.labeled = labeled - np.quantile(unlabeled, 1 - grid)[:, None]
-    return path

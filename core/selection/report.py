@@ -50,7 +50,9 @@ def _tried(candidate: Candidate, positives: Sequence[int], classes: Sequence[str
 
 
 def _scaling(block: Block) -> str:
-    return "each divided by its root mean square" if block.data.scaled.equalised else "all by one scale"
+    scaled = block.data.scaled
+    scales = "each divided by its root mean square" if scaled.equalised else "all by one scale"
+    return f"centred, {scales}" if scaled.centre.any() else scales
 
 
 def _parts(offered: Sequence[Offered], choice: Choice) -> dict[str, dict[str, float]]:

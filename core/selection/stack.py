@@ -20,8 +20,8 @@ Vector = NDArray[np.float64]
 
 _LEAST_WEIGHT = 0.03
 """weight below which a candidate has no part in a stack"""
-_SUPERVISED_ODDS = 0.1
-"""odds of the supervised SVM against the best that learns from unlabeled documents, before labels left out are asked"""
+SUPERVISED_ODDS = 0.1
+"""odds of what learns from labels alone against the best that learns from unlabeled documents, before labels left out are asked"""
 _MOST_NATS = 50.0
 
 
@@ -56,7 +56,7 @@ def stack_weights(candidates: Sequence[Candidate]) -> list[float]:
     likelihood multiplies: where clusters mislead, labels left out say so, and it takes over. Where no label could be left out it has none.
     """
     known = np.array([candidate.judgement.log_likelihood for candidate in candidates])
-    learned = np.array([candidate.found is not None for candidate in candidates])
+    learned = np.array([candidate.learns for candidate in candidates])
     if not learned.any() or not np.isfinite(known[learned]).any():
         weights = weights_by_loss(known.tolist())
     else:
@@ -64,7 +64,7 @@ def stack_weights(candidates: Sequence[Candidate]) -> list[float]:
         weights[learned] = weights_by_loss(known[learned].tolist())
         if any(candidate.judgement.chance for candidate in candidates):
             nats = np.clip(known[~learned] - known[learned].max(), -_MOST_NATS, _MOST_NATS)
-            weights[~learned] = _SUPERVISED_ODDS * exp(nats)
+            weights[~learned] = SUPERVISED_ODDS * exp(nats)
     weights /= weights.sum()
     weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
     return [float(weight) for weight in weights / weights.sum()]

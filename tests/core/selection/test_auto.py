@@ -185,7 +185,7 @@ def test_the_report_tells_what_was_tried_and_why() -> None:
     report = training.report
     assert report is not None
     assert set(report) == {"chosen", "tried", "held_out", "features", "class_fractions", "estimate", "confidence", "summary"}
-    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm", "graph"]
+    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm", "graph", "ridge"]
     grounds = report["estimate"]["classes"]["c1"]
     assert grounds["mean"] == pytest.approx(report["class_fractions"]["c1"], abs=0.05)  # which is that of all candidates
     assert sum(report["chosen"]["weights"].values()) == pytest.approx(1)
@@ -232,7 +232,7 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
     data = Pool(rows_of(dense * scales), plain.class_indices, plain.truth)
     training = fit(data)
     assert training.report is not None
-    assert training.report["features"].startswith("each")
+    assert training.report["features"].endswith("each divided by its root mean square")
     assert error(training, data) < 0.15
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
 

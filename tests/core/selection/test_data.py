@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from core.documents.full_rows import FullRows
 from core.engine.runner import Sweeper
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
@@ -68,6 +70,33 @@ def test_a_feature_that_drowns_the_others_is_brought_down() -> None:
     energies = (dense_of(ready.rows) ** 2).mean(axis=0)
     np.testing.assert_allclose(np.delete(energies, 9), 1 / 19, rtol=1e-4)
     assert ready.scales[9] == 0
+
+
+def full(matrix: NDArray[np.float64]) -> FullRows:
+    return FullRows.of(np.ascontiguousarray(matrix, np.float32))
+
+
+@pytest.mark.parametrize("spread", [1.0, 100.0])
+def test_rows_that_store_every_feature_are_centred(spread: float) -> None:
+    """Temperatures around 300 tell as much as shares around 0; a feature that never changes tells nothing."""
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((200, 12)) * np.where(np.arange(12) == 3, spread, 1.0) + np.where(np.arange(12) < 6, 300.0, 0.0)
+    dense[:, 9] = 7.0
+    ready = scale_features(full(dense), nothing)
+    assert ready.equalised == (spread > 1)
+    found = dense_of(ready.rows)
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-5)
+    assert (found**2).sum(axis=1).mean() == pytest.approx(1, rel=1e-3)
+    np.testing.assert_allclose(found, (dense - ready.centre) * ready.scales, atol=1e-4)
+    if spread > 1:
+        np.testing.assert_allclose(np.delete((found**2).mean(axis=0), 9), 1 / 11, rtol=1e-3)
+    np.testing.assert_allclose(found[:, 9], 0, atol=1e-6)
+
+
+def test_rows_that_are_all_the_same_are_left_as_they_are() -> None:
+    ready = scale_features(full(np.full((5, 3), 7.0)), nothing)
+    assert np.all(dense_of(ready.rows) == 7)
+    assert ready.scales.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("value", [0.0, 1e30, 1e-30])

@@ -108,11 +108,21 @@ def test_scores_that_tell_nothing_rule_little_out() -> None:
     assert 0 < half - everything < 4
 
 
-def test_one_slope_is_the_logistic_law() -> None:
+def test_one_slope_is_the_logistic_law_or_none_at_all() -> None:
     rng = np.random.default_rng(1)
     y, scores = np.repeat([1.0, -1.0], 10), rng.standard_normal((3, 20))
-    oracle = log_evidence.HELD_OUT_WORTH * np.log(expit(y * (SLOPE * scores - logit(0.2)))).sum(axis=1)
+    told, chance = (log_evidence.HELD_OUT_WORTH * np.log(expit(y * (SLOPE * each - logit(0.2)))).sum(axis=-1) for each in (scores, np.zeros(20)))
+    oracle = np.logaddexp(told, chance) - np.log(2)
     np.testing.assert_allclose(log_evidence.from_held_out(scores, y, 0.2, averaged=False), oracle, atol=1e-9)
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_scores_that_hardly_tell_classes_apart_rule_no_fraction_out(averaged: bool) -> None:
+    """A third of the labels are right of three classes, whatever fraction is asked: sure, and wrong, scores are no evidence."""
+    rng = np.random.default_rng(0)
+    y, noise = np.repeat([1.0, -1.0], [10, 20]), 2 * rng.standard_normal(30)
+    evidence = log_evidence.from_held_out(np.linspace(-1.5, 2.5, 9)[:, None] + noise, y, 1 / 3, averaged)
+    assert np.ptp(evidence) < 6
 
 
 def test_no_held_out_label_counts_for_more_than_one() -> None:

@@ -63,7 +63,7 @@ def test_weights_are_inverse_to_the_square_of_the_loss() -> None:
     assert weights_by_loss([0.0, -0.05])[1] > 0.9, "labels that are all right prove nothing"
 
 
-def candidate(algorithm: str, log_likelihood: float, fractions: tuple[float, float] | None = None, *, linear: bool = True) -> Candidate:
+def candidate(algorithm: str, log_likelihood: float, fractions: tuple[float, float] | None = None) -> Candidate:
     """A candidate that labels left out make so likely."""
 
     def solvers(wanted: Wanted) -> list[object]:
@@ -71,7 +71,8 @@ def candidate(algorithm: str, log_likelihood: float, fractions: tuple[float, flo
 
     found = None if fractions is None else FractionEstimate(np.array(fractions), np.zeros((0, 1)), [], [], [], False)
     judgement = Judgement(log_likelihood, -10.0, 0)
-    return Candidate(algorithm, algorithm, np.zeros((0, 1)), judgement, solvers, {}, found=found, linear=linear)  # type: ignore[arg-type]
+    traits = {"linear": algorithm not in ("graph", "ridge"), "learns": algorithm not in ("svm", "ridge")}
+    return Candidate(algorithm, algorithm, np.zeros((0, 1)), judgement, solvers, {}, found=found, **traits)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("supervised", "share"), [(-9.0, 0.0), (-5.0, 0.1 / 1.1), (-1.0, 5.46 / 6.46), (-np.inf, 0.0)])
@@ -95,14 +96,16 @@ def test_what_hardly_counts_is_left_out() -> None:
     [
         ({"svm": -3.0, "tsvm": -4.0, "graph": -2.0}, ["graph"]),
         ({"svm": -1.0, "tsvm": -4.0, "graph": -2.0}, ["svm", "tsvm"]),
+        ({"svm": -3.0, "tsvm": -4.0, "ridge": -2.0}, ["tsvm", "svm"]),
+        ({"svm": -6.0, "tsvm": -6.0, "ridge": -2.0}, ["ridge"]),
         ({"svm": 0.0, "tsvm": 0.0, "graph": 0.0}, ["tsvm", "svm"]),
         ({"svm": -4.0, "tsvm": -3.0, "mixture": -2.0}, ["mixture", "tsvm"]),
         ({"svm": -4.0}, ["svm"]),
     ],
 )
 def test_linear_candidates_are_added_and_another_is_alone(known: dict[str, float], chosen: list[str]) -> None:
-    fractions = {"tsvm": (0.8, 0.2), "mixture": (0.4, 0.6), "graph": (0.1, 0.9)}
-    candidates = [candidate(name, value, fractions.get(name), linear=name != "graph") for name, value in known.items()]
+    fractions = {"tsvm": (0.8, 0.2), "mixture": (0.4, 0.6), "graph": (0.1, 0.9), "ridge": (0.1, 0.9)}
+    candidates = [candidate(name, value, fractions.get(name)) for name, value in known.items()]
     choice = choose(candidates)
     assert [candidates[place].algorithm for place, _ in choice.places] == chosen
     assert sum(weight for _, weight in choice.places) == pytest.approx(1)
@@ -111,9 +114,10 @@ def test_linear_candidates_are_added_and_another_is_alone(known: dict[str, float
     elif "mixture" in known:
         assert choice.fractions is not None
         assert choice.fractions[0] == pytest.approx((0.8 * 0.5625 + 0.4) / 1.5625)
-    elif chosen == ["graph"]:
+    elif chosen in (["graph"], ["ridge"]):
         assert choice.fractions is not None
-        assert choice.fractions[0] == pytest.approx((0.8 * 0.36 + 0.1) / 1.36)
+        share = (3 / (1 - known["tsvm"])) ** 2
+        assert choice.fractions[0] == pytest.approx((0.8 * share + 0.1) / (share + 1))
     else:
         assert choice.fractions is not None
         assert choice.fractions.tolist() == [0.8, 0.2]

@@ -1,0 +1,165 @@
+"""Kernel ridge regression of the labels, over a radial basis function of the distance (RBF), as a candidate for dense rows.
+
+It follows boundaries that no linear method can, and needs no clusters. Unlabeled documents have a part in the scale of its features and in the class
+fractions alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.documents.rows import SparseRows, to_dense
+from core.engine.kernel_requests import CheckModelSize
+from core.engine.runner import Report, Steps, Stopped
+from core.kernels.function import Kernel
+from core.kernels.gamma import resolve_kernel
+from core.numerics import blocked_lapack as dense
+from core.problem.result import Expansion, Result, Status
+from core.progress import Checkpoint
+from core.selection.comparison import judge
+from core.selection.data import SelectionData
+from core.selection.fraction_path import FractionPath, shifted_path
+from core.selection.prediction import Prediction, centred_prediction
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+WIDTHS = (0.5, 2.0, 8.0)
+"""values of γ that are tried, in units of that by the median of the distances"""
+RIDGES = (1.0, 0.1, 0.01)
+"""weights of |w|² that are tried"""
+_LEAST = 1e-12
+_BLOCK = 1 << 21
+"""distances, and numbers of dense rows, that are computed at once"""
+
+
+class Choice(NamedTuple):
+    """A kernel and the weight of |w|²."""
+
+    kernel: Kernel
+    ridge: float
+
+
+class KernelRidge:
+    """Kernel ridge regression with the kernel and the ridge by which labels left out are likeliest, of equals the smoother.
+
+    Scores have a mean size of 1 around their median, like those of other candidates: little is certain of few labels, so values of w·φ(x) are small.
+    Objective of a two-class problem: ``ridge |w|² + Σ_i c_i (y_i − w·φ(x_i))²``. The costs c of both sides are the same in total, and 1 on average.
+    Source: Saunders, Gammerman & Vovk, Ridge regression learning algorithm in dual variables, 1998.
+    """
+
+    def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
+        """``checkpoint`` is called between slices of some million operations; what it raises ends the work."""
+        self._data, self._checkpoint = data, checkpoint
+        labeled = _dense_rows(data.scaled.rows.between(0, len(data.class_indices)))
+        distances = _distances(labeled, labeled)
+        median = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
+        tried = [Choice(median._replace(gamma=median.gamma * width), ridge) for width in WIDTHS for ridge in RIDGES]
+        self.best = max(tried, key=lambda each: self._likelihood(_values(each, distances), each.ridge))
+        values = _values(self.best, distances)
+        self._weights = np.array([self._fitted(values, self.best.ridge, fold) for fold in range(data.n_folds + 1)])
+        self._unlabeled = self._scores(labeled)
+        self._sizes = _sizes(self._unlabeled[-1])
+        self._unlabeled /= self._sizes
+        self._weights /= self._sizes
+        self._labeled = values @ self._weights
+
+    @property
+    def held_out(self) -> Matrix:
+        """shape (n_labeled, n_problems): scores of the labeled rows by fits without their fold; NaN where no fold leaves the row out."""
+        return _left_out(self._labeled, self._data.folds)
+
+    @property
+    def predicted(self) -> list[Prediction]:
+        """What the scores predict for the unlabeled rows, centred by labels left out."""
+        return centred_prediction(self._unlabeled[-1].copy(), self.held_out, self._data.class_indices, self._data.balanced)
+
+    def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
+        """For each two-class problem the paths over its grid without each fold, and last the one with all labels (core.selection.fraction_path)."""
+        return [
+            [shifted_path(labeled[:, column], unlabeled[:, column], grid) for labeled, unlabeled in zip(self._labeled, self._unlabeled, strict=True)]
+            for column, grid in enumerate(grids)
+        ]
+
+    def steps(self, column: int) -> Steps:
+        """The model of one two-class problem. Its support rows are the labeled ones, and nothing is left to solve."""
+        rows, weights, y = np.arange(len(self._data.class_indices)), self._weights[-1, :, column], self._data.problems[column].y
+        # of weights before they are scaled: (K + ridge / c) weights = y, and ridge |w|² = ridge weights · K weights
+        values, size = self._labeled[-1, :, column] * self._sizes[column], self._sizes[column]
+        off = y - values
+        objective = float(self.best.ridge * size * (weights @ values) + _costs(y) @ (off * off))
+        result = Result(Expansion(rows, weights, 0.0, self.best.kernel), self._unlabeled[-1, :, column].copy(), objective, Status.CONVERGED)
+        try:
+            yield CheckModelSize(rows)
+            yield Report("ridge", 0, objective, objective, 1.0)
+        except Stopped:
+            return Result(result.decision, result.unlabeled_scores, objective, Status.CANCELLED)
+        return result
+
+    def _likelihood(self, values: Matrix, ridge: float) -> float:
+        """The log-likelihood of labels left out."""
+        data, known = self._data, self._data.left_out
+        labeled = values @ np.array([self._fitted(values, ridge, fold) for fold in range(data.n_folds)]).reshape(-1, len(values), len(data.problems))
+        scores = _left_out(labeled, data.folds)[known]
+        return judge(scores / _sizes(scores), data.class_indices[known]).log_likelihood
+
+    def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
+        """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 of those of the fold: ``(K + ridge / c) weights = y``."""
+        kept = np.flatnonzero(self._data.folds != fold)
+        own, weights = values[np.ix_(kept, kept)], np.zeros((len(values), len(self._data.problems)))
+        for column, problem in enumerate(self._data.problems):
+            matrix, y = own.copy(), problem.y[kept]
+            matrix[np.diag_indices_from(matrix)] += ridge / _costs(y)
+            for _ in dense.cholesky(matrix):
+                self._checkpoint()
+            weights[kept, column] = dense.solved(matrix, dense.solved(matrix, y), transposed=True)
+        return weights
+
+    def _scores(self, labeled: Matrix) -> NDArray[np.float64]:
+        """Scores of the unlabeled rows without each fold and with all labels, shape (n_folds + 1, n_unlabeled, n_problems)."""
+        rows, found = self._data.scaled.rows, []
+        for part in _strips(rows.between(len(labeled), rows.n_rows), len(labeled)):
+            found.append(_values(self.best, _distances(_dense_rows(part), labeled)) @ self._weights)
+            self._checkpoint()
+        return np.concatenate(found, axis=1)
+
+
+def _sizes(scores: Matrix) -> Vector:
+    """The mean size of scores around their median, by columns."""
+    return np.asarray(np.maximum(np.abs(scores - np.median(scores, axis=0)).mean(axis=0), _LEAST)) if len(scores) else np.ones(scores.shape[1])
+
+
+def _left_out(labeled: NDArray[np.float64], folds: NDArray[np.int64]) -> Matrix:
+    """Of scores of the labeled rows by fits without each fold, shape (n_fits, n_labeled, n_problems), those of a row by the fit without it."""
+    found = np.full(labeled.shape[1:], np.nan)
+    known = np.flatnonzero(folds >= 0)
+    found[known] = labeled[folds[known], known]
+    return found
+
+
+def _values(choice: Choice, distances: Matrix) -> Matrix:
+    return np.asarray(np.exp(-choice.kernel.gamma * distances))
+
+
+def _costs(y: Vector) -> Vector:
+    """The cost of each label."""
+    positive = np.count_nonzero(y > 0)
+    return np.asarray(len(y) / (2.0 * np.maximum(1, np.where(y > 0, positive, len(y) - positive))))
+
+
+def _dense_rows(rows: SparseRows) -> Matrix:
+    return to_dense(rows, rows.columns(int(rows.indptr[0]), int(rows.indptr[-1]))).astype(np.float64)
+
+
+def _distances(left: Matrix, right: Matrix) -> Matrix:
+    """Squared distances, shape (n_left, n_right)."""
+    squares = (left * left).sum(axis=1)[:, None] + (right * right).sum(axis=1)
+    return np.asarray(np.maximum(squares - 2.0 * (left @ right.T), 0.0))
+
+
+def _strips(rows: SparseRows, width: int) -> Iterator[SparseRows]:
+    """The rows, at most so many at a time as have some million distances, and values."""
+    height = max(1, _BLOCK // max(1, width, rows.n_features))
+    return (rows.between(start, min(start + height, rows.n_rows)) for start in range(0, rows.n_rows, height))

@@ -1,0 +1,118 @@
+"""Kernel ridge regression as a candidate: against linear algebra, where no linear boundary is right, and as a model."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from core import watch
+from core.errors import ModelTooLarge
+from core.exports.archive import write_archive
+from core.exports.predict import Classifier
+from core.models.io import read_model
+from core.models.kernel import KernelModel
+from core.problem.result import Status
+from core.progress import TracePoint
+from core.selection.kernel_ridge import RIDGES, WIDTHS, KernelRidge
+from core.selection.posterior import grid_around
+from tests.core.problems import dense_of, rows_of
+from tests.core.selection.test_auto import Pool, error, fit, variation
+from tests.core.selection.test_label_spreading import selection_data_of
+
+
+def around(seed: int, per_class: int = 12, n: int = 400, scales: float = 1.0, share: float = 0.5) -> Pool:
+    """Two clouds around one centre, in 8 features, the second wider: no plane parts them, and neighbours mislead.
+
+    ``scales``: the first feature is so many times as large, and far from 0.
+    """
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < share).astype(np.int64)
+    class_indices = np.full(n, -1, np.int32)
+    for class_index in (0, 1):
+        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
+    dense = rng.standard_normal((n, 8)) * np.where(truth == 1, 3.0, 1.0)[:, None]
+    dense[:, 0] = dense[:, 0] * scales + (50 * scales if scales > 1 else 0.0)
+    return Pool(rows_of(dense), class_indices, truth)
+
+
+def test_fits_are_as_linear_algebra_has_them() -> None:
+    data = selection_data_of(around(0, n=60))
+    fitted = KernelRidge(data, lambda: None)
+    kernel, ridge = fitted.best
+    dense, y = dense_of(data.scaled.rows).astype(float), data.problems[0].y
+    assert ridge in RIDGES
+    values = np.exp(-kernel.gamma * ((dense[:, None] - dense[: len(y)]) ** 2).sum(axis=2))
+    for fold in range(data.n_folds):
+        kept = data.folds != fold
+        costs = np.where(y[kept] > 0, 0.5 / np.mean(y[kept] > 0), 0.5 / np.mean(y[kept] < 0))
+        weights = np.linalg.solve(values[: len(y)][np.ix_(kept, kept)] + ridge * np.diag(1 / costs), y[kept])
+        scores = values[:, kept] @ weights
+        np.testing.assert_allclose(fitted.held_out[~kept, 0] * fitted._sizes[0], scores[: len(y)][~kept], atol=1e-6)
+        path = fitted.paths([grid_around(0.4)])[0][fold]
+        shares = [(scores[len(y) :] / fitted._sizes[0] + shift > 0).mean() for shift in path.labeled[:, 0] - scores[0] / fitted._sizes[0]]
+        np.testing.assert_allclose(shares, path.fractions, atol=0.03)
+
+
+def test_of_equals_the_smoother_is_taken() -> None:
+    """With a label of each class none can be left out."""
+    fitted = KernelRidge(selection_data_of(around(0, per_class=1)), lambda: None)
+    assert fitted.best.ridge == max(RIDGES)
+    narrow = KernelRidge(selection_data_of(around(0, per_class=12)), lambda: None)
+    assert narrow.best.kernel.gamma / fitted.best.kernel.gamma in [width / min(WIDTHS) for width in WIDTHS]
+
+
+@pytest.mark.parametrize("scales", [1.0, 1000.0])
+@pytest.mark.parametrize("share", [0.5, 0.3])
+def test_auto_follows_what_no_plane_parts(share: float, scales: float) -> None:
+    data, others = around(1, share=share, scales=scales), around(2, share=share, scales=scales)
+    training = fit(data)
+    assert training.report is not None
+    assert training.report["chosen"]["algorithm"] == "ridge"
+    assert training.status is Status.CONVERGED
+    assert variation(training, data) < 0.12
+    assert error(training, data) < 0.15 < 0.3 < error(fit(data, "tsvm", {"positive_fraction": share}), data)
+    assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.15
+    np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
+    assert training.model.facts()["n_support"] == 24
+    assert [point.phase for point in training.trace] == ["ridge"]
+
+
+def test_a_model_keeps_the_scales_of_its_features() -> None:
+    """Stored, with other numbers of its features, and exported."""
+    data = around(1, scales=1000.0)
+    model = fit(data).model
+    assert isinstance(model, KernelModel)
+    assert model.scales is not None
+    expected = model.scores(data.rows)
+    np.testing.assert_array_equal(read_model(*model.to_arrays()).scores(data.rows), expected)
+    turned = data.rows._replace(indices=(7 - data.rows.indices).astype(np.uint32))
+    np.testing.assert_allclose(model.renumbered(np.arange(8)[::-1]).scores(turned), expected, atol=1e-9)
+    file = io.BytesIO()
+    write_archive(model, {}, file)
+    with zipfile.ZipFile(file) as archive:
+        np.testing.assert_allclose(Classifier(archive.read).decision_function(dense_of(data.rows)), expected, atol=1e-9)
+    nearest = model.contributions(data.rows.between(0, 1), 0)
+    assert float(nearest.amounts.sum()) + nearest.intercept == pytest.approx(float(expected[0, 0]))
+
+
+def test_a_model_that_is_too_large_is_refused() -> None:
+    with pytest.raises(ModelTooLarge):
+        fit(around(1), max_model_bytes=1000)
+
+
+def test_a_stop_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+
+    def observer(point: TracePoint, /) -> bool:
+        return point.phase == "ridge"
+
+    training = fit(around(1), observer=observer)
+    assert training.status is Status.CANCELLED
+    assert np.isfinite(training.scores).all()
+
+
+def test_work_asks_between_slices() -> None:
+    calls: list[int] = []
+    KernelRidge(selection_data_of(around(0)), lambda: calls.append(1))
+    assert len(calls) > 27
