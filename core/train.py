@@ -18,7 +18,7 @@ from core.engine.engine import Engine, MemoryEngine
 from core.engine.runner import Steps, Sweeper, Tally, Vector
 from core.engine.solver import load
 from core.errors import Fault, MessageNames
-from core.evaluation.training_warnings import one_class_warnings, scale_warnings
+from core.evaluation.training_warnings import one_class_warnings, scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
 from core.models.model import Model
@@ -239,7 +239,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
             given=checked.known_fractions(),
             data_of=partial(checked.selection_data, watch=run.watch, space=space),
             sweeper_of=run.sweeper,
-            checkpoint=run.watch,
+            watch=run.watch,
             parts={name: np.arange(*np.searchsorted(documents.features, [own.start, own.stop])) for name, own in checked.task.parts.items()},
             space=space,
         )
@@ -382,7 +382,7 @@ def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, g
         warnings += one_class_warnings(given, checked.class_indices, checked.classes, checked.known_fractions(), options.one_class_remedy)
     if confidence is not None and confidence.level == "none":
         warnings.append(confidence.sentence())
-    return warnings
+    return warnings + time_warnings(solutions.report)
 
 
 def _untrained(checked: _CheckedTask) -> Training:

@@ -1,7 +1,9 @@
-"""Progress and cancellation: calls the observer between slices of work, and stops the work at its request."""
+"""Progress and cancellation: calls the observer between slices of work, and stops the work at its request, or a part of it when its time is over."""
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -13,6 +15,15 @@ SECONDS = 0.05
 
 class Stopped(Exception):
     """The observer stopped the work. A solver catches this where it has a best iterate to return."""
+
+
+class Deadline:
+    """When a part of the work is to end, by ``time.monotonic``; None: never."""
+
+    def __init__(self, at: float | None) -> None:
+        self.at = at
+        self.over = False
+        """whether it ended this part"""
 
 
 class Watch:
@@ -30,6 +41,7 @@ class Watch:
         self._part = part
         self._reported = time.monotonic()
         self._began = self._reported if began is None else began
+        self._deadline = Deadline(None)
 
     @property
     def seconds(self) -> float:
@@ -45,12 +57,28 @@ class Watch:
         if self._observer is not None:
             self._observer(self.of_all(point._replace(fraction=1.0, seconds=self.seconds)))
 
+    @contextmanager
+    def until(self, seconds: float | None) -> Iterator[Deadline]:
+        """What is done within ends by Stopped so many seconds after the work began; what comes after it goes on. None: it has all the time."""
+        outer, self._deadline = self._deadline, Deadline(None if seconds is None else self._began + seconds)
+        try:
+            yield self._deadline
+        finally:
+            if self._deadline.over:
+                self.stopped = False
+            self._deadline = outer
+
     def __call__(self) -> None:
         """Report to the observer if it is time; raises Stopped."""
         now = time.monotonic()
-        if self._observer is None or now - self._reported < SECONDS or threading.get_ident() != self._thread:
+        if now - self._reported < SECONDS or threading.get_ident() != self._thread:
             return
         self._reported = now
+        if self._deadline.at is not None and now > self._deadline.at:
+            self._deadline.over = self.stopped = True
+            raise Stopped
+        if self._observer is None:
+            return
         if self._observer(self.of_all(self.latest._replace(seconds=self.seconds))):
             self.stopped = True
             raise Stopped

@@ -1,6 +1,6 @@
-"""Warnings about a finished training: solves cut short, values that do not suit, one class for all documents."""
+"""Warnings about a finished training: solves cut short, time that was over, values that do not suit, one class for all documents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,3 +50,12 @@ def one_class_warnings(
         f"all {len(given):,} unlabeled documents get class {str(classes[given[0]])!r}, though {others:,} of {int(counts.sum()):,} labels are {which}"
     )
     return [f"{found}: the model tells no classes apart; label more documents {which}, or {remedy}"]
+
+
+def time_warnings(report: Mapping[str, Any] | None) -> list[str]:
+    """What became of a budget of seconds, by the report of a training, if the budget did not suffice."""
+    time = (report or {}).get("time")
+    if time is None or (time["all_methods_tried"] and time["solved"]):
+        return []
+    missed = "the model was solved to its tolerance" if time["all_methods_tried"] else "all methods were tried"
+    return [f"{time['seconds']:g} seconds were over before {missed}: with more seconds, or without a bound, the model may err less"]

@@ -15,6 +15,12 @@ class AutoOptions(BalancedOptions):
     limit_remedy: ClassVar[str] = "raise tolerance"
     one_class_remedy: ClassVar[str] = "give class_fractions if they are known"
 
+    seconds: float | None = Field(
+        default=None,
+        gt=0,
+        description="The training ends about so many seconds after the job began: what has not been tried by then has no part in the model, and the "
+        "report says so. The same job may then have another model elsewhere. Without it all methods are tried.",
+    )
     tolerance: float = Field(
         default=1e-6, gt=0, le=1, description="The chosen model is solved until its objective lies within this relative distance of the minimum."
     )

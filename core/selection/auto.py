@@ -1,13 +1,14 @@
 """``algorithm: "auto"``: methods, λ and class fractions are found from the documents and their labels, by cross-validation."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.problem.result import Result, ensure_complete
+from core.problem.result import Result, Status, ensure_complete
 from core.progress import Part
 from core.selection.blocks import Block, Selecting, blocks_of
 from core.selection.candidates import Candidate, Wanted, candidates_of
@@ -22,6 +23,8 @@ from core.watch import Stopped
 
 Vector = NDArray[np.float64]
 
+_COMPARING = 0.6
+"""share of the seconds that a training may take in which candidates are compared"""
 _COMPARED, _PREPARED = 0.85, 0.3
 """share of the work that is done when all candidates are known; share of what is left then that candidates take before their solvers are run"""
 
@@ -47,24 +50,29 @@ def auto(task: Selecting) -> Selection:
     """Select methods on labels left out, and solve with them.
 
     1. In each block of columns the transductive SVM gets the class fractions that core.selection.class_fractions estimates. That also finds whether
-       numbers of labels are evidence of them. The supervised SVM gets its λ by cross-validation. Label spreading is tried where neighbours are
-       meaningful, naive Bayes where documents can be bags of terms.
+       numbers of labels are evidence of them. The supervised SVM gets its λ by cross-validation. Label spreading and kernel ridge regression are
+       tried where distances are meaningful, naive Bayes where documents can be bags of terms.
     2. The class fractions are the mean of what the candidates estimate.
-    3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). Only label spreading, whose model is not linear, is
-       selected alone, where it predicts them best.
+    3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). Only one whose model is not linear is selected alone,
+       where it predicts them best.
 
     Of many documents the comparison is done with frequent features alone (core.selection.frequent_features); what is selected has all.
+    With a budget of seconds, candidates are tried while there is time, the supervised SVM in any case; then what is selected is solved as far as time
+    allows.
     Raises Stopped before anything is selected, and ModelTooLarge.
     """
     blocks = blocks_of(task)
-    offered = [each for place, block in enumerate(blocks) for each in _offered(task, block, Part(place / len(blocks), (place + 1) / len(blocks)))]
+    parts = [Part(place / len(blocks), (place + 1) / len(blocks)) for place in range(len(blocks))]
+    races = [_race(task, block, part) for block, part in zip(blocks, parts, strict=True)]
+    offered = [each for race in races for each in race.offered]
     choice = choose([candidate for _, candidate in offered])
     selected = [_Selected(*offered[place], weight) for place, weight in choice.places]
-    results, held_out = _solutions(task, selected, choice.fractions)
+    results, held_out, solved = _solutions_in_time(task, selected, choice.fractions)
     known = np.isfinite(held_out).all(axis=1)
     likelier = judge(held_out[known], task.class_indices[known]).likelier
     calibrate = partial(_calibration, task, len(selected) > 1, results, held_out, choice.fractions)
-    return Selection(results, calibrate, report_of(offered, choice, task.classes), held_out, likelier, choice.fractions)
+    report = report_of(offered, choice, task.classes) | _time(task.options.seconds, tried=not any(race.ended for race in races), solved=solved)
+    return Selection(results, calibrate, report, held_out, likelier, choice.fractions)
 
 
 class _Selected(NamedTuple):
@@ -75,13 +83,52 @@ class _Selected(NamedTuple):
     weight: float
 
 
-def _offered(task: Selecting, block: Block, part: Part) -> list[tuple[Block, Candidate]]:
-    """The candidates of a block, as a ``part`` of all comparing; raises Stopped."""
-    frequent = with_frequent_features(block.data, task.checkpoint)
+class _Race(NamedTuple):
+    """The candidates of a block that were ready in time."""
+
+    offered: list[tuple[Block, Candidate]]
+    ended: bool
+    """whether others were not"""
+
+
+def _race(task: Selecting, block: Block, part: Part) -> _Race:
+    """The candidates of a block, as a ``part`` of all comparing; raises Stopped. However short the time is, the first is waited for."""
+    frequent = with_frequent_features(block.data, task.watch)
     compared = Part(0.0, _COMPARED).part(*part)
     with task.sweeper_of(frequent.scaled.rows) as sweeper:
-        found = candidates_of(sweeper, block.data, frequent, task.given, compared, task.checkpoint, linear=bool(block.name))
-    return [(block, candidate) for candidate in found]
+        candidates = candidates_of(sweeper, block.data, frequent, task.given, compared, task.watch, linear=bool(block.name))
+        offered = [(block, next(candidates))]
+        with task.watch.until(None if task.options.seconds is None else _COMPARING * part.stop * task.options.seconds) as deadline:
+            try:
+                offered += [(block, candidate) for candidate in candidates]
+            except Stopped:
+                if not deadline.over:
+                    raise
+    return _Race(offered, deadline.over)
+
+
+def _time(seconds: float | None, *, tried: bool, solved: bool) -> dict[str, Any]:
+    """What the report says of a budget: whether all methods were tried, and the model solved to its tolerance, within these seconds."""
+    return {} if seconds is None else {"time": {"seconds": seconds, "all_methods_tried": tried, "solved": solved}}
+
+
+def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> tuple[list[Result], NDArray[np.float64], bool]:
+    """The solutions of what is selected, their held-out scores, and whether they came to their end.
+
+    When the time is over they are the best iterates. Where there are none yet, as of what is not linear, the first candidate is waited for.
+    """
+    results: list[Result] = []
+    with task.watch.until(task.options.seconds if selected[0].candidate.linear else None) as deadline:
+        try:
+            results, held_out = _solutions(task, selected, fractions)
+        except Stopped:
+            if not deadline.over:
+                raise
+    if not deadline.over:
+        return results, held_out, True
+    if not results or not all(np.isfinite(each.unlabeled_scores).all() for each in results):
+        return *_solutions(task, selected[:1], fractions), len(selected) == 1
+    return [replace(each, status=Status.ITERATION_LIMIT if each.status is Status.CANCELLED else each.status) for each in results], held_out, False
 
 
 def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> tuple[list[Result], NDArray[np.float64]]:
@@ -120,13 +167,13 @@ def _solved(task: Selecting, selected: Mapping[int, _Selected], fractions: Vecto
 def _member(task: Selecting, selected: _Selected, results: list[Result], fractions: Vector | None) -> Member:
     """The part of a candidate in the stack; raises Stopped."""
     held_out = selected.candidate.held_out
-    calibration = calibration_of(results, held_out, task.class_indices, len(task.classes), fractions, task.checkpoint)
+    calibration = calibration_of(results, held_out, task.class_indices, len(task.classes), fractions, task.watch)
     return Member(selected.weight, selected.block.columns, results, held_out, calibration)
 
 
 def _calibration(task: Selecting, stacked: bool, results: Sequence[Result], held_out: NDArray[np.float64], fractions: Vector | None) -> Calibration:
     """The calibration of the solutions; raises Stopped. Scores of a stack are made of probabilities and are not fitted to the same labels again."""
     if not stacked or fractions is None:
-        return calibration_of(results, held_out, task.class_indices, len(task.classes), fractions, task.checkpoint)
+        return calibration_of(results, held_out, task.class_indices, len(task.classes), fractions, task.watch)
     scores = np.column_stack([result.unlabeled_scores for result in results])
-    return calibration_at(np.full(len(results), SLOPE), np.zeros(len(results)), scores, fractions, task.checkpoint)
+    return calibration_at(np.full(len(results), SLOPE), np.zeros(len(results)), scores, fractions, task.watch)

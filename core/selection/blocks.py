@@ -15,9 +15,9 @@ from core.engine.runner import Sweeper
 from core.numerics.vectors import dot
 from core.options.auto import AutoOptions
 from core.problem.result import Linear, Result
-from core.progress import Checkpoint
 from core.selection.data import SelectionData
 from core.selection.frequent_features import with_features
+from core.watch import Watch
 
 TOGETHER = "together"
 """name of the block of all parts side by side"""
@@ -38,8 +38,8 @@ class Selecting(NamedTuple):
     """the data of a selection over rows with some of the columns; raises Stopped"""
     sweeper_of: Callable[[SparseRows], Sweeper]
     """what runs solvers over some rows"""
-    checkpoint: Checkpoint
-    """called between slices of work outside the solvers"""
+    watch: Watch
+    """the checkpoint of work outside the solvers, which can end a part of it when its time is over"""
     parts: Mapping[str, NDArray[np.int64]] = {}
     """of documents of several parts the columns of each, ascending, by name"""
     space: Space = MEMORY
@@ -88,8 +88,8 @@ def blocks_of(task: Selecting) -> list[Block]:
 def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> Block:
     kept = np.zeros(task.rows.n_features, bool)
     kept[columns] = True
-    rows = task.rows if kept.all() else with_features(task.rows, kept, task.checkpoint, task.space)
+    rows = task.rows if kept.all() else with_features(task.rows, kept, task.watch, task.space)
     if not isinstance(rows, FullRows) and full_is_smaller(rows.n_rows, rows.n_nonzeros, rows.n_features):
-        rows = filled(rows, task.checkpoint, task.space)
+        rows = filled(rows, task.watch, task.space)
     data = task.data_of(rows)
     return Block(name, columns, replace(data, prefixes=[f"part={name}/{prefix}" for prefix in data.prefixes]))

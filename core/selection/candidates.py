@@ -1,6 +1,6 @@
 """The candidates of a selection: what labels left out say of each, what class fractions it estimates, and how its model is solved."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,8 +27,8 @@ Solvers = list[Callable[[], Steps]]
 
 LAMBDAS = (1e-4, 1e-3, 1e-2, 1e-1)
 """values of λ that are tried for the supervised SVM, on rows of mean square norm 1"""
-_ESTIMATED, _TUNED = 0.8, 0.85
-"""shares of the work that are done when the fractions are estimated, and when λ of the supervised SVM is found"""
+_TUNED, _ESTIMATED = 0.05, 0.85
+"""shares of the work that are done when λ of the supervised SVM is found, and when the fractions are estimated"""
 _MOST_SCALE = 1e12
 """bound on the largest scale of a feature and on its inverse: within it float32 holds distances of the original rows, with digits to spare"""
 
@@ -80,23 +80,24 @@ class Candidate(NamedTuple):
 
 def candidates_of(
     sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: Vector | None, part: Part, checkpoint: Checkpoint, linear: bool
-) -> list[Candidate]:
-    """All candidates, the supervised SVM first; without unlabeled documents it is alone. Raises Stopped.
+) -> Iterator[Candidate]:
+    """All candidates one by one, the supervised SVM first; without unlabeled documents it is alone. Raises Stopped.
 
     ``sweeper`` runs solvers over the rows of ``frequent``, which has the frequent features of ``data``. ``given`` are the class fractions, if they
     are known. With ``linear``, methods whose models are not are left out.
     """
     if not data.problems[0].n_unlabeled:
-        return [grid_search(sweeper, frequent, part)]
-    found = estimate_fractions(sweeper, frequent, part.part(0.0, _ESTIMATED), given)
-    candidates = [grid_search(sweeper, frequent, part.part(_ESTIMATED, _TUNED)), transductive(frequent, found)]
+        yield grid_search(sweeper, frequent, part)
+        return
+    yield grid_search(sweeper, frequent, part.part(0.0, _TUNED))
+    found = estimate_fractions(sweeper, frequent, part.part(_TUNED, _ESTIMATED), given)
+    yield transductive(frequent, found)
     if not linear and _label_spreading_applies(data):
-        candidates.append(label_spreading(data, found, given, checkpoint))
+        yield label_spreading(data, found, given, checkpoint)
         if len(data.class_indices) <= MOST_KERNEL_LABELS:
-            candidates.append(kernel_ridge(KernelRidge(data, checkpoint), data, found, given))
+            yield kernel_ridge(KernelRidge(data, checkpoint), data, found, given)
     if _naive_bayes_applies(data):
-        candidates.append(naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_TUNED, 1.0), checkpoint), frequent))
-    return candidates
+        yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), checkpoint), frequent)
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:

@@ -73,9 +73,9 @@ def _estimate(offered: Sequence[Offered], choice: Choice, classes: Sequence[str 
 
 def _why(offered: Sequence[Offered], choice: Choice) -> str:
     """Why this was chosen, in words."""
-    if len(offered) == 1:
-        return "there are no unlabeled documents"
     data = offered[0][0].data
+    if len(offered) == 1:
+        return "there was no time to try other methods" if data.problems[0].n_unlabeled else "there are no unlabeled documents"
     known = data.class_indices[data.left_out]
     shares = ", ".join(f"{_title(*offered[place])} {weight:.0%}" for place, weight in choice.places)
     if len(np.unique(known)) < 2:

@@ -1,0 +1,98 @@
+"""A selection that is given so many seconds, on a clock that goes on by the number of times it is read."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from core import watch
+from core.problem.result import Status
+from core.progress import TracePoint
+from core.train import Training
+from core.watch import Stopped, Watch
+from tests.core.problems import rows_of
+from tests.core.selection.test_auto import Pool, error, fit, pool
+
+
+class Clock:
+    """Each reading is .1 s after the one before, so that every look at the time is also one at the deadline."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 0.1
+        return self.now
+
+
+@pytest.fixture
+def timed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Pool, float | None], tuple[Training, float]]:
+    """Trains with a budget of seconds; also the seconds that it took by that clock."""
+
+    def train(data: Pool, seconds: float | None) -> tuple[Training, float]:
+        clock = Clock()
+        monkeypatch.setattr(watch, "time", clock)
+        return fit(data, options={} if seconds is None else {"seconds": seconds}), clock.now
+
+    return train
+
+
+def words(seed: int) -> Pool:
+    """Sparse counts, so that naive Bayes is offered and neighbours are not."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(300) % 2
+    class_indices = np.where(np.arange(300) < 16, truth, -1).astype(np.int32)
+    likely = np.where(np.arange(100) % 2 == truth[:, None], 0.09, 0.03)
+    return Pool(rows_of((rng.random((300, 100)) < likely).astype(float)), class_indices, truth)
+
+
+@pytest.mark.parametrize("data", [pool(0, [0.6, 0.4]), words(0)], ids=["dense", "words"])
+def test_a_budget_is_kept_whatever_it_is(timed: Callable[[Pool, float | None], tuple[Training, float]], data: Pool) -> None:
+    """From nothing to plenty: the more seconds, the more methods are tried; with enough it is the model without a bound."""
+    whole, needed = timed(data, None)
+    assert whole.report is not None
+    everything, last = [each["algorithm"] for each in whole.report["tried"]], 0
+    for share in (0.001, 0.2, 0.5, 0.9, 3.0):
+        seconds = share * needed
+        training, taken = timed(data, seconds)
+        assert training.report is not None
+        tried = [each["algorithm"] for each in training.report["tried"]]
+        assert tried == everything[: len(tried)]
+        assert len(tried) >= max(last, 1)
+        last = len(tried)
+        assert training.status in (Status.CONVERGED, Status.ITERATION_LIMIT)
+        assert np.isfinite(training.scores).all()
+        assert training.probabilities is not None
+        assert error(training, data) < 0.45
+        time = training.report["time"]
+        assert time["all_methods_tried"] == (tried == everything)
+        assert any("seconds were over" in warning for warning in training.warnings) == (not (time["all_methods_tried"] and time["solved"]))
+        if share >= 0.2:
+            assert taken < seconds + 0.35 * needed  # the supervised SVM, and what one slice of work takes
+    np.testing.assert_array_equal(training.scores, whole.scores)
+    assert "time" not in whole.report
+
+
+def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+
+    def observer(point: TracePoint, /) -> bool:
+        return point.fraction > 0.3
+
+    assert fit(pool(0, [0.6, 0.4]), options={"seconds": 1000.0}, observer=observer).status is Status.CANCELLED
+
+
+def test_work_goes_on_when_a_part_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "time", Clock())
+    ask = Watch(None)
+    with ask.until(0.45) as deadline:
+        for _ in range(4):
+            ask()
+        with pytest.raises(Stopped):
+            ask()
+    assert deadline.over
+    assert not ask.stopped
+    ask()
+    with ask.until(None) as other:
+        ask()
+    assert not other.over
