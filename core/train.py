@@ -196,9 +196,9 @@ class _CheckedTask:
             return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
         return None
 
-    def selection_data(self, rows: SparseRows, watch: Watch, space: Space) -> SelectionData:
+    def selection_data(self, rows: SparseRows, centred: bool, watch: Watch, space: Space) -> SelectionData:
         """What the selection and the estimate of class fractions work on, with its copies of the rows in ``space``; raises Stopped."""
-        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn, space)
+        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn, space, centred=centred)
 
 
 class _Run(NamedTuple):
@@ -282,7 +282,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
     if not checked.options.needs_fractions:
         return None, None, WHOLE
     data, share = (
-        with_frequent_features(checked.selection_data(documents.rows, run.watch, run.context.engine.space), run.watch),
+        with_frequent_features(checked.selection_data(documents.rows, len(checked.task.parts) < 2, run.watch, run.context.engine.space), run.watch),
         checked.options.estimation_share,
     )
     with run.sweeper(data.scaled.rows) as sweeper:

@@ -43,12 +43,6 @@ def gathered(rows: SparseRows, positions: NDArray[np.int64], checkpoint: Checkpo
     return _copy(rows, positions, np.arange(rows.n_features, dtype=np.uint32), rows.n_features, checkpoint, space)
 
 
-def filled(rows: SparseRows, checkpoint: Checkpoint = lambda: None, space: Space = MEMORY) -> FullRows:
-    """A copy of the rows that stores every feature; ``checkpoint`` and ``space`` as in ``compact``."""
-    every = np.arange(rows.n_features, dtype=np.uint32)
-    return _full_copy(rows, np.arange(rows.n_rows), every, rows.n_features, checkpoint, space)
-
-
 def _copy(
     rows: SparseRows, order: NDArray[np.int64], column_of: NDArray[np.uint32], n_columns: int, checkpoint: Checkpoint, space: Space
 ) -> SparseRows:

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.full_rows import FullRows, full_is_smaller
-from core.documents.reorder import filled
 from core.documents.rows import SparseRows
 from core.documents.space import MEMORY, Space
 from core.engine.runner import Sweeper
@@ -34,8 +32,8 @@ class Selecting(NamedTuple):
     options: AutoOptions
     given: NDArray[np.float64] | None
     """class fractions, shape (n_classes,), if they are known"""
-    data_of: Callable[[SparseRows], SelectionData]
-    """the data of a selection over rows with some of the columns; raises Stopped"""
+    data_of: Callable[[SparseRows, bool], SelectionData]
+    """the data of a selection over rows with some of the columns, centred or not; raises Stopped"""
     sweeper_of: Callable[[SparseRows], Sweeper]
     """what runs solvers over some rows"""
     watch: Watch
@@ -81,7 +79,7 @@ def blocks_of(task: Selecting) -> list[Block]:
     columns = {name: own for name, own in task.parts.items() if len(own)}
     every = np.arange(task.rows.n_features)
     if len(columns) < 2:
-        return [Block("", every, task.data_of(task.rows))]
+        return [Block("", every, task.data_of(task.rows, True))]
     return [_block(task, name, own) for name, own in columns.items()] + [_block(task, TOGETHER, every)]
 
 
@@ -89,7 +87,5 @@ def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> Block:
     kept = np.zeros(task.rows.n_features, bool)
     kept[columns] = True
     rows = task.rows if kept.all() else with_features(task.rows, kept, task.watch, task.space)
-    if not isinstance(rows, FullRows) and full_is_smaller(rows.n_rows, rows.n_nonzeros, rows.n_features):
-        rows = filled(rows, task.watch, task.space)
-    data = task.data_of(rows)
+    data = task.data_of(rows, False)  # a part that a document lacks is zeros, which would be far from a centre
     return Block(name, columns, replace(data, prefixes=[f"part={name}/{prefix}" for prefix in data.prefixes]))

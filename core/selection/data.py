@@ -46,9 +46,12 @@ class SelectionData:
         checkpoint: Checkpoint = lambda: None,
         drawn: NDArray[np.int8] | None = None,
         space: Space = MEMORY,
+        *,
+        centred: bool = True,
     ) -> Self:
-        """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work; what it raises ends the work."""
-        scaled = scale_features(rows, checkpoint, space)
+        """The data of these rows; ``seed`` decides the folds. ``checkpoint`` is called between slices of the work; what it raises ends the work.
+        ``centred`` as in scale_features."""
+        scaled = scale_features(rows, checkpoint, space, centred=centred)
         positives = positives_of(len(classes))
         whole = Problem.of(scaled.rows, np.ones(len(class_indices)), seed=seed)
         # all share the array of costs, a number a row

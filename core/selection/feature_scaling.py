@@ -27,22 +27,23 @@ class ScaledRows(NamedTuple):
     scales: NDArray[np.float64]
     """shape (n_features,); coefficients on ``rows`` times these are coefficients on the original rows"""
     centre: NDArray[np.float64]
-    """shape (n_features,): what is taken off the original rows; zeros unless these store every feature"""
+    """shape (n_features,): what is taken off the original rows; zeros if nothing is"""
     equalised: bool
     """whether every feature has a scale of its own"""
 
 
-def scale_features(rows: SparseRows, checkpoint: Checkpoint, space: Space = MEMORY) -> ScaledRows:
+def scale_features(rows: SparseRows, checkpoint: Checkpoint, space: Space = MEMORY, *, centred: bool = True) -> ScaledRows:
     """Scale the rows for a selection.
 
-    Rows that store every feature are centred by the features' means. What all rows have in common tells nothing apart, and would be most of their
-    squares: temperatures around 300 would have one scale with what moves them by 10. Text is not: its zeros would be zeros no more.
+    With ``centred``, rows that store every feature are centred by the features' means. What all rows have in common tells nothing apart, and would
+    be most of their squares: temperatures around 300 would have one scale with what moves them by 10. Text is not: its zeros would be zeros no
+    more.
     Few features may carry nearly all of the squares, as counts do beside shares: the participation ratio ``(Σ m)² / Σ m²`` of the features' mean
     squares m is then at most 4. A regulariser would leave the other features out, so each is divided by its root mean square. Text, whose
     energy is spread over many terms, keeps the proportions of its features: rare terms would be blown up. ``checkpoint`` is called between slices of
     some million nonzeros; what it raises ends the work. Values that are scaled lie in ``space``.
     """
-    energies, centre = _mean_squares(rows, checkpoint)
+    energies, centre = _mean_squares(rows, checkpoint, centred=centred and isinstance(rows, FullRows))
     total = float(energies.sum())
     if not (np.isfinite(total) and total > 0):
         return ScaledRows(rows, np.ones(rows.n_features), np.zeros(rows.n_features), False)
@@ -62,13 +63,13 @@ def scale_features(rows: SparseRows, checkpoint: Checkpoint, space: Space = MEMO
     return ScaledRows(rows._replace(values=values), scales, centre, equalised)
 
 
-def _mean_squares(rows: SparseRows, checkpoint: Checkpoint) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each feature the mean square about its centre, and the centre: the mean of rows that store every feature, otherwise 0."""
+def _mean_squares(rows: SparseRows, checkpoint: Checkpoint, *, centred: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each feature the mean square about its centre, and the centre: the mean or, if not ``centred``, 0."""
     squares, centre = np.zeros(rows.n_features), np.zeros(rows.n_features)
     for part in _slices(rows):
         columns, values = rows.columns(part.start, part.stop), rows.values[part].astype(np.float64)
         squares += np.bincount(columns, values**2, rows.n_features)
-        if isinstance(rows, FullRows):
+        if centred:
             centre += np.bincount(columns, values, rows.n_features)
         checkpoint()
     squares /= max(1, rows.n_rows)

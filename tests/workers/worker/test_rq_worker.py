@@ -14,6 +14,7 @@ from workers.names import new_id
 from workers.queue.connect import connect
 from workers.queue.ordered_queue import OrderedQueue
 from workers.queue.queue import TASK
+from workers.store import forks
 from workers.worker import tasks
 from workers.worker.rq_worker import ForeignMessage, Message, RQWorker
 
@@ -70,6 +71,7 @@ def test_neither_callbacks_nor_webhooks_are_run(redis: Redis, monkeypatch: pytes
 
 def test_a_signal_that_came_before_the_worker_listened_ends_it(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that comes while kernels are loaded."""
+    monkeypatch.setattr(forks, "_user", None)  # other tests of this process may have used a bucket
     monkeypatch.setattr("signal.signal", lambda *_: None)
     worker = RQWorker(OrderedQueue("q", redis, SIZES), "w", redis, drain_seconds=1.0, killed=lambda *_: None)
     told = threading.Event()
