@@ -13,9 +13,14 @@ _RANDOM_BYTES = 9
 
 def check_name(what: str, name: str) -> str:
     """The name, if it is valid for a model, an alias, a dataset or a key; raises InvalidName."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise InvalidName(what, name)
     return name
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a valid name."""
+    return _NAME.fullmatch(text) is not None
 
 
 def new_id(prefix: str) -> str:

@@ -27,6 +27,7 @@ from core.problem.result import Status
 from workers import names
 from workers.contract import Attempt, JobRequest, JobState, Outcome, Publication, Version
 from workers.errors import JobNotCancellable, NotFound, Unavailable
+from workers.repositories import aliases as alias_records
 from workers.repositories import jobs as job_records
 from workers.repositories import models as model_records
 from workers.repositories import unfinished_requests
@@ -279,7 +280,7 @@ def _patched(simulation: Simulation) -> ExitStack:
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
     stack.enter_context(patch.object(store_retry, "time", clock))
     calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.now, zone))
-    for room in (job_records, model_records, attempts, reconcile, retention, garbage_collection):
+    for room in (job_records, model_records, alias_records, attempts, reconcile, retention, garbage_collection):
         stack.enter_context(patch.object(room, "datetime", calendar))
     for room in (job_records, model_records, unfinished_requests):
         stack.enter_context(patch.object(room, "in_parallel", map))

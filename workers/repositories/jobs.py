@@ -211,8 +211,8 @@ class Jobs:
             self._idempotency_keys.free(job.request.key)
         self.close(id)
         self._store.delete(f"jobs/{id}/request.json")
-        published = job.version is not None and not Models(self._store).deleted(job.request.model, job.version)
-        files = job.outcome.files if published and job.outcome else {}
+        # also of a deleted version: until its deletion removes them itself, it may be undone
+        files = job.outcome.files if job.version is not None and job.outcome else {}
         delete_except(self._store, f"jobs/{id}", {files[kind].key for kind in MODEL_FILES if kind in files})
 
     def gone(self, id: str) -> bool:

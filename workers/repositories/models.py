@@ -1,12 +1,10 @@
-"""Published models: numbered versions that never change, and aliases that may move.
+"""Published models: numbered versions that never change, and aliases that may move (``workers.repositories.aliases``).
 
 The name of a model stands for its newest version that takes over: one that is clearly worse than the version that was served before does not
 (``Version.comparison``). That is a part of the record of the version, so it is served from the moment of its creation, or never.
 
 models/{name}/versions/{n}.json    version n; numbers start at 1, have no gaps and are never used again
 models/{name}/deleted/{n}.json     version n was deleted; its record stays, so that neither its number nor its job gets another version
-models/{name}/aliases/{alias}.json version of the alias
-models/{name}/aliasing/{n}.{mark}  an alias is being set to version n, which cannot be deleted meanwhile
 """
 
 import json
@@ -21,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.contract import Alias, Confidence, Job, JobRequest, Outcome, Record, Version
-from workers.errors import Conflict, InvalidName, NotFound, StoreDamaged
-from workers.names import check_name, is_id, new_id, older_than
+from workers.errors import Conflict, NotFound, StoreDamaged
+from workers.names import check_name, is_name
+from workers.repositories.aliases import Aliases
 from workers.store import KeyMissing, Store, records
 from workers.store.parallel import in_parallel
 
@@ -35,8 +34,6 @@ _NUMBERS = 10**9
 _NUMBERED = re.compile(r"([1-9]\d{0,8})\.json")
 MODEL_FILES = ("model", "model_meta", "held_out")
 """Files of an outcome that a version names, the last only after a training that left labels out."""
-_ALIASING_SECONDS = 60
-"""Seconds after which a mark of an alias counts as abandoned."""
 _UNDO_TIME = timedelta(seconds=60)
 """Time within which the deletion of a version may still be undone."""
 
@@ -65,6 +62,7 @@ class Models:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._aliases = Aliases(store)
         self._versions: dict[tuple[str, int], Version] = {}
         self._without_files: dict[str, set[int]] = {}
         self._last: dict[str, int] = {}
@@ -84,8 +82,16 @@ class Models:
         return (name for name in self._store.children("models") if (after is None or name > after) and self._numbers(name))
 
     def every_version(self) -> Iterator[Version]:
-        """All versions of all models that are not deleted. Raises StoreDamaged: who removes what no version names must know all of them."""
-        return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
+        """All versions of all models; of the deleted ones those that have all their files, since a deletion may be undone until it removes the first.
+
+        Raises StoreDamaged for a version that is not deleted: who removes what no version names must know all of them.
+        """
+        for name in filter(is_name, self._store.children("models")):
+            deleted = self._deleted_numbers(name)
+            for number in sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._without_files.get(name, set())):
+                version = self._find_readable(name, number) if number in deleted else self._read(name, number)
+                if version is not None and (number not in deleted or all(self._store.exists(file.key) for file in version.files.values())):
+                    yield version
 
     def deleted(self, name: str, number: int) -> bool:
         """Whether this version was deleted."""
@@ -104,7 +110,7 @@ class Models:
     def version(self, name: str, number: int) -> Version:
         """One version; raises NotFound."""
         missing = NotFound("model version", f"{name}/{number}")
-        if not _is_name(name) or not 0 < number < _NUMBERS or self.deleted(name, number):
+        if not is_name(name) or not 0 < number < _NUMBERS or self.deleted(name, number):
             raise missing
         try:
             return self._read(name, number)
@@ -114,7 +120,7 @@ class Models:
     def resolve(self, reference: str) -> Version:
         """The version that ``name@alias``, or ``name`` (the newest that takes over), stands for now; raises NotFound, StoreDamaged."""
         name, at, alias = reference.partition("@")
-        return self.version(name, self._alias(name, alias).version) if at else self._served(name)
+        return self.version(name, self._aliases.find(name, alias).version) if at else self._served(name)
 
     def newest(self, name: str) -> int:
         """Number of the newest version of a model, whether it takes over or not; raises NotFound."""
@@ -145,29 +151,20 @@ class Models:
         numbers = self._numbers(name)
         if not numbers:
             raise NotFound("model", name)
-        aliases = ((alias, self._find_readable_alias(name, alias)) for alias in self._alias_names(name))
-        return {alias: record.version for alias, record in aliases if record is not None and record.version in numbers}
+        return {alias: number for alias, number in self._aliases.readable(name) if number in numbers}
 
     def set_alias(self, name: str, alias: str, number: int) -> Alias:
         """Set an alias to a version, at once for every process; raises InvalidName, NotFound."""
         check_name("alias", alias)
         self.version(name, number)
-        mark = f"models/{name}/aliasing/{number}.{new_id('aliasing')}"
         # a deletion of the version after this line sees the mark or the alias; one before it is seen here
-        self._store.create(mark, b"")
-        try:
+        with self._aliases.marked(name, number):
             self.version(name, number)
-            record = Alias(version=number, updated_at=datetime.now(UTC))
-            self._store.replace(_alias_key(name, alias), records.encode(record))
-        finally:
-            self._store.delete(mark)
-        return record
+            return self._aliases.put(name, alias, number)
 
     def delete_alias(self, name: str, alias: str) -> None:
         """Remove an alias, damaged or not; raises NotFound."""
-        with suppress(StoreDamaged):
-            self._alias(name, alias)
-        self._store.delete(_alias_key(name, alias))
+        self._aliases.delete(name, alias)
 
     def delete_version(self, name: str, number: int, needed: Needed = lambda name, numbers: None) -> None:
         """Delete a version and its files; its number is not used again. Of a damaged version the files stay, since nothing names them.
@@ -205,14 +202,12 @@ class Models:
             raise
         for number in marked:
             self._delete_files(name, number)
-        self._store.delete(f"models/{name}/aliases")
+        self._aliases.delete_all(name)
 
     def remove_abandoned(self) -> None:
         """Remove the files of versions whose deletion was cut short, and the marks of aliases that were never set."""
         for name in self._store.children("models"):
-            for mark in self._aliasing(name):
-                if older_than(mark, _ALIASING_SECONDS):
-                    self._store.delete(f"models/{name}/aliasing/{mark}")
+            self._aliases.remove_abandoned(name)
             for number in self._deleted_numbers(name) - self._without_files.setdefault(name, set()):
                 deletion = records.find_readable(self._store, _deleted_key(name, number), _Deletion)
                 if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDO_TIME:
@@ -280,12 +275,10 @@ class Models:
     def _refuse_if_named(self, name: str, number: int, needed: Needed) -> None:
         """Raise Conflict if an alias or an unfinished job names a version."""
         # in this order: an alias exists before its mark is removed
-        for mark in self._aliasing(name):
-            if mark.startswith(f"{number}.") and not older_than(mark, _ALIASING_SECONDS):
-                raise Conflict(f"an alias is being set to version {number} of model {name!r}")
-        for alias in self._alias_names(name):
-            record = self._find_readable_alias(name, alias)
-            if record is not None and record.version == number:
+        if self._aliases.being_set(name, number):
+            raise Conflict(f"an alias is being set to version {number} of model {name!r}")
+        for alias, named in self._aliases.readable(name):
+            if named == number:
                 raise Conflict(f"version {number} of model {name!r} has the alias {alias!r}")
         self._refuse_if_needed(name, [number], needed)
 
@@ -324,13 +317,13 @@ class Models:
 
     def _numbers(self, name: str) -> list[int]:
         """Numbers of the versions that are not deleted, ascending."""
-        if not _is_name(name):
+        if not is_name(name):
             return []
         return sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
 
     def _newest(self, name: str) -> int | None:
         """Number of the newest version that is not deleted. Numbers have no gaps, so after one listing only the next number is looked for."""
-        if not _is_name(name):
+        if not is_name(name):
             return None
         last = self._last.get(name) or self.last_number(name)
         if not last:
@@ -358,38 +351,9 @@ class Models:
     def _deleted_numbers(self, name: str) -> set[int]:
         return _numbers_in(self._store.children(f"models/{name}/deleted"))
 
-    def _alias_names(self, name: str) -> Iterator[str]:
-        entries = (entry.removesuffix(".json") for entry in self._store.children(f"models/{name}/aliases") if entry.endswith(".json"))
-        return (alias for alias in entries if _is_name(alias))
-
-    def _aliasing(self, name: str) -> Iterator[str]:
-        """Marks of aliases that are being set."""
-        return (mark for mark in self._store.children(f"models/{name}/aliasing") if is_id("aliasing", mark.partition(".")[2]))
-
-    def _alias(self, name: str, alias: str) -> Alias:
-        found = records.find(self._store, _alias_key(name, alias), Alias) if _is_name(name) and _is_name(alias) else None
-        if found is None:
-            raise NotFound("model alias", f"{name}@{alias}")
-        return found
-
-    def _find_readable_alias(self, name: str, alias: str) -> Alias | None:
-        return records.find_readable(self._store, _alias_key(name, alias), Alias)
-
-
-def _is_name(name: str) -> bool:
-    try:
-        check_name("model", name)
-    except InvalidName:
-        return False
-    return True
-
 
 def _numbers_in(names: list[str]) -> set[int]:
     return {int(match[1]) for match in map(_NUMBERED.fullmatch, names) if match}
-
-
-def _alias_key(name: str, alias: str) -> str:
-    return f"models/{name}/aliases/{alias}.json"
 
 
 def _version_key(name: str, number: int) -> str:

@@ -44,7 +44,8 @@ class GarbageCollector:
         """
         self._models.remove_abandoned()
         orphans = self._remove_leftovers()
-        # the versions are listed only now: a job that is gone had published before whatever it has published
+        # the versions are listed only now: a job that is gone had published before whatever it has published. What a deleted version names is
+        # removed by its deletion alone, which may still be undone
         named = {file.key for version in self._models.every_version() for file in version.files.values()} if orphans else set()
         for id in orphans:
             if self._jobs.gone(id):

@@ -39,7 +39,7 @@ class Policy(NamedTuple):
     jobs: Keep | None = None
     """jobs that have ended"""
     datasets: Keep | None = None
-    """datasets that neither a version nor an unfinished job names"""
+    """datasets that neither a version, nor one whose deletion may still be undone, nor an unfinished job names"""
 
 
 class Removed(NamedTuple):

@@ -11,6 +11,7 @@ from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import Comparison, File, Publication
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.names import new_id
+from workers.repositories.aliases import Aliases
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
@@ -286,9 +287,9 @@ def test_an_alias_that_goes_meanwhile_is_left_out(store: Store, monkeypatch: pyt
     models = Models(store)
     for alias in ("a", "b"):
         models.set_alias("news", alias, 1)
-    names = Models._alias_names
+    names = Aliases._names
     with monkeypatch.context() as patch:
-        patch.setattr(Models, "_alias_names", lambda self, name: [*names(self, name), "gone"])
+        patch.setattr(Aliases, "_names", lambda self, name: [*names(self, name), "gone"])
         assert models.aliases("news") == {"a": 1, "b": 1}
 
 

@@ -19,6 +19,7 @@ from obstore.store import ObjectStore as Client
 from core.problem.result import Status
 from tests.workers.conftest import make_dataset, no_file_beyond, s3_options, submit
 from workers.contract import JobState, Outcome, Version
+from workers.repositories.aliases import Aliases
 from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -196,7 +197,7 @@ def wrong(store: Store, kept: set[str], alive: set[str]) -> Iterator[str]:
     made = store.children("models/news/versions")
     yield from (f"version {name} was never made" for name in store.children("models/news/deleted") if name not in made)
     for alias in store.children("models/news/aliases"):
-        if f"{models._alias('news', alias.removesuffix('.json')).version}.json" not in made:
+        if f"{Aliases(store).find('news', alias.removesuffix('.json')).version}.json" not in made:
             yield f"{alias} is of no version"
     yield from (f"{id} is missing" for id in kept - known(store))
     for dataset in datasets.every():

@@ -1,5 +1,6 @@
 """Garbage collection removes what was abandoned, and never what is in use, whatever happens meanwhile."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 from tests.workers.conftest import make_dataset, submit
 from tests.workers.upkeep.finished_jobs import done, failed, ids, upload
 from workers.contract import Job, JobState
-from workers.errors import NotFound
+from workers.errors import NotFound, StoreDamaged, StoreUnavailable
 from workers.names import new_id
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -41,6 +42,42 @@ def test_a_deleted_job_leaves_its_model(store: Store) -> None:
     collect_garbage(store)
     assert store.children("jobs") == []
     assert models.names() == ([], None)
+
+
+@pytest.mark.parametrize("deleted", ["before", "meanwhile"])
+def test_a_job_that_is_deleted_leaves_its_files_while_the_deletion_of_their_version_may_be_undone(store: Store, deleted: str) -> None:
+    id, models, looked = done(store), Models(store), list[bool]()
+    if deleted == "before":
+        Jobs(store).delete(id)
+
+    def needed(name: str, numbers: Collection[int]) -> None:
+        looked.append(Models(store).deleted(name, 1))
+        if looked[-1]:
+            if deleted == "meanwhile":
+                Jobs(store).delete(id)
+            collect_garbage(store)
+            raise StoreUnavailable("nobody knows whether a job needs it")
+
+    with pytest.raises(StoreUnavailable):
+        models.delete_version("news", 1, needed)
+    assert looked == [False, True]
+    assert all(store.exists(file.key) for file in models.resolve("news").files.values())
+    models.delete_version("news", 1)
+    collect_garbage(store)
+    assert store.children("jobs") == []
+
+
+def test_a_deleted_version_that_cannot_be_read_keeps_no_leftovers(store: Store) -> None:
+    for id in (done(store), failed(store)):
+        Jobs(store).delete(id)
+    store.replace("models/news/versions/1.json", b"{")
+    upload(store, f"jobs/{new_id('job')}/attempts/1/labels")
+    with pytest.raises(StoreDamaged):
+        collect_garbage(store)
+    assert len(store.children("jobs")) == 2, "any of these files may be those of the version"
+    Models(store).delete_version("news", 1)
+    collect_garbage(store)
+    assert store.children("jobs") == []
 
 
 @pytest.mark.parametrize("step", range(1, 7))

@@ -1,5 +1,6 @@
 """Deletion of finished jobs, and retention: what is in use is never removed, whatever the policy."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from app.settings import GatewaySettings
 from tests.workers.conftest import make_dataset, submit, success
 from tests.workers.upkeep.finished_jobs import done, failed, ids
 from workers.contract import Comparison, Publication
-from workers.errors import JobNotFinished
+from workers.errors import JobNotFinished, StoreUnavailable
 from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -102,6 +103,22 @@ def test_datasets_that_something_names_stay(store: Store) -> None:
     assert set(store.children("datasets")) == {of_a_version, of_a_job}
     Jobs(store).cancel(id)
     assert retention(store, datasets=NONE, versions=NONE).remove_expired().datasets == [of_a_job]
+
+
+def test_the_dataset_of_a_version_whose_deletion_may_be_undone_stays(store: Store) -> None:
+    dataset = make_dataset(store).id
+    done(store, dataset=dataset)
+
+    def needed(name: str, numbers: Collection[int]) -> None:
+        if Models(store).deleted(name, 1):
+            assert retention(store, datasets=NONE).remove_expired().datasets == []
+            raise StoreUnavailable("nobody knows whether a job needs it")
+
+    with pytest.raises(StoreUnavailable):
+        Models(store).delete_version("news", 1, needed)
+    assert store.children("datasets") == [dataset]
+    Models(store).delete_version("news", 1)
+    assert retention(store, datasets=NONE).remove_expired().datasets == [dataset]
 
 
 def test_a_dataset_of_which_others_share_the_documents_keeps_them(store: Store) -> None:
