@@ -8,7 +8,7 @@ MANY_ROWS = 5_000
 LANDMARKS = 2_000
 """most documents that a model of label spreading keeps"""
 MOST_KERNEL_LABELS = 1_000
-"""most labels with which kernel ridge regression is tried: it takes nine times the cube of their number for each fold and class"""
+"""most labels with which kernel ridge regression is tried: it takes nine times the cube of their number for each fold"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
 _DENSE = 0.1
 """share of nonzeros from which on distances are meaningful: texts have far less"""

@@ -5,7 +5,7 @@ fractions alone.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,8 @@ class KernelRidge:
     """Kernel ridge regression with the kernel and the ridge by which labels left out are likeliest, of equals the smoother.
 
     Scores have a mean size of 1 around their median, like those of other candidates: little is certain of few labels, so values of w·φ(x) are small.
-    Objective of a two-class problem: ``ridge |w|² + Σ_i c_i (y_i − w·φ(x_i))²``. The costs c of both sides are the same in total, and 1 on average.
+    Objective of a two-class problem: ``ridge |w|² + Σ_i c_i (y_i − w·φ(x_i))²``. The costs c of all classes are the same in total, and 1 on average.
+    So one factorisation serves all two-class problems.
     Source: Saunders, Gammerman & Vovk, Ridge regression learning algorithm in dual variables, 1998.
     """
 
@@ -89,7 +90,7 @@ class KernelRidge:
         # of weights before they are scaled: (K + ridge / c) weights = y, and ridge |w|² = ridge weights · K weights
         values, size = self._labeled[-1, :, column] * self._sizes[column], self._sizes[column]
         off = y - values
-        objective = float(self.best.ridge * size * (weights @ values) + _costs(y) @ (off * off))
+        objective = float(self.best.ridge * size * (weights @ values) + _costs(self._data.class_indices) @ (off * off))
         result = Result(Expansion(rows, weights, 0.0, self.best.kernel), self._unlabeled[-1, :, column].copy(), objective, Status.CONVERGED)
         try:
             yield CheckModelSize(rows)
@@ -108,13 +109,12 @@ class KernelRidge:
     def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
         """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 of those of the fold: ``(K + ridge / c) weights = y``."""
         kept = np.flatnonzero(self._data.folds != fold)
-        own, weights = values[np.ix_(kept, kept)], np.zeros((len(values), len(self._data.problems)))
+        matrix, weights = values[np.ix_(kept, kept)], np.zeros((len(values), len(self._data.problems)))
+        matrix[np.diag_indices_from(matrix)] += ridge / _costs(self._data.class_indices[kept])
+        for _ in dense.cholesky(matrix):
+            self._checkpoint()
         for column, problem in enumerate(self._data.problems):
-            matrix, y = own.copy(), problem.y[kept]
-            matrix[np.diag_indices_from(matrix)] += ridge / _costs(y)
-            for _ in dense.cholesky(matrix):
-                self._checkpoint()
-            weights[kept, column] = dense.solved(matrix, dense.solved(matrix, y), transposed=True)
+            weights[kept, column] = dense.solved(matrix, dense.solved(matrix, problem.y[kept]), transposed=True)
         return weights
 
     def _scores(self, labeled: Matrix) -> NDArray[np.float64]:
@@ -143,10 +143,10 @@ def _values(choice: Choice, distances: Matrix) -> Matrix:
     return np.asarray(np.exp(-choice.kernel.gamma * distances))
 
 
-def _costs(y: Vector) -> Vector:
+def _costs(class_indices: NDArray[np.integer[Any]]) -> Vector:
     """The cost of each label."""
-    positive = np.count_nonzero(y > 0)
-    return np.asarray(len(y) / (2.0 * np.maximum(1, np.where(y > 0, positive, len(y) - positive))))
+    counts = np.bincount(class_indices)
+    return np.asarray(len(class_indices) / np.count_nonzero(counts) / counts[class_indices])
 
 
 def _dense_rows(rows: SparseRows) -> Matrix:
