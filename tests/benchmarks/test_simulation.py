@@ -12,6 +12,7 @@ from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
 from workers.contract import Alias, JobState, Outcome, Publication, Version
+from workers.errors import JobNotFinished
 from workers.names import new_id
 from workers.queue.leases import Leases
 from workers.repositories.datasets import Datasets
@@ -20,6 +21,7 @@ from workers.repositories.idempotency import IdempotencyKeys
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import KeyMissing, records
+from workers.store.delete_except import delete_except
 from workers.upkeep.reconcile import Reconciler
 
 SEEDS = 150
@@ -264,13 +266,35 @@ def files_of_deleted_versions_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Models, "remove_abandoned", lambda _: None)
 
 
+def files_of_deleted_versions_go_with_their_jobs(patch: pytest.MonkeyPatch) -> None:
+    """The files of a version are removed by its own deletion alone, which may be undone."""
+
+    def every_version(self: Models) -> Iterator[Version]:
+        return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
+
+    def delete(self: Jobs, id: str) -> None:
+        job = self.get(id)
+        if not job.state.final:
+            raise JobNotFinished(id, job.state.value)
+        if job.request.key is not None:
+            self._idempotency_keys.free(job.request.key)
+        self.close(id)
+        self._store.delete(f"jobs/{id}/request.json")
+        published = job.version is not None and not Models(self._store).deleted(job.request.model, job.version)
+        named = job.outcome.files.values() if published and job.outcome else ()
+        delete_except(self._store, f"jobs/{id}", {file.key for file in named})
+
+    patch.setattr(Models, "every_version", every_version)
+    patch.setattr(Jobs, "delete", delete)
+
+
 def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:
     """Garbage collection removes what was not sealed."""
     patch.setattr(Datasets, "remove_abandoned", lambda _: None)
 
 
 MUTANTS: dict[Patch, int] = {
-    claims_are_not_exclusive: 81,
+    claims_are_not_exclusive: 163,
     a_job_is_published_at_the_first_free_number: 2,
     idempotency_keys_are_not_claimed: 0,
     lost_jobs_are_not_enqueued: 0,
@@ -284,11 +308,12 @@ MUTANTS: dict[Patch, int] = {
     a_deletion_looks_for_no_job: 0,
     deletions_that_were_cut_short_stay_so: 0,
     documents_that_others_share_are_deleted: 0,
-    a_relabeled_dataset_is_removed_in_any_order: 130,
+    a_relabeled_dataset_is_removed_in_any_order: 113,
     an_alias_leaves_no_mark: 123,
     an_alias_does_not_look_again: 11,
-    a_deletion_does_not_look_again: 252,
+    a_deletion_does_not_look_again: 294,
     files_of_deleted_versions_stay: 0,
+    files_of_deleted_versions_go_with_their_jobs: 3749,
     half_uploads_stay: 1,
 }
 """Rules that are taken out, each with a seed that has noticed it."""
