@@ -25,8 +25,8 @@ from workers.store.delete_except import delete_except
 from workers.upkeep.reconcile import Reconciler
 
 SEEDS = 150
-FAILED = (3749,)
-"""Seeds beyond these that have failed: 3749 lost the files of a version whose deletion was undone."""
+FAILED = (3749, 5247)
+"""Seeds beyond these that have failed: a version lost its files though its deletion was undone; a refused one was completed."""
 MUTANT_SEEDS = 400
 """Seeds within which a missing rule is noticed."""
 

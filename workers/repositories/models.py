@@ -90,7 +90,7 @@ class Models:
             deleted = self._deleted_numbers(name)
             for number in sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._without_files.get(name, set())):
                 version = self._find_readable(name, number) if number in deleted else self._read(name, number)
-                if version is not None and (number not in deleted or all(self._store.exists(file.key) for file in version.files.values())):
+                if version is not None and (number not in deleted or self._is_whole(version)):
                     yield version
 
     def deleted(self, name: str, number: int) -> bool:
@@ -204,15 +204,27 @@ class Models:
             self._delete_files(name, number)
         self._aliases.delete_all(name)
 
-    def remove_abandoned(self) -> None:
-        """Remove the files of versions whose deletion was cut short, and the marks of aliases that were never set."""
+    def remove_abandoned(self, needed: Needed = lambda name, numbers: None) -> None:
+        """Complete deletions of versions that were cut short, or undo them if something names the version; remove marks of aliases never set."""
         for name in self._store.children("models"):
             self._aliases.remove_abandoned(name)
             for number in self._deleted_numbers(name) - self._without_files.setdefault(name, set()):
                 deletion = records.find_readable(self._store, _deleted_key(name, number), _Deletion)
                 if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDO_TIME:
-                    self._delete_files(name, number)
-                    self._without_files[name].add(number)
+                    with suppress(StoreDamaged):  # nobody knows whether a job that cannot be read needs it
+                        self._recover_deletion(name, number, needed)
+
+    def _recover_deletion(self, name: str, number: int, needed: Needed) -> None:
+        """Complete a deletion, or undo it: a refused one stays where the store fails in that moment. What has lost a file was not refused."""
+        try:
+            self._refuse_if_named(name, number, needed)
+        except Conflict:
+            version = self._find_readable(name, number)
+            if version is not None and self._is_whole(version):
+                self._store.delete(_deleted_key(name, number))
+                return
+        self._delete_files(name, number)
+        self._without_files[name].add(number)
 
     def publish(self, request: JobRequest, outcome: Outcome) -> Version:
         """The version of this success; if it has none yet, it gets the first free number. Raises StoreDamaged.
@@ -292,6 +304,9 @@ class Models:
     def _mark_deleted(self, name: str, number: int) -> bool:
         """Record the deletion of a version; false if it was deleted before."""
         return records.create(self._store, _deleted_key(name, number), _Deletion(deleted_at=datetime.now(UTC)))
+
+    def _is_whole(self, version: Version) -> bool:
+        return all(self._store.exists(file.key) for file in version.files.values())
 
     def _delete_files(self, name: str, number: int) -> None:
         version = self._find_readable(name, number)

@@ -5,7 +5,7 @@
 | unfinished files of a process that has died                   | ``Store.remove_abandoned``        | its death           |
 | files of uploads and relabelings that were not sealed         | ``Datasets.remove_abandoned``     | a day               |
 | deletions of datasets: they are completed, or undone          | ``Datasets.recover_deletions``    | ten seconds         |
-| files of deleted versions; marks of aliases that were not set | ``Models.remove_abandoned``       | a minute            |
+| deletions of versions: completed, or undone; marks of aliases | ``Models.remove_abandoned``       | a minute            |
 | files of attempts which the outcome of their job does not name | this module                      | a day after its end |
 | the rest of jobs whose deletion was cut short                 | this module                       | a day at most       |
 
@@ -42,7 +42,7 @@ class GarbageCollector:
 
         Raises StoreUnavailable; StoreDamaged for a version that cannot be read, whose files may lie among those of deleted jobs: these then stay.
         """
-        self._models.remove_abandoned()
+        self._models.remove_abandoned(self._jobs.starting_from)
         orphans = self._remove_leftovers()
         # the versions are listed only now: a job that is gone had published before whatever it has published. What a deleted version names is
         # removed by its deletion alone, which may still be undone

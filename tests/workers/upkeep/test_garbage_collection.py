@@ -8,7 +8,7 @@ import pytest
 
 from tests.workers.conftest import make_dataset, submit
 from tests.workers.upkeep.finished_jobs import done, failed, ids, upload
-from workers.contract import Job, JobState
+from workers.contract import Job, JobState, Publication
 from workers.errors import NotFound, StoreDamaged, StoreUnavailable
 from workers.names import new_id
 from workers.repositories.jobs import Jobs
@@ -65,6 +65,20 @@ def test_a_job_that_is_deleted_leaves_its_files_while_the_deletion_of_their_vers
     models.delete_version("news", 1)
     collect_garbage(store)
     assert store.children("jobs") == []
+
+
+@pytest.mark.parametrize("named_by", ["alias", "job"])
+def test_a_refused_deletion_that_could_not_be_undone_is_undone_later(store: Store, monkeypatch: pytest.MonkeyPatch, named_by: str) -> None:
+    done(store)
+    if named_by == "alias":
+        Models(store).set_alias("news", "live", 1)
+    else:
+        submit(store, start=Publication(name="news", version=1))
+    Models(store)._mark_deleted("news", 1)
+    soon = datetime.now(UTC) + timedelta(seconds=61)
+    monkeypatch.setattr("workers.repositories.models.datetime", SimpleNamespace(now=lambda zone: soon))
+    collect_garbage(store)
+    assert all(store.exists(file.key) for file in Models(store).version("news", 1).files.values())
 
 
 def test_a_deleted_version_that_cannot_be_read_keeps_no_leftovers(store: Store) -> None:
