@@ -97,14 +97,15 @@ def _race(task: Selecting, block: Block, part: Part) -> _Race:
     compared = Part(0.0, _COMPARED).part(*part)
     with task.sweeper_of(frequent.scaled.rows) as sweeper:
         candidates = candidates_of(sweeper, block.data, frequent, task.given, compared, task.watch, linear=bool(block.name))
-        offered = [(block, next(candidates))]
+        ready = [next(candidates)]
         with task.watch.until(None if task.options.seconds is None else _COMPARING * part.stop * task.options.seconds) as deadline:
             try:
-                offered += [(block, candidate) for candidate in candidates]
+                while (candidate := next(candidates, None)) is not None:  # one by one: what is ready before a stop is kept
+                    ready.append(candidate)
             except Stopped:
                 if not deadline.over:
                     raise
-    return _Race(offered, deadline.over)
+    return _Race([(block, candidate) for candidate in ready], deadline.over)
 
 
 def _time(seconds: float | None, *, tried: bool, solved: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A selection that is given so many seconds, on a clock that goes on by the number of times it is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from core import watch
 from core.problem.result import Status
 from core.progress import TracePoint
+from core.selection import auto
+from core.selection.candidates import Candidate, candidates_of
 from core.train import Training
 from core.watch import Stopped, Watch
 from tests.core.problems import rows_of
@@ -71,6 +74,24 @@ def test_a_budget_is_kept_whatever_it_is(timed: Callable[[Pool, float | None], t
             assert taken < seconds + 0.35 * needed  # the supervised SVM, and what one slice of work takes
     np.testing.assert_array_equal(training.scores, whole.scores)
     assert "time" not in whole.report
+
+
+def test_what_is_ready_when_the_time_is_over_has_a_part(
+    timed: Callable[[Pool, float | None], tuple[Training, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*given: Any, **named: Any) -> Iterator[Candidate]:
+        candidates, ask = candidates_of(*given, **named), given[5]
+        yield next(candidates)
+        yield next(candidates)
+        while True:
+            ask()
+
+    monkeypatch.setattr(auto, "candidates_of", slow)
+    report = timed(pool(0, [0.6, 0.4]), 1000.0)[0].report
+    assert report is not None
+    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm"]
+    assert report["time"] == {"seconds": 1000.0, "all_methods_tried": False, "solved": True}
+    assert report["chosen"]["weights"]["tsvm"] > 0
 
 
 def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
