@@ -237,7 +237,7 @@ Over HTTP, through one gateway and one worker, with the defaults (words and pair
 - A silence is the time between two events that report progress.
 - Further jobs were cancelled at {", ".join(f"{fraction:.0%}" for fraction in _CANCELLED_AT)} of the work, and the wait is until they ended.
 - The first prediction loads the model.
-- Times are bounds from above: other programs used the machine as well, now more, now less. So do not compare the lines.
+- Nothing else ran on the machine.
 
 """
 
