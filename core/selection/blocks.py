@@ -59,7 +59,7 @@ class Block(NamedTuple):
         if isinstance(decision, Linear):
             coefficients = decision.coefficients * scaled.scales
             return replace(result, decision=Linear(coefficients, decision.intercept - dot(coefficients, scaled.centre)))
-        # of label spreading, whose kernel is of distances: what is taken off all rows does not change them
+        # of label spreading or kernel ridge regression, whose kernels are of distances: what is taken off all rows does not change them
         if scaled.equalised:
             return replace(result, decision=decision._replace(scales=scaled.scales))
         kernel, scale = decision.kernel, float(scaled.scales.max(initial=0.0))

@@ -1,4 +1,4 @@
-"""To which data label spreading and naive Bayes apply, and what memory they take. Loads nothing, for the estimate of memory."""
+"""To which data label spreading, kernel ridge regression and naive Bayes apply, and their memory. Loads nothing, for the estimate of memory."""
 
 _MOST_RESPONSIBILITIES = 20_000_000
 """bound on documents and terms, times classes, for naive Bayes"""
@@ -34,7 +34,7 @@ def label_spreading_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
 
 
 def kernel_ridge_bytes(n_rows: int, n_classes: int) -> int:
-    """Bytes of four matrices of kernel values, of a block of distances with its values, and of the scores of four fits, twice at the end."""
+    """Bytes of four matrices of kernel values, of a block of inner products with its values, and of the scores of four fits, twice at the end."""
     return 32 * min(n_rows, MOST_KERNEL_LABELS) ** 2 + (64 << 20) + 64 * n_classes * n_rows
 
 

@@ -32,7 +32,7 @@ RIDGES = (1.0, 0.1, 0.01)
 """weights of |w|² that are tried"""
 _LEAST = 1e-12
 _BLOCK = 1 << 21
-"""distances, and numbers of dense rows, that are computed at once"""
+"""kernel values, and numbers of dense rows, that are computed at once"""
 
 
 class Choice(NamedTuple):
@@ -55,11 +55,11 @@ class KernelRidge:
         """``checkpoint`` is called between slices of some million operations; what it raises ends the work."""
         self._data, self._checkpoint = data, checkpoint
         labeled = _dense_rows(data.scaled.rows.between(0, len(data.class_indices)))
-        distances = _distances(labeled, labeled)
+        products, squares = labeled @ labeled.T, _squares(labeled)
         median = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
         tried = [Choice(median._replace(gamma=median.gamma * width), ridge) for width in WIDTHS for ridge in RIDGES]
-        self.best = max(tried, key=lambda each: self._likelihood(_values(each, distances), each.ridge))
-        values = _values(self.best, distances)
+        self.best = max(tried, key=lambda each: self._likelihood(_values(each.kernel, products, squares, squares), each.ridge))
+        values = _values(self.best.kernel, products, squares, squares)
         self._weights = np.array([self._fitted(values, self.best.ridge, fold) for fold in range(data.n_folds + 1)])
         self._unlabeled = self._scores(labeled)
         self._sizes = _sizes(self._unlabeled[-1])
@@ -119,9 +119,10 @@ class KernelRidge:
 
     def _scores(self, labeled: Matrix) -> NDArray[np.float64]:
         """Scores of the unlabeled rows without each fold and with all labels, shape (n_folds + 1, n_unlabeled, n_problems)."""
-        rows, found = self._data.scaled.rows, []
+        rows, squares, found = self._data.scaled.rows, _squares(labeled), []
         for part in _strips(rows.between(len(labeled), rows.n_rows), len(labeled)):
-            found.append(_values(self.best, _distances(_dense_rows(part), labeled)) @ self._weights)
+            dense = _dense_rows(part)
+            found.append(_values(self.best.kernel, dense @ labeled.T, _squares(dense), squares) @ self._weights)
             self._checkpoint()
         return np.concatenate(found, axis=1)
 
@@ -139,8 +140,11 @@ def _left_out(labeled: NDArray[np.float64], folds: NDArray[np.int64]) -> Matrix:
     return found
 
 
-def _values(choice: Choice, distances: Matrix) -> Matrix:
-    return np.asarray(np.exp(-choice.kernel.gamma * distances))
+def _values(kernel: Kernel, products: Matrix, left: Vector, right: Vector) -> Matrix:
+    """Kernel values of rows with these inner products and squares, in a copy."""
+    values = products.copy()
+    kernel.apply_to_products(values, left, right)
+    return values
 
 
 def _costs(class_indices: NDArray[np.integer[Any]]) -> Vector:
@@ -153,13 +157,12 @@ def _dense_rows(rows: SparseRows) -> Matrix:
     return to_dense(rows, rows.columns(int(rows.indptr[0]), int(rows.indptr[-1]))).astype(np.float64)
 
 
-def _distances(left: Matrix, right: Matrix) -> Matrix:
-    """Squared distances, shape (n_left, n_right)."""
-    squares = (left * left).sum(axis=1)[:, None] + (right * right).sum(axis=1)
-    return np.asarray(np.maximum(squares - 2.0 * (left @ right.T), 0.0))
+def _squares(rows: Matrix) -> Vector:
+    """|x|² of each row."""
+    return np.asarray((rows * rows).sum(axis=1))
 
 
 def _strips(rows: SparseRows, width: int) -> Iterator[SparseRows]:
-    """The rows, at most so many at a time as have some million distances, and values."""
+    """The rows, at most so many at a time as have some million kernel values, and numbers."""
     height = max(1, _BLOCK // max(1, width, rows.n_features))
     return (rows.between(start, min(start + height, rows.n_rows)) for start in range(0, rows.n_rows, height))
