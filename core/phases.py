@@ -13,7 +13,7 @@ _PATH = re.compile(
     (fold=(?P<calibration>\d+)/)?
     (class=(?P<label>.*?)/)?
     ((?P<predicting>supervised)/(fold=\d+/)?|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/(fold=(?P<mixture>\d+)|all)/|
-    addend=(?P<addend>\d+)/|(?P<tuning>tuning)/(fold=(?P<tuned>\d+)/)?)?
+    addend=(?P<addend>\d+)/|(?P<candidate>candidate)/|(?P<tuning>tuning)/(fold=(?P<tuned>\d+)/)?)?
     (?P<solver>{"|".join([*ALGORITHMS, *_NAMES])})
     (?P<details>(/(svm|subset|feasible|\w+=\d+))*)""",
     re.DOTALL | re.VERBOSE,
@@ -48,6 +48,8 @@ def _purpose(path: Match[str]) -> str:
         return f"lambda {path['ridge']}, fold {int(path['choice']) + 1}: "
     if path["tuning"] is not None:
         return "choice of C and gamma: " if path["tuned"] is None else f"choice of C and gamma, fold {int(path['tuned']) + 1}: "
+    if path["candidate"] is not None:
+        return "comparison of methods: "
     if path["addend"] is not None:
         return f"addend {path['addend']} of the model: "
     return f"fit {int(path['mixture']) + 1}: " if path["mixture"] is not None else ""

@@ -135,7 +135,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     """
     checked = _CheckedTask.of(task)
     run = _Run(context, Watch(context.observer, context.part, context.began), Tally())
-    run.watch.latest = run.watch.latest._replace(phase=task.algorithm)
+    run.watch.begin(task.algorithm)
     try:
         documents = compact(task.rows, checked.order, run.watch, context.engine.space)
         scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
@@ -297,7 +297,7 @@ def _tuning(checked: _CheckedTask, documents: Compact, run: _Run, part: Part) ->
         return None, part
     before, rest = part.part(0.0, options.tuning_share), part.part(options.tuning_share, 1.0)
     tuning = tune(run.sweeper, documents.rows, checked.class_indices, checked.classes, options, checked.task.seed, run.watch, before)
-    run.watch.latest = run.watch.latest._replace(phase=checked.task.algorithm)
+    run.watch.begin(checked.task.algorithm)
     return tuning, rest
 
 

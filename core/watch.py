@@ -14,7 +14,7 @@ SECONDS = 0.05
 
 
 class Stopped(Exception):
-    """The observer stopped the work. A solver catches this where it has a best iterate to return."""
+    """The observer stopped the work, or its time is over. A solver catches this where it has a best iterate to return."""
 
 
 class Deadline:
@@ -47,6 +47,10 @@ class Watch:
     def seconds(self) -> float:
         """Seconds since the work began."""
         return time.monotonic() - self._began
+
+    def begin(self, phase: str) -> None:
+        """Work of this phase is next, which counts no iterations."""
+        self.latest = TracePoint(phase, 0, np.nan, np.nan, self.latest.fraction, self.seconds)
 
     def of_all(self, point: TracePoint) -> TracePoint:
         """A point of this work as one of all the work."""

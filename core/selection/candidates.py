@@ -21,6 +21,7 @@ from core.selection.kernel_ridge import RIDGES, KernelRidge
 from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
+from core.watch import Watch
 
 Vector = NDArray[np.float64]
 Solvers = list[Callable[[], Steps]]
@@ -79,7 +80,7 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(
-    sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: Vector | None, part: Part, checkpoint: Checkpoint, linear: bool
+    sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: Vector | None, part: Part, watch: Watch, linear: bool
 ) -> Iterator[Candidate]:
     """All candidates one by one, the supervised SVM first; without unlabeled documents it is alone. Raises Stopped.
 
@@ -93,11 +94,13 @@ def candidates_of(
     found = estimate_fractions(sweeper, frequent, part.part(_TUNED, _ESTIMATED), given)
     yield transductive(frequent, found)
     if not linear and _label_spreading_applies(data):
-        yield label_spreading(data, found, given, checkpoint)
+        watch.begin("candidate/graph")
+        yield label_spreading(data, found, given, watch)
         if len(data.class_indices) <= MOST_KERNEL_LABELS:
-            yield kernel_ridge(KernelRidge(data, checkpoint), data, found, given)
+            watch.begin("candidate/ridge")
+            yield kernel_ridge(KernelRidge(data, watch), data, found, given)
     if _naive_bayes_applies(data):
-        yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), checkpoint), frequent)
+        yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), watch), frequent)
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:

@@ -32,6 +32,8 @@ from tests.core.problems import small
         ("mixture/fold=1/mixture", 0, "fit 2: naive Bayes"),
         ("mixture", 0, "naive Bayes"),
         ("graph", 0, "label spreading"),
+        ("candidate/graph", 0, "comparison of methods: label spreading"),
+        ("candidate/ridge", 0, "comparison of methods: kernel ridge regression"),
         ("ridge", 0, "kernel ridge regression"),
         ("ramp_svm/subset", 0, "ramp_svm, on a subset"),
         ("ctsvm/feasible", 0, "ctsvm, finding a feasible point"),

@@ -12,6 +12,7 @@ from core.exports.archive import write_archive
 from core.exports.predict import Classifier
 from core.models.io import read_model
 from core.models.kernel import KernelModel
+from core.phases import phase_in_words
 from core.problem.result import Status
 from core.progress import TracePoint
 from core.selection.kernel_ridge import RIDGES, WIDTHS, KernelRidge
@@ -19,6 +20,7 @@ from core.selection.posterior import grid_around
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 from tests.core.selection.test_label_spreading import selection_data_of
+from tests.core.watcher import Watcher
 
 
 def around(seed: int, per_class: int = 12, n: int = 400, scales: float = 1.0, share: float = 0.5) -> Pool:
@@ -110,6 +112,18 @@ def test_a_stop_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     training = fit(around(1), observer=observer)
     assert training.status is Status.CANCELLED
     assert np.isfinite(training.scores).all()
+
+
+def test_while_it_is_compared_progress_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    watcher = Watcher()
+    fit(around(1, n=100), observer=watcher)
+    phases = list(dict.fromkeys(phase_in_words(point) for point in watcher.points))
+    compared = [f"comparison of methods: {name}" for name in ("label spreading", "kernel ridge regression")]
+    assert [phase for phase in phases if phase in compared] == compared
+    own = [point for point in watcher.points if phase_in_words(point) in compared]
+    assert not np.isfinite([point.objective for point in own]).any()  # that of the solver before is not theirs
+    assert [point.fraction for point in watcher.points] == sorted(point.fraction for point in watcher.points)
 
 
 def test_work_asks_between_slices() -> None:
