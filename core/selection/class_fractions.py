@@ -215,7 +215,8 @@ def _log_evidence(at: Vector, problem: Problem, paths: Sequence[FractionPath], d
         scores, labels = path_scores(paths, data.folds)[:, known], y[known]
         trust = log_evidence.trust_in_count(scores, labels)
         held_out = log_evidence.from_held_out(scores, labels, expected, averaged=data.n_classes == 2)
-        counted = log_evidence.from_adjusted_count(fractions, scores, labels, data.class_indices[known])
+        above = scores > path_thresholds(paths, data.folds)[:, known]
+        counted = log_evidence.from_adjusted_count(fractions, above, labels, data.class_indices[known])
         sources.append(interpolate(fractions, (1 - trust) * held_out + trust * counted, at))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
@@ -224,9 +225,18 @@ def path_scores(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDAr
     """Held-out scores of each labeled row by the path without its fold, shape (n_solved, n_labeled); NaN where no fold leaves it out."""
     solved = paths[-1].solved
     scores = np.full_like(paths[-1].labeled[solved], np.nan)
-    for fold in range(len(paths) - 1):
-        scores[:, folds == fold] = paths[fold].labeled[solved][:, folds == fold]
+    for fold, path in enumerate(paths[:-1]):
+        scores[:, folds == fold] = path.labeled[solved][:, folds == fold]
     return scores
+
+
+def path_thresholds(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The thresholds above which the paths without each fold have their fractions, shape (n_solved, n_labeled); 0 where no fold leaves it out."""
+    solved = paths[-1].solved
+    thresholds = np.zeros_like(paths[-1].labeled[solved])
+    for fold, path in enumerate(paths[:-1]):
+        thresholds[:, folds == fold] = path.thresholds[solved][:, None]
+    return thresholds
 
 
 def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], fraction: float) -> Vector:

@@ -30,6 +30,12 @@ class FractionPath:
     """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, NaN where a method has none or nothing is solved"""
     labeled: NDArray[np.float64] = field(init=False)
     """shape (n, n_labeled): their scores of all labeled rows, hidden ones among them; NaN where nothing is solved"""
+    thresholds: Vector = field(init=False)
+    """shape (n,): the threshold nearest to 0 above which the fraction of the unlabeled rows is: the objective's constraint is on labels that a
+    solution may contradict by its scores"""
+
+    def __post_init__(self) -> None:
+        self.thresholds = np.zeros(len(self.fractions))
 
     @property
     def solved(self) -> slice:
@@ -62,7 +68,15 @@ class FractionPath:
         result = yield from tsvm(problem, own, None if last is None else coefficients_of(last))
         ensure_complete([result])
         self.objectives[position], self.labeled[position] = result.objective, (yield from labeled_scores(result, problem))
+        self.thresholds[position] = nearest_threshold(result.unlabeled_scores, fraction)
         return result
+
+
+def nearest_threshold(scores: Vector, fraction: float) -> float:
+    """Of the thresholds that have ``round(fraction · n)`` of the scores, shape (n,), above them, the one nearest to 0."""
+    n_below = len(scores) - round(fraction * len(scores))
+    ends = np.partition(np.concatenate([[-np.inf], scores, [np.inf]]), [n_below, n_below + 1])
+    return min(max(0.0, float(ends[n_below])), float(ends[n_below + 1]))
 
 
 def shifted_path(labeled: Vector, unlabeled: Vector, grid: Vector) -> FractionPath:

@@ -133,14 +133,15 @@ def trust_in_count(scores: Matrix, y: Vector) -> float:
     return float(min(1.0, max(0.0, (separation - _SEPARATED) / (_WELL_SEPARATED - _SEPARATED))) * n_labels / (n_labels + _MANY))
 
 
-def from_adjusted_count(fractions: Vector, scores: Matrix, y: Vector, class_indices: NDArray[np.integer[Any]]) -> Vector:
+def from_adjusted_count(fractions: Vector, above: NDArray[np.bool_], y: Vector, class_indices: NDArray[np.integer[Any]]) -> Vector:
     """Log-likelihood of the count of positives at each fraction r, shape (n,); arguments as in ``from_held_out``, and the labels' classes.
 
-    A solution calls a share of r positive. By labels left out that is ``r · TPR + (1 − r) · FPR``, where its misses and its false alarms are even:
-    adjusted classify and count. Each of the other classes counts the same. The rates have the errors of binomial shares.
+    ``above``, shape (n, n_labeled), are the labels left out whose scores are above the threshold above which r of the unlabeled documents are. By
+    them that share is ``r · TPR + (1 − r) · FPR``, where misses and false alarms are even: adjusted classify and count. Each of the other classes
+    counts the same. The rates have the errors of binomial shares.
     Source: Forman, Quantifying counts and costs via classification, 2008.
     """
-    above, others = scores > 0, np.unique(class_indices[y < 0])
+    others = np.unique(class_indices[y < 0])
     rate, variance = _rate(above[:, y > 0], _PRIOR)
     false, false_variance = np.zeros(len(fractions)), np.zeros(len(fractions))
     for other in others:

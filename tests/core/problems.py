@@ -47,9 +47,9 @@ def normal(rng: np.random.Generator, n: int) -> Array:
     return rng.standard_normal((n,))
 
 
-def rows_of(dense: Any) -> SparseRows:
-    """Dense rows as SparseRows; values are rounded to float32."""
-    matrix = sp.csr_matrix(np.asarray(dense, np.float32))
+def rows_of(matrix: Any) -> SparseRows:
+    """Rows of a dense or a sparse matrix as SparseRows; values are rounded to float32."""
+    matrix = sp.csr_matrix(matrix, dtype=np.float32)
     matrix.sort_indices()
     return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data.astype(np.float32), matrix.shape[1])
 

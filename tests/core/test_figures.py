@@ -10,9 +10,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from core.documents.rows import SparseRows
 from core.train import Training, TrainingTask, train
-from tests.core.problems import linear
+from tests.core.problems import linear, rows_of
 
 FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -34,17 +33,11 @@ def load(name: str) -> Data:
         return Data(sp.csr_matrix(sp.load_npz(folder / "X.npz")), np.load(folder / "y.npy", allow_pickle=False), dict(splits))
 
 
-def sparse_rows(matrix: Any) -> SparseRows:
-    matrix = sp.csr_matrix(matrix, dtype=np.float32)
-    matrix.sort_indices()
-    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data, matrix.shape[1])
-
-
 def fit(X: Any, y: NDArray[np.int32], labeled: NDArray[np.int64], algorithm: str) -> Training:
     classes = np.unique(y).tolist()
     class_indices = np.full(len(y), -1, np.int32)
     class_indices[labeled] = np.searchsorted(classes, y[labeled])
-    return train(TrainingTask(sparse_rows(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5}))
+    return train(TrainingTask(rows_of(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5}))
 
 
 def error(training: Training, scores: NDArray[np.float64], y: NDArray[np.int32]) -> float:
@@ -75,7 +68,7 @@ def test_the_example_that_svmlin_ships(algorithm: str, most_error: float, most_J
     training = fit(data.X[rows], data.y[rows], labeled, algorithm)
     test = data.splits["test"]
     assert len(labeled) == 50
-    assert error(training, training.model.scores(sparse_rows(data.X[test])), data.y[test]) <= most_error
+    assert error(training, training.model.scores(rows_of(data.X[test])), data.y[test]) <= most_error
     assert training.objective <= most_J
     assert training.objective == pytest.approx(plain_J(data, training, rows, labeled), rel=1e-6)
 
