@@ -24,8 +24,8 @@ from app.documents import routes as documents
 from app.evaluation import routes as evaluations
 from app.http.error_handlers import ErrorBoundary, add_error_handlers
 from app.http.middleware import REQUEST_ID, BodyTimeout, ChunkedSend, ConnectionLimit, RequestId, RequestMetrics, SecurityHeaders
-from app.http.process_socket import Processes
 from app.http.request_tracing import RequestTracing
+from app.http.sockets.process_socket import Processes
 from app.inference import routes as inference
 from app.jobs import routes as jobs
 from app.label_studio import routes as label_studio

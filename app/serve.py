@@ -9,9 +9,9 @@ import sys
 import structlog
 import uvicorn
 
-from app.http.connection import Connection
-from app.http.listener import check_exposure, listen
-from app.http.process_socket import Processes
+from app.http.sockets.connection import Connection
+from app.http.sockets.listener import check_exposure, listen
+from app.http.sockets.process_socket import Processes
 from app.main import create_app
 from app.services.admission import Admission
 from app.settings import GatewaySettings

@@ -123,7 +123,7 @@ def _count(text: str) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    from app.http.listener import check_exposure
+    from app.http.sockets.listener import check_exposure
     from app.local.up import Plan, up
     from app.settings import GatewaySettings
 
@@ -144,7 +144,7 @@ def _restart(options: argparse.Namespace) -> int:
 def _api(options: argparse.Namespace) -> int:
     # imported modules live as long as the process: collecting garbage among them would delay the start, and later single requests
     gc.disable()
-    from app.http.process_socket import Processes
+    from app.http.sockets.process_socket import Processes
     from app.serve import serve
     from app.settings import GatewaySettings
 

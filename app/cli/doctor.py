@@ -16,7 +16,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from app.cli.findings import Finding
-from app.http.listener import check_exposure
+from app.http.sockets.listener import check_exposure
 from app.settings import GatewaySettings
 from workers.errors import CannotStart, StoreUnavailable, Unavailable
 from workers.queue.connect import connect, redis_error_text

@@ -14,8 +14,8 @@ from fastapi import Request
 from app.codecs.base import BLOCK_BYTES
 from app.codecs.dispatch import BodyDecoder, body_decoder, document_blocks, in_blocks
 from app.http.access import caller_of
+from app.http.answers.files import temporary_file
 from app.http.bodies import in_steps, in_thread
-from app.http.files import temporary_file
 from app.http.limits import Reservation
 from app.http.route_classes import RESERVATION
 from app.services import Services

@@ -13,12 +13,12 @@ from starlette.responses import Response, StreamingResponse
 from app.documents import service
 from app.documents.schemas import DocumentPage, Order, State
 from app.documents.table import document_columns, document_rows
+from app.http.answers.files import iter_file, written_file
+from app.http.answers.negotiation import negotiate
+from app.http.answers.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.http.bodies import in_thread
-from app.http.files import iter_file, written_file
-from app.http.negotiation import negotiate
 from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
-from app.http.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.predictions.prediction import load_model
 from app.predictions.scoring import run_scoring
 from app.services import Services, ServicesDep

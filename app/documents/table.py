@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.documents.service import Page
-from app.http.tables import Column, Row, columns_beside
+from app.http.answers.tables import Column, Row, columns_beside
 from core.documents.kinds import field_of
 from workers.contract import Dataset, Label, Version
 

@@ -18,10 +18,10 @@ from app.evaluation.page import page_of
 from app.evaluation.plot_files import SVG, check_plot, plot_of
 from app.evaluation.schemas import EvaluateBody, Evaluation
 from app.evaluation.training_overlap import overlap_warnings, positions_to_evaluate, told, training_overlap
+from app.http.answers.files import temporary_file
+from app.http.answers.negotiation import negotiate
 from app.http.bodies import read_blocks, read_json
 from app.http.disconnect import run_until_disconnect
-from app.http.files import temporary_file
-from app.http.negotiation import negotiate
 from app.http.route_classes import RESERVATION
 from app.predictions.prediction import decode_documents, load_model
 from app.predictions.scoring import ScoredBatch, run_scoring, score_posted, score_stored

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from app.http.tables import Column, Row, columns_beside
+from app.http.answers.tables import Column, Row, columns_beside
 from workers.contract import Label
 from workers.errors import StoreUnavailable
 from workers.repositories.datasets import StoredFields

@@ -12,13 +12,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from app.http.access import KEY_ID
+from app.http.answers.files import iter_file, written_file
+from app.http.answers.negotiation import negotiate
+from app.http.answers.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.http.bodies import in_steps, in_thread, read_json
-from app.http.files import iter_file, written_file
-from app.http.negotiation import negotiate
 from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_responses, json_body
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
-from app.http.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.jobs.events import events_of
 from app.jobs.label_table import NDJSON, Beside, label_columns, label_lines, label_rows
 from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from app.http.listener import listen
-from app.http.process_socket import READY, ask
+from app.http.sockets.listener import listen
+from app.http.sockets.process_socket import READY, ask
 from app.local import valkey
 from app.local.children import RESTART_SIGNAL, Program
 from app.local.restart import RestartRequests, rolling_restart

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from app.errors import PROBLEM_TYPES, RETRY_SECONDS, problem_response
-from app.http.negotiation import negotiate
+from app.http.answers.negotiation import negotiate
 from app.http.openapi_fragments import error_responses
 from app.http.route_classes import AuthorizedRoute
 from app.operations.problem_pages import PAGES, page_of, text_of

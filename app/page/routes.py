@@ -3,7 +3,7 @@
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
-from app.http.negotiation import negotiate
+from app.http.answers.negotiation import negotiate
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.page import session
 from app.page.files import page_files

@@ -19,7 +19,7 @@ import uvicorn
 import uvloop
 from safetensors.numpy import save_file
 
-from app.http.connection import Connection
+from app.http.sockets.connection import Connection
 from app.main import create_app
 from app.settings import GatewaySettings
 from core.models.linear import LinearModel

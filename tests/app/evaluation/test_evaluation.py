@@ -19,7 +19,7 @@ from core.models.linear import LinearModel
 from tests.app.codecs.encodings import ENCODERS
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.app.datasets.test_kinds import named_model, text_model
-from tests.app.http.test_slow_readers import measured
+from tests.app.http.sockets.test_slow_readers import measured
 from tests.waiting import HANG, SOON, until
 from workers.contract import Version
 

@@ -12,7 +12,7 @@ from fastapi import Request
 
 from app.errors import NotAcceptable
 from app.evaluation.markup import Markup, element, joined
-from app.http.negotiation import negotiate
+from app.http.answers.negotiation import negotiate
 from tests.app.conftest import Gateway, problem_of, publish
 from tests.app.evaluation.test_evaluation import drawn
 

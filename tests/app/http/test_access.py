@@ -14,7 +14,7 @@ from app.cli.commands import main
 from app.cli.contract import FILE
 from app.cli.keys import SCOPES
 from app.http.access import SCHEMES, scopes_for
-from app.http.listener import check_exposure
+from app.http.sockets.listener import check_exposure
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, until
 from workers.errors import CannotStart

@@ -16,7 +16,8 @@ import pytest
 
 from app.codecs.transport.content_encoding import Gunzip
 from app.datasets import upload
-from app.http import connection, middleware
+from app.http import middleware
+from app.http.sockets import connection
 from tests.app.conftest import NDJSON, TWO_CLASSES, Gateway, Start, problem_of
 from tests.waiting import HANG, until
 from workers.contract import Job

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from app.http import tables
-from app.http.tables import PARQUET, write_parquet
+from app.http.answers import tables
+from app.http.answers.tables import PARQUET, write_parquet
 from app.jobs import label_table
 from app.jobs.label_table import Beside, label_columns, label_lines, label_rows
 from core.documents.kinds import TextRows

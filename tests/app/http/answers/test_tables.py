@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from app.http import tables
-from app.http.tables import Column, columns_beside, csv_blocks, write_parquet
+from app.http.answers import tables
+from app.http.answers.tables import Column, columns_beside, csv_blocks, write_parquet
 
 COLUMNS = [Column("id", "text"), Column("n", "number"), Column("who", "text", by_strangers=True)]
 

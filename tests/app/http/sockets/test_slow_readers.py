@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from app.http import connection
 from app.http.middleware import CHUNK_BYTES
+from app.http.sockets import connection
 from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from tests.waiting import HANG, SOON, until
 from tests.workers.conftest import Valkey

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from app.http.connection import LINGER_SECONDS, Connection
+from app.http.sockets.connection import LINGER_SECONDS, Connection
 from app.serve import GatewayServer
 from tests.waiting import SOON, until
 

@@ -1,0 +1,1 @@
+"""Answers that are files and tables, and the choice of their media type."""

@@ -1,0 +1,1 @@
+"""The sockets that a gateway listens on, and the connections that it accepts."""
