@@ -1,4 +1,6 @@
-"""Pages of figures of which a part is made anew."""
+"""Pages of figures of which a part is made anew, and notes that are a part of one."""
+
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +36,13 @@ def test_prose_is_wrapped_at_sentences_and_nothing_else_is() -> None:
     assert all(kept in made for kept in (table, code))
     assert wrapped(made) == made
     assert max(map(len, wrapped("word " * 100).splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    ("page", "notes"), [("few-labels", "panel/notes.md"), ("learning-curves", "learning-notes.md"), ("engines", "engines-notes.md")]
+)
+def test_a_page_has_its_notes_as_they_are(repository: Path, page: str, notes: str) -> None:
+    text = (repository / "benchmarks" / notes).read_text()
+    assert wrapped(text) == text
+    published = (repository / f"docs/{page}.md").read_text()
+    assert all(part in published for part in text.split("<!-- measured -->\n"))
