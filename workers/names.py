@@ -4,6 +4,7 @@ import re
 import secrets
 import time
 from base64 import b32hexencode
+from functools import cache
 
 from workers.errors import InvalidName
 
@@ -37,7 +38,13 @@ def earliest_id(prefix: str, seconds_ago: float) -> str:
 
 def is_id(prefix: str, text: str) -> bool:
     """Whether ``new_id(prefix)`` can have made this text."""
-    return re.fullmatch(rf"{prefix}-[0-9a-v]{{24}}", text) is not None
+    return _id_pattern(prefix).fullmatch(text) is not None
+
+
+@cache
+def _id_pattern(prefix: str) -> re.Pattern[str]:
+    # one is asked for each name of each list
+    return re.compile(rf"{prefix}-[0-9a-v]{{24}}")
 
 
 def age_seconds(id: str) -> float:

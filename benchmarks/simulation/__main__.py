@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     with suppress(KeyboardInterrupt):
         for seed in range(given.first, given.first + given.seeds):
             run = simulate(seed)
-            count, calls = count + 1, calls + len(run.calls)
+            count, calls = count + 1, calls + len(run.trace)
             for sentence in violations(run):
                 failed += 1
                 print(f"seed {seed}: {sentence}", flush=True)

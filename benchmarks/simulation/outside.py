@@ -2,8 +2,8 @@
 
 import hashlib
 import re
-from collections import Counter, UserDict
-from collections.abc import Callable, Iterator, Set
+from collections import Counter, UserDict, defaultdict
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,35 +25,73 @@ _MORE = b',"of_the_next_release":1}'
 _GROWN = re.compile(r"jobs/[^/]+/(request|outcome)\.json|models/[^/]+/versions/\d+\.json|datasets/[^/]+/manifest\.json")
 """Records that say more in the next release."""
 _ANY_PLACE = Place()
+_decode: Any = Record.model_validate_json.__func__  # type: ignore[attr-defined]
 
 
 class Content(UserDict[str, bytes]):
     """Bytes by key. It keeps the names below each prefix: to look for them among all keys would take a quarter of a run."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Counter[str]] = {}
+        self.changes = 0
+        """times that a key came, changed or went"""
+        self._names: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """number of keys at or below each name, by prefix"""
+        self._sorted: dict[str, list[str]] = {}
+        """the same names in order, of prefixes that were asked for since they changed"""
         super().__init__()
 
     def __setitem__(self, key: str, data: bytes) -> None:
         if key not in self.data:
             for prefix, name in _steps(key):
-                self.names.setdefault(prefix, Counter())[name] += 1
+                names = self._names[prefix]
+                if name not in names:
+                    self._sorted.pop(prefix, None)
+                names[name] += 1
         self.data[key] = data
+        self.changes += 1
 
     def __delitem__(self, key: str) -> None:
         del self.data[key]
         for prefix, name in _steps(key):
-            names = self.names[prefix]
+            names = self._names[prefix]
             names[name] -= 1
             if not names[name]:
                 del names[name]
+                self._sorted.pop(prefix, None)
+        self.changes += 1
+
+    def add(self, key: str, data: bytes) -> bool:
+        """Keep the bytes under a new key; false, and nothing changed, if it exists."""
+        if key in self.data:
+            return False
+        self[key] = data
+        return True
+
+    def find(self, key: str) -> bytes | None:
+        """The bytes under a key."""
+        return self.data.get(key)
+
+    def below(self, prefix: str) -> Sequence[str]:
+        """Names one level below a prefix, sorted."""
+        found = self._sorted.get(prefix)
+        if found is None:
+            found = self._sorted[prefix] = sorted(self._names.get(prefix, ()))
+        return found
+
+    def keys_below(self, prefix: str) -> Iterator[str]:
+        """Keys below a prefix."""
+        for name in self._names.get(prefix, ()):
+            key = f"{prefix}/{name}"
+            if key in self.data:
+                yield key
+            yield from self.keys_below(key)
 
 
-def _steps(key: str) -> Iterator[tuple[str, str]]:
+@lru_cache(4_000)
+def _steps(key: str) -> list[tuple[str, str]]:
     """Every prefix of a key, with the name that follows it."""
     parts = key.split("/")
-    return (("/".join(parts[:place]), name) for place, name in enumerate(parts))
+    return [("/".join(parts[:place]), name) for place, name in enumerate(parts)]
 
 
 class SimulatedStore:
@@ -73,39 +111,39 @@ class SimulatedStore:
     def create(self, key: str, data: bytes) -> bool:
         """See Store."""
         written = self._written(key, data)
-        return self._call(f"create {key}", lambda: self.content.setdefault(key, written) is written)
+        return self._call(f"create {key}", lambda: self.content.add(key, written))
 
     def replace(self, key: str, data: bytes) -> None:
         """See Store."""
         written = self._written(key, data)
-        self._call(f"replace {key}", lambda: self.content.update({key: written}))
+        self._call(f"replace {key}", lambda: self.content.__setitem__(key, written))
 
     def read(self, key: str) -> bytes:
         """See Store."""
-        found = self._call(f"read {key}", lambda: self.content.get(key))
+        found = self._call(f"read {key}", lambda: self.content.find(key))
         if found is None:
             raise KeyMissing(key)
         return found.replace(_MORE, b"}") if self._world.process in self.next_release else found
 
     def exists(self, key: str) -> bool:
         """See Store."""
-        return self._call(f"exists {key}", lambda: key in self.content)
+        return self._call(f"exists {key}", lambda: key in self.content.data)
 
     def children(self, prefix: str, after: str | None = None) -> list[str]:
         """See Store."""
         return self._call(f"children {prefix} {after}", lambda: [name for name in self.below(prefix) if after is None or name > after])
 
-    def below(self, prefix: str) -> list[str]:
+    def below(self, prefix: str) -> Sequence[str]:
         """Names one level below a prefix, sorted, without a call."""
-        return sorted(self.content.names.get(prefix, ()))
+        return self.content.below(prefix)
 
     def keys_below(self, prefix: str) -> list[str]:
         """Keys below a prefix, sorted, without a call."""
-        return sorted(key for key in self.content if key.startswith(f"{prefix}/"))
+        return sorted(self.content.keys_below(prefix))
 
     def record(self, key: str, kind: type[R]) -> R | None:
         """The record under a key, of whichever release, without a call; None if there is none."""
-        data = self.content.get(key)
+        data = self.content.find(key)
         return None if data is None else _record(kind, data)
 
     def last_record(self, key: str, kind: type[R]) -> R | None:
@@ -120,7 +158,7 @@ class SimulatedStore:
 
     def add_file(self, key: str, data: bytes) -> File:
         """Store a file of an attempt, as ``upload`` does."""
-        self._call(f"upload {key}", lambda: self.content.update({key: data}))
+        self._call(f"upload {key}", lambda: self.content.__setitem__(key, data))
         return self.file(key, data)
 
     def upload(self, key: str, path: Path) -> File:
@@ -158,9 +196,14 @@ class SimulatedStore:
 
 
 @lru_cache(4_000)
+def decoded(kind: Any, data: bytes) -> Any:
+    """A record of these bytes, which all may share: it cannot change. Raises ValidationError."""
+    return _decode(kind, data)
+
+
 def _record(kind: type[R], data: bytes) -> R:
-    # whoever waits for the end of a run looks at the same records after every turn
-    return kind.model_validate_json(data.replace(_MORE, b"}"))
+    found: R = decoded(kind, data.replace(_MORE, b"}"))
+    return found
 
 
 class SimulatedRedis:

@@ -7,9 +7,10 @@ relabeling and deleting datasets, aliases and deleting versions (``benchmarks.si
 A world has a storm, then calm. Afterwards every job has ended, and the invariants hold (``violations``).
 """
 
+import gc
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from random import Random
 from types import SimpleNamespace
@@ -19,13 +20,13 @@ from unittest.mock import patch
 from redis.exceptions import RedisError
 
 from benchmarks.simulation.keepers import ABANDONED_SECONDS, Keepers, at_rest, violations_of_keepers
-from benchmarks.simulation.outside import SimulatedQueue, SimulatedRedis, SimulatedState, SimulatedStore
+from benchmarks.simulation.outside import SimulatedQueue, SimulatedRedis, SimulatedState, SimulatedStore, decoded
 from benchmarks.simulation.upgrade import FINGERPRINT, KEY, Upgrade
 from benchmarks.simulation.upkeep import Upkeep, leftovers, versions_of
 from benchmarks.simulation.world import Odds, World
 from core.problem.result import Status
 from workers import names
-from workers.contract import Attempt, JobRequest, JobState, Outcome, Publication, Version
+from workers.contract import Attempt, JobRequest, JobState, Outcome, Publication, Record, Version
 from workers.errors import JobNotCancellable, NotFound, Unavailable
 from workers.repositories import aliases as alias_records
 from workers.repositories import jobs as job_records
@@ -63,9 +64,15 @@ class Run(NamedTuple):
     """Jobs that a client may have cancelled."""
     without_dataset: list[str]
     """Jobs that were trained without their dataset."""
-    calls: list[str]
+    trace: list[tuple[float, str, str, str]]
+    """See World."""
     failure: BaseException | None
     """An error that no process expects."""
+
+    @property
+    def calls(self) -> list[str]:
+        """The trace in words."""
+        return [f"{at:.3f} {process} {what} {fate}" for at, process, what, fate in self.trace]
 
 
 class _Heartbeat:
@@ -155,11 +162,12 @@ class Simulation:
         self._waiting = {f"key-{number}" for number in range(_JOBS)}
         self._roles: dict[str, tuple[str, Any]] = {}
         self._born = 0
+        self._seen, self._rests = (-1, -1), False
         self.world.on_death = self._replace
 
     def run(self) -> Run:
         """The whole run. It leaves nothing behind."""
-        with _patched(self):
+        with _patched(self), _uncollected():
             dataset = self.keepers.inherit()
             if self._upgrade.planned:
                 self._promised.add(self._upgrade.inherit(dataset))
@@ -212,7 +220,12 @@ class Simulation:
         return acting
 
     def _finished(self) -> bool:
-        return not self._waiting and not self.store.below("open") and at_rest(self.store) and not list(leftovers(self.store))
+        """Whether all is done. It is asked after every turn, and looks again when something has changed."""
+        state = self.store.content.changes, len(self._waiting)
+        if state != self._seen:
+            self._seen = state
+            self._rests = not self._waiting and not self.store.below("open") and at_rest(self.store) and not list(leftovers(self.store))
+        return self._rests
 
     def _submit(self, key: str) -> None:
         """A client that asks until it is told a job. It asks again with the same key after a failure, and after the death of its gateway."""
@@ -252,7 +265,7 @@ class Simulation:
                     running = _Attempts(context)
                     running.simulation = self
                     running.run(id)
-            self.world.sleep(0.3)
+            self.world.rest(0.3)
 
     def _reconcile(self, process: str) -> None:
         store: Any = self.store
@@ -261,7 +274,7 @@ class Simulation:
         while True:
             with suppress(Unavailable):
                 reconciler.reconcile()
-            self.world.sleep(1.0)
+            self.world.rest(1.0)
 
     def _accident(self, process: str) -> None:
         """Redis loses everything, now and then."""
@@ -276,6 +289,7 @@ def _patched(simulation: Simulation) -> ExitStack:
     """The clock, the chance and the threads of the world in place of the machine's, until the stack is closed."""
     world, chance, stack = simulation.world, Random(simulation.world.random.random()), ExitStack()
     clock = SimpleNamespace(time=lambda: world.now, time_ns=lambda: int(world.now * 1e9), monotonic=lambda: world.now, sleep=world.sleep)
+    stack.enter_context(patch.object(Record, "model_validate_json", classmethod(_decoded)))
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
     stack.enter_context(patch.object(store_retry, "time", clock))
@@ -287,6 +301,22 @@ def _patched(simulation: Simulation) -> ExitStack:
     stack.enter_context(patch.object(attempts, "Heartbeat", lambda *given, **named: _Heartbeat(simulation, *given, **named)))
     stack.enter_context(patch.object(attempts, "StoreWatch", lambda *given: _Watch(simulation, *given)))
     return stack
+
+
+def _decoded(kind: Any, data: bytes) -> Any:
+    return decoded(kind, data)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection meanwhile: a run is short, and the collector would look at its calls again and again, a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def violations(run: Run) -> Iterator[str]:

@@ -43,7 +43,7 @@ class Upkeep:
             for act in (datasets.recover_deletions, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned):
                 with suppress(Unavailable):
                     act()
-            self._world.sleep(2.0)
+            self._world.rest(2.0)
 
     def delete_jobs(self, process: str) -> None:
         """Delete jobs that may have ended."""

@@ -3,15 +3,19 @@
 A call may fail, lose its reply, come late, or be the last of its process. The same seed gives the same run, call by call.
 """
 
+from bisect import insort
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from math import log
 from random import Random
 from typing import NamedTuple, TypeVar
 
 from greenlet import getcurrent, greenlet
 
 T = TypeVar("T")
-_CALL_SECONDS = 0.005
+_CALLS_A_SECOND = 200.0
 _LATE_SECONDS = 20.0
+_LULL_FACTOR = 10.0
 
 
 class Killed(BaseException):
@@ -33,12 +37,16 @@ CALM = Odds(0.0, 0.0, 0.0, 0.0)
 class Actor:
     """A thread of a simulated process: a greenlet, since to switch to one costs a hundredth of a switch between threads of the system."""
 
-    def __init__(self, process: str, act: Callable[[], None], wakes_at: float) -> None:
+    def __init__(self, birth: int, process: str, act: Callable[[], None]) -> None:
+        self.birth = birth
+        """Number of the actor, by age."""
         self.process = process
-        self.wakes_at = wakes_at
         self.error: BaseException | None = None
         self.greenlet = greenlet(self._run)
         self._act = act
+
+    def __lt__(self, other: "Actor") -> bool:
+        return self.birth < other.birth
 
     @property
     def ended(self) -> bool:
@@ -60,14 +68,23 @@ class World:
 
     def __init__(self, seed: int, odds: Odds, storm_seconds: float) -> None:
         self.random = Random(seed)
+        self._draw, self._draw_bits = self.random.random, self.random.getrandbits
         self.now = 1_000_000.0
-        self.calls: list[str] = []
-        """What every call was, and what became of it."""
+        self.calls: list[tuple[float, str, str, str]] = []
+        """What every call was: its time, process, name, and what became of it; "" if it went well."""
         self.on_death: Callable[[str], None] = lambda process: None
         self.failure: BaseException | None = None
         self._odds = odds
+        self._any_fate = sum(odds) + 1e-9
+        """Chance that something happens to a call, rounded up."""
         self._calm_from = self.now + storm_seconds
-        self._actors: list[Actor] = []
+        self._deadline = self.now
+        self._finished: Callable[[], bool] = lambda: False
+        self._born = 0
+        self._ready: list[Actor] = []
+        """Those who may go on, by age."""
+        self._asleep: list[tuple[float, Actor]] = []
+        """A heap of the others, with the time at which each wakes."""
         self._dead: set[str] = set()
         self._running: Actor | None = None
         self._over = False
@@ -79,6 +96,11 @@ class World:
         return self.now >= self._calm_from
 
     @property
+    def lull(self) -> bool:
+        """Whether no call that was late is under way any more either: what is left waits for its time, and who looks for it may do so less often."""
+        return self.now >= self._calm_from + _LATE_SECONDS
+
+    @property
     def process(self) -> str:
         """The process of the actor that runs; empty if none does."""
         return "" if self._running is None else self._running.process
@@ -86,41 +108,75 @@ class World:
     @property
     def processes(self) -> list[str]:
         """The processes that have something to do, by age."""
-        return list(dict.fromkeys(actor.process for actor in self._actors if actor.process not in self._dead))
+        return list(dict.fromkeys(actor.process for actor in self._actors() if actor.process not in self._dead))
 
     def spawn(self, process: str, act: Callable[[], None], after: float = 0.0) -> None:
         """Start a thread of a process."""
-        actor = Actor(process, act, self.now + after)
+        self._born += 1
+        actor = Actor(self._born, process, act)
         actor.greenlet.parent = self._turns
-        self._actors.append(actor)
+        if after > 0.0:
+            heappush(self._asleep, (self.now + after, actor))
+        else:
+            self._ready.append(actor)
 
     def run(self, finished: Callable[[], bool], seconds: float) -> bool:
         """Let the actors take turns until the world is calm and ``finished``.
 
         False if that takes longer than so many seconds of the clock, or an actor fails in a way that it does not expect: see ``failure``.
         """
-        deadline = self.now + seconds
+        self._finished, self._deadline = finished, self.now + seconds
         try:
-            while not (self.calm and finished()):
-                if self.now > deadline or self.failure is not None:
-                    return False
-                self._turn()
-            return True
+            while (actor := self._next()) is not None:
+                self._resume(actor)
+                self._bury()
+            return self.failure is None and self.calm and finished()
         finally:
             self._over = True
-            for actor in self._actors:
+            for actor in self._actors():
                 if actor.greenlet:  # one that has begun
                     self._resume(actor)
 
     def call(self, what: str, effect: Callable[[], T], failure: Callable[[], Exception]) -> T:
         """A call to the outside."""
-        self.sleep(0.0)
-        fate = self._fate()
+        actor = self._current()
+        self._give_way(actor)
+        draw = self._draw()
+        if draw >= self._any_fate or self.now >= self._calm_from:
+            self.calls.append((self.now, actor.process, what, ""))
+            return effect()
+        return self._strike(actor.process, self._fate(draw), what, effect, failure)
+
+    def sleep(self, seconds: float) -> None:
+        """Let others go on for so long, at least for a turn."""
+        actor = self._current()
+        if seconds > 0.0:
+            self._ready.remove(actor)
+            heappush(self._asleep, (self.now + seconds, actor))
+        self._give_way(actor)
+
+    def rest(self, seconds: float) -> None:
+        """The pause of one that looks again and again."""
+        self.sleep(_LULL_FACTOR * seconds if self.lull else seconds)
+
+    def kill(self, process: str) -> None:
+        """End a process, which is that of the actor that runs, with all of its threads."""
+        self.end(process)
+        raise Killed
+
+    def end(self, process: str) -> None:
+        """End another process; it does nothing any more."""
+        if process not in self._dead:
+            self._dead.add(process)
+            self._wake(process)
+            self.on_death(process)
+
+    def _strike(self, process: str, fate: str, what: str, effect: Callable[[], T], failure: Callable[[], Exception]) -> T:
+        """A call to which something happens."""
         if fate == "is_late":
             self.sleep(self.random.uniform(0.0, _LATE_SECONDS))
-        process = self._current().process
         early = fate == "kills" and self.random.random() < 0.5
-        self.calls.append(f"{self.now:.3f} {process} {what} {fate}")
+        self.calls.append((self.now, process, what, fate))
         if early:
             self.kill(process)
         if fate == "fails":
@@ -132,56 +188,71 @@ class World:
             raise failure()
         return result
 
-    def _fate(self) -> str:
-        """What happens to a call; empty if nothing does."""
-        draw = self.random.random()
-        if not self.calm:
-            for fate, share in zip(Odds._fields, self._odds, strict=True):
-                if draw < share:
-                    return fate
-                draw -= share
+    def _fate(self, draw: float) -> str:
+        """What a number by chance does to a call; empty if nothing."""
+        for fate, share in zip(Odds._fields, self._odds, strict=True):
+            if draw < share:
+                return fate
+            draw -= share
         return ""
 
-    def sleep(self, seconds: float) -> None:
-        """Let others go on for so long, at least for a turn."""
-        actor = self._current()
-        actor.wakes_at = self.now + seconds
-        self._turns.switch()
-        self._check(actor)
+    def _give_way(self, actor: Actor) -> None:
+        """Let the next take its turn, which may be the same. Whoever gives up a turn looks for the next: that saves most switches."""
+        self.now += self._pause()
+        other = self._next()
+        if other is not actor:
+            self._running = other
+            (self._turns if other is None else other.greenlet).switch()
+        if self._over or actor.process in self._dead:
+            raise Killed
 
-    def kill(self, process: str) -> None:
-        """End a process, which is that of the actor that runs, with all of its threads."""
-        self.end(process)
-        raise Killed
+    def _next(self) -> Actor | None:
+        """The actor whose turn it is; None if the run is over."""
+        ready, asleep = self._ready, self._asleep
+        while self.now <= self._deadline and self.failure is None and (self.now < self._calm_from or not self._finished()):
+            while asleep and asleep[0][0] <= self.now:
+                insort(ready, heappop(asleep)[1])
+            count = len(ready)
+            if count:
+                # as Random.choice, in half of its time
+                bits = count.bit_length()
+                while (place := self._draw_bits(bits)) >= count:
+                    pass
+                return ready[place]
+            self.now = asleep[0][0]
+        return None
 
-    def end(self, process: str) -> None:
-        """End another process; it does nothing any more."""
-        if process not in self._dead:
-            self._dead.add(process)
-            self.on_death(process)
+    def _pause(self) -> float:
+        """Some milliseconds, distributed exponentially, as of Random.expovariate in half of its time."""
+        return -log(1.0 - self._draw()) / _CALLS_A_SECOND
 
-    def _turn(self) -> None:
-        alive = self._actors
-        ready = [actor for actor in alive if actor.wakes_at <= self.now or actor.process in self._dead]
-        if not ready:
-            self.now = min(actor.wakes_at for actor in alive)
-            return
-        actor = self.random.choice(ready)
-        self._resume(actor)
-        if actor.ended:
-            self._actors.remove(actor)
-        self.now += self.random.expovariate(1 / _CALL_SECONDS)
-        self.failure = self.failure or actor.error
+    def _bury(self) -> None:
+        """After the end of an actor, or of the run."""
+        actor = self._running
+        if actor is not None and actor.ended:
+            self._ready.remove(actor)
+            self.now += self._pause()
+            self.failure = self.failure or actor.error
+
+    def _wake(self, process: str) -> None:
+        """Let the threads of a process go on, to their end."""
+        for entry in [each for each in self._asleep if each[1].process == process]:
+            self._asleep.remove(entry)
+            insort(self._ready, entry[1])
+        heapify(self._asleep)
+
+    def _actors(self) -> list[Actor]:
+        """All that have not ended, by age."""
+        return sorted([*self._ready, *(actor for _, actor in self._asleep)])
 
     def _resume(self, actor: Actor) -> None:
         self._running = actor
         actor.greenlet.switch()
 
     def _current(self) -> Actor:
-        assert self._running is not None
-        self._check(self._running)
-        return self._running
-
-    def _check(self, actor: Actor) -> None:
+        """The actor that runs, if it may."""
+        actor = self._running
+        assert actor is not None
         if self._over or actor.process in self._dead:
             raise Killed
+        return actor
