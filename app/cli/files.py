@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workers.errors import CannotStart
 
@@ -28,6 +28,8 @@ _FILE = (
     "named by class"
 )
 _COLUMNS = ("text", "label", "id")
+_FORMATS: Mapping[str, Literal["ndjson", "parquet"]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}
+"""Formats of files by the ends of their names; others are CSV."""
 _Run = Callable[["Halfmoon", argparse.Namespace], None]
 
 
@@ -41,12 +43,12 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     label = _command(add, "label", "train on a file, and write the labels of its unlabeled documents", _label)
     _add_file(label)
     _add_job(label)
-    _add_out(label)
+    label.add_argument("--out", type=Path, help="file to write, .csv, .ndjson or .parquet (default: CSV on the standard output)")
 
     predict = _command(add, "predict", "write the labels that a model gives to the documents of a file", _predict)
     _add_model(predict)
     _add_documents(predict, ("text",))
-    _add_out(predict)
+    predict.add_argument("--out", type=Path, help="file to write, .csv or .ndjson (default: CSV on the standard output)")
 
     evaluate = _command(add, "evaluate", "report how good a model is on a file of labeled documents", _evaluate)
     _add_model(evaluate)
@@ -111,10 +113,6 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="option of the algorithm, as JSON; may be repeated")
 
 
-def _add_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, help="file to write, .csv or .ndjson (default: CSV on the standard output)")
-
-
 def _run(run: _Run, options: argparse.Namespace) -> int:
     try:
         from halfmoon import Halfmoon, HalfmoonError
@@ -135,19 +133,22 @@ def key_of(options: argparse.Namespace) -> str | None:
 
 
 def _train(service: "Halfmoon", options: argparse.Namespace) -> None:
-    job = _submitted(service, options)
+    _, job = _submitted(service, options)
     print(f"job {job.id}")
     if options.watch:
         _report(job.wait(progress=True))
 
 
 def _label(service: "Halfmoon", options: argparse.Namespace) -> None:
-    job = _submitted(service, options).wait(progress=True)
-    _report(job, sys.stderr)
-    _write(options.out, ("id", "label", "score", "probability"), ((each.id, each.label, each.score, each.probability) for each in job.iter_labels()))
+    data, job = _submitted(service, options)
+    _report(job.wait(progress=True), sys.stderr)
+    with _opened(options.out, "wb") as file:
+        job.save_labels(file, _format(options.out), fields=bool(data.record.fields))
 
 
 def _predict(service: "Halfmoon", options: argparse.Namespace) -> None:
+    if _format(options.out) == "parquet":
+        raise CannotStart(f"--out {options.out}: predictions are written as .csv or .ndjson")
     found = service.models[_reference(options.model)].predict(options.file, text=options.text)
     probabilities: Sequence[float | None] = found.confidences or [None] * len(found)
     rows = zip(range(len(found)), found.labels, probabilities, strict=True)
@@ -170,11 +171,12 @@ def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:
     _report(service.jobs.get(options.job).wait(progress=True))
 
 
-def _submitted(service: "Halfmoon", options: argparse.Namespace) -> Any:
+def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, Any]:
+    """The documents of the file, and the job that learns from them."""
     of_algorithm = _options(options.option)
     data = service.datasets.create(options.file, **query_of(options))
     _print_warnings(data.warnings)
-    return service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
+    return data, service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
 
 
 def _options(given: Iterable[str]) -> Mapping[str, Any]:
@@ -208,8 +210,8 @@ def _print_warnings(warnings: Iterable[str]) -> None:
 
 
 def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with _opened(path) as file:
-        if path is not None and path.suffix in (".ndjson", ".jsonl"):
+    with _opened(path, "w") as file:
+        if _format(path) == "ndjson":
             file.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
         else:
             table = csv.writer(file, lineterminator="\n")
@@ -217,15 +219,19 @@ def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[An
             table.writerows(rows)
 
 
+def _format(path: Path | None) -> Literal["csv", "ndjson", "parquet"]:
+    return "csv" if path is None else _FORMATS.get(path.suffix, "csv")
+
+
 @contextmanager
-def _opened(path: Path | None) -> Iterator[Any]:
+def _opened(path: Path | None, mode: Literal["w", "wb"]) -> Iterator[Any]:
     """The file, which takes its name when it is whole; without a path the standard output."""
     if path is None:
-        yield sys.stdout
+        yield sys.stdout if mode == "w" else sys.stdout.buffer
         return
     part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as file:
+        with part.open("wb") if mode == "wb" else part.open("w", encoding="utf-8", newline="") as file:
             yield file
         os.replace(part, path)
     finally:

@@ -2,9 +2,11 @@
 
 import asyncio
 import http.server
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -38,6 +40,20 @@ def test_datasets(hm: Halfmoon) -> None:
     with pytest.raises(NotFound) as error:
         hm.datasets.get(other.id)
     assert error.value.request_id in str(error.value)
+
+
+@pytest.mark.parametrize("ending", [".zip", ".tar", ".tgz", ".tar.gz"])
+def test_an_archive_of_texts_in_folders_named_by_class(hm: Halfmoon, tmp_path: Path, ending: str) -> None:
+    texts = {"sport/a.txt": "late, again", "sport/b.txt": "cup", "politics/c.txt": "a vote", "unlabeled/d.txt": "école"}
+    for name, text in texts.items():
+        path = tmp_path / "texts" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    kind = {".zip": "zip", ".tar": "tar"}.get(ending, "gztar")
+    made = Path(shutil.make_archive(str(tmp_path / "made"), kind, tmp_path / "texts"))
+    data = hm.datasets.create(made.rename(tmp_path / f"news{ending}"))
+    assert (len(data), data.record.classes) == (4, {"politics": 1, "sport": 2})
+    assert sorted(document["text"] for document in data.documents()) == sorted(texts.values())
 
 
 def test_errors_name_what_is_wrong(hm: Halfmoon) -> None:

@@ -13,13 +13,13 @@ from sklearn.utils.estimator_checks import check_estimator
 from app.cli.commands import main
 from tests.e2e.service import Service
 
-TABLE = """ticket,body,topic
-1,The keeper saved a penalty in the cup final.,sport
-2,The minister lost a vote in the senate.,politics
-3,A late penalty for the visitors decided the cup final.,
-4,The senate must vote on the budget and the new treaty.,
-5,"Cup final: the visitors won in the last, late minutes.",
-6,The minister defends the treaty and the budget.,
+TABLE = """ticket,body,topic,place
+1,The keeper saved a penalty in the cup final.,sport,Rome
+2,The minister lost a vote in the senate.,politics,Oslo
+3,A late penalty for the visitors decided the cup final.,,Rome
+4,The senate must vote on the budget and the new treaty.,,Oslo
+5,"Cup final: the visitors won in the last, late minutes.",,=Bern
+6,The minister defends the treaty and the budget.,,
 """
 
 
@@ -66,8 +66,10 @@ def test_from_a_table_to_labels(service: Service, tmp_path: Path, capsys: pytest
     table.write_text(TABLE)
     columns = ["--text", "body", "--label", "topic", "--url", service.url]
     assert main(["label", str(table), "--id", "ticket", "--out", str(out), *columns]) == 0
-    assert [line.split(",")[:2] for line in out.read_text().splitlines()] == [
-        *(["id", "label"], ["3", "sport"], ["4", "politics"], ["5", "sport"], ["6", "politics"])
+    rows = [line.split(",") for line in out.read_text().splitlines()]
+    assert rows[0] == ["id", "label", "score", "probability", "place"]
+    assert [[row[0], row[1], row[4]] for row in rows[1:]] == [
+        *(["3", "sport", "Rome"], ["4", "politics", "Oslo"], ["5", "sport", "'=Bern"], ["6", "politics", ""])
     ]
     assert main(["train", str(table), "--watch", *columns]) == 0
     assert "tickets version 2" in capsys.readouterr().out

@@ -61,6 +61,7 @@ def test_what_goes_wrong_is_a_line(
         (["predict", "news", file, "--url", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1"),
         (["train", str(tmp_path / "none.csv"), *at(gateway)], "there is no file"),
         (["train", file, "--option", "C", *at(gateway)], "write NAME=VALUE"),
+        (["predict", "news", file, "--out", "out.parquet", *at(gateway)], "are written as .csv or .ndjson"),
     ):
         assert main(arguments) == 1
         printed = capsys.readouterr()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self
+from typing import IO, Any, Literal, Self
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,7 @@ _FINAL = ("succeeded", "failed", "cancelled")
 _EVENT_SECONDS = 30.0
 """Seconds without an event, comments included, after which a stream counts as broken: the service sends a comment every 15 s."""
 _POLL_SECONDS = 0.5
-_NDJSON = {"Accept": "application/x-ndjson"}
+_MEDIA_TYPES = {"csv": "text/csv", "ndjson": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
 
 
 class _Page(Struct):
@@ -149,14 +149,22 @@ class AsyncJob:
     @operation("download_labels")
     async def iter_labels(self, *, fields: bool = False) -> AsyncIterator[LabeledDocument]:
         """The same one by one, without holding all of them."""
-        rest, query = b"", "?include=fields" if fields else ""
-        async with self._transport.stream(f"/v1/jobs/{self.id}/labels{query}", headers=_NDJSON) as answer:
+        rest = b""
+        async with self._transport.stream(self._labels(fields), headers={"Accept": _MEDIA_TYPES["ndjson"]}) as answer:
             async for block in answer.aiter_bytes():
                 whole, end, rest = (rest + block).rpartition(b"\n")
                 for line in decode_lines(whole + end):
                     yield line
         for line in decode_lines(rest):
             yield line
+
+    @operation("download_labels")
+    async def save_labels(self, file: IO[bytes], format: Literal["csv", "ndjson", "parquet"] = "csv", *, fields: bool = False) -> None:
+        """Write the labels to a binary file as the service does, with ``fields`` the extra fields of the documents as columns beside them."""
+        await self._transport.download(self._labels(fields), file, {"Accept": _MEDIA_TYPES[format]})
+
+    def _labels(self, fields: bool) -> str:
+        return f"/v1/jobs/{self.id}/labels{'?include=fields' if fields else ''}"
 
     @operation("show_trace")
     async def trace(self) -> Trace:

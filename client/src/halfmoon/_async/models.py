@@ -161,9 +161,12 @@ class AsyncModel(ModelMixin):
         number = await self.number()
         target = Path(f"{self.name}-{number}.{'zip' if format == 'numpy' else format}" if path is None else path)
         part = target.with_name(f".{target.name}.part")
-        with part.open("wb") as file:
-            await self._transport.download(f"/v1/models/{self.name}/versions/{number}/export?format={format}", file)
-        part.replace(target)
+        try:
+            with part.open("wb") as file:
+                await self._transport.download(f"/v1/models/{self.name}/versions/{number}/export?format={format}", file)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
         return target
 
     @operation("doubt_newest", "doubt_by_version")

@@ -117,9 +117,9 @@ class AsyncTransport:
         except self._broken as error:
             raise self._failure(error) from error
 
-    async def download(self, path: str, file: IO[bytes]) -> None:
+    async def download(self, path: str, file: IO[bytes], headers: Mapping[str, str] = _UNNAMED) -> None:
         """Write an answer to a file as it comes; raises RequestFailed, ConnectionFailed."""
-        async with self.stream(path) as answer:
+        async with self.stream(path, headers) as answer:
             async for block in answer.aiter_bytes():
                 file.write(block)
 

@@ -117,9 +117,9 @@ class Transport:
         except self._broken as error:
             raise self._failure(error) from error
 
-    def download(self, path: str, file: IO[bytes]) -> None:
+    def download(self, path: str, file: IO[bytes], headers: Mapping[str, str] = _UNNAMED) -> None:
         """Write an answer to a file as it comes; raises RequestFailed, ConnectionFailed."""
-        with self.stream(path) as answer:
+        with self.stream(path, headers) as answer:
             for block in answer.iter_bytes():
                 file.write(block)
 
