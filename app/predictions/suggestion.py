@@ -1,8 +1,7 @@
 """Active learning: which documents of a dataset to label next, by a model and a strategy."""
 
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,10 +12,12 @@ from pydantic import Field
 from starlette.responses import Response
 
 from app.codecs.json_documents.document import DrawWord, ShortText
+from app.datasets.claims import claim, claimed_by_others
 from app.datasets.stored_documents import stored_documents
 from app.http.bodies import read_json
 from app.http.schemas import Schema
 from app.predictions.ignorance import ignorance
+from app.predictions.margins import margins_of_dataset, two_likeliest
 from app.predictions.prediction import load_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored
@@ -26,17 +27,14 @@ from core.evaluation.active_learning import (
     POOL,
     Balanced,
     BalancedMargins,
-    TopTwo,
     comparable,
     interleaved,
     random_share,
     representatives,
-    top_two,
 )
 from core.models.model import Model
 from core.one_vs_rest import column_of
 from workers.contract import Label, Version
-from workers.errors import RedisStateUnavailable
 from workers.repositories.datasets import Documents
 
 _ENCODER = msgspec.json.Encoder()
@@ -44,6 +42,8 @@ _ENCODER = msgspec.json.Encoder()
 Positions = NDArray[np.int64]
 Strategy = Literal["diverse", "uncertain", "random"]
 """Query strategy of active learning."""
+_BLOCK = 1 << 14
+"""Documents among which the least certain ones are looked for at a time."""
 
 
 class SuggestBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -94,6 +94,16 @@ class Suggestions(Schema):
     warnings: list[str]
 
 
+class _Source(NamedTuple):
+    """A dataset, with the labels that people gave, and the version that says what to label next."""
+
+    services: Services
+    version: Version
+    model: Model
+    dataset: str
+    documents: Documents
+
+
 async def suggest(request: Request, services: Services, reference: str) -> Response:
     """Documents to label next, by the version to which ``reference`` refers now.
 
@@ -107,15 +117,15 @@ async def suggest(request: Request, services: Services, reference: str) -> Respo
 def _answer(services: Services, version: Version, model: Model, body: SuggestBody) -> Response:
     answers = services.datasets.log(body.dataset).answers()
     documents = services.datasets.open_annotated(body.dataset, answers)
-    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), [*answers, *_claimed(services, body)])
+    source = _Source(services, version, model, body.dataset, documents)
+    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), [*answers, *claimed_by_others(services, body.dataset, body.by)])
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = version.confidence == "none"
-    drawn = _drawn(model, documents, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
+    drawn = _claimed(source, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
     suggestions = _suggestions(version, model, documents, drawn, unseen)
     if "document" in body.include:
         _include_documents(services, documents, body.dataset, drawn, suggestions)
     services.datasets.record_suggested(body.dataset, drawn)
-    _claim(services, body, drawn)
     content = {
         "model": version.name,
         "version": version.number,
@@ -124,54 +134,50 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         "n_unlabeled": len(unlabeled),
         "margin_of": "scores" if model.calibration is None else "probabilities",
         "suggestions": suggestions,
-        "warnings": [*([ignorance(version.held_out)] if ignorant else []), *unseen.warnings(), *warnings],
+        "warnings": [*([ignorance(version.held_out)] if ignorant else []), *unseen.warnings(), *dict.fromkeys(warnings)],
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
 
 
-def _claimed(services: Services, body: SuggestBody) -> set[int]:
-    """Positions of the documents that others have claimed; none while Redis does not answer, which at worst has two people label a document."""
-    with suppress(RedisStateUnavailable):
-        return set() if body.by is None else services.redis_state.claims.of_others(body.dataset, body.by)
-    return set()
+def _claimed(source: _Source, unlabeled: Positions, body: SuggestBody, share: float, warnings: list[str]) -> dict[int, Draw]:
+    """The documents that are drawn and claimed. Where others were faster, others are drawn in their place."""
+    kept: dict[int, Draw] = {}
+    while True:
+        drawn = _drawn(source, unlabeled, body, body.n - len(kept), share, warnings)
+        lost = claim(source.services, body.dataset, drawn.keys(), body.by, body.claim)
+        kept |= {position: draw for position, draw in drawn.items() if position not in lost}
+        if not lost:
+            return kept
+        unlabeled = np.setdiff1d(unlabeled, [*drawn])
 
 
-def _claim(services: Services, body: SuggestBody, drawn: Mapping[int, Draw]) -> None:
-    if body.by is not None and body.claim:
-        with suppress(RedisStateUnavailable):
-            services.redis_state.claims.claim(body.dataset, drawn.keys(), body.by, body.claim)
-
-
-def _drawn(model: Model, documents: Documents, unlabeled: Positions, body: SuggestBody, share: float, warnings: list[str]) -> dict[int, Draw]:
-    """Positions of the documents to label, in order, and the draw of each; ``share`` of them are random.
+def _drawn(source: _Source, unlabeled: Positions, body: SuggestBody, n: int, share: float, warnings: list[str]) -> dict[int, Draw]:
+    """Positions of at most ``n`` documents to label, in order, and the draw of each; ``share`` of them are random.
 
     These are drawn first, from all that have no label: what the model would choose may be among them, as in any random sample.
     """
-    n = min(body.n, len(unlabeled))
+    n = min(n, len(unlabeled))
     random = np.random.default_rng(body.seed).choice(unlabeled, random_share(n, share), replace=False)
-    chosen = _chosen(model, documents, np.setdiff1d(unlabeled, random), body.strategy, n - len(random), warnings)
+    chosen = _chosen(source, np.setdiff1d(unlabeled, random), body.strategy, n - len(random), warnings)
     draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
     return {position: draws.get(position, Draw.CHOSEN) for position in interleaved(random, chosen).tolist()}
 
 
-def _chosen(model: Model, documents: Documents, candidates: Positions, strategy: Strategy, n: int, warnings: list[str]) -> Positions:
+def _chosen(source: _Source, candidates: Positions, strategy: Strategy, n: int, warnings: list[str]) -> Positions:
     """Positions of ``n`` of the candidates that the model chooses, evenly of the classes that it predicts."""
     if not n:
         return np.zeros(0, np.int64)
-    pool = _least_certain(model, documents, candidates, n * POOL if strategy == "diverse" else n)
-    return _representative(model, documents, pool, n, warnings) if strategy == "diverse" else pool.positions
+    pool = _least_certain(source, candidates, n * POOL if strategy == "diverse" else n)
+    return _representative(source.model, source.documents, pool, n, warnings) if strategy == "diverse" else pool.positions
 
 
-def _top_two(model: Model, scores: NDArray[np.float64]) -> TopTwo:
-    probabilities = model.probabilities(scores)
-    return top_two(scores if probabilities is None else probabilities)
-
-
-def _least_certain(model: Model, documents: Documents, candidates: Positions, most: int) -> Balanced:
+def _least_certain(source: _Source, candidates: Positions, most: int) -> Balanced:
     """The documents of least margin, evenly of the classes that are predicted."""
+    known = margins_of_dataset(source.services, source.version, source.model, source.dataset, source.documents)
     pool = BalancedMargins(most)
-    for scored in score_stored(model, documents, candidates):
-        pool.add(scored.positions, _top_two(model, scored.scores))
+    for start in range(0, len(candidates), _BLOCK):
+        block = candidates[start : start + _BLOCK]
+        pool.add(block, known.first[block], known.margins[block])
     return pool.balanced
 
 
@@ -196,7 +202,7 @@ def _suggestions(version: Version, model: Model, documents: Documents, drawn: Ma
     for scored in score_stored(model, documents, ascending):
         unseen.count(scored)
         probabilities = model.probabilities(scored.scores)
-        first, second, margins = _top_two(model, scored.scores)
+        first, second, margins = two_likeliest(model, scored.scores)
         labels = model.labels_of(scored.scores)
         rivals = np.where(first == labels, second, first)
         for index, (position, label, rival) in enumerate(zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)):

@@ -38,7 +38,8 @@ def _chosen(training: Training, rows: SparseRows, random: Positions, strategy: S
     values = training.scores if training.probabilities is None else training.probabilities
     offered = ~np.isin(training.unlabeled, random)
     margins = BalancedMargins(n * POOL if strategy == "diverse" else n)
-    margins.add(training.unlabeled[offered], top_two(values[offered]))
+    two = top_two(values[offered])
+    margins.add(training.unlabeled[offered], two.first, two.margins)
     pool = margins.balanced
     compared = pool.taken(comparable(rows.indptr, pool.positions))
     if strategy == "uncertain" or len(compared.positions) <= n:

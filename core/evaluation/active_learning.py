@@ -89,11 +89,11 @@ class BalancedMargins:
         self._most = most
         self._pools: dict[int, SmallestMargins] = {}
 
-    def add(self, positions: NDArray[np.int64], two: TopTwo) -> None:
-        """Add documents, shape (n_rows,), with their likeliest classes."""
-        for predicted in np.unique(two.first).tolist():
-            own = two.first == predicted
-            self._pools.setdefault(predicted, SmallestMargins(self._most)).add(positions[own], two.margins[own])
+    def add(self, positions: NDArray[np.int64], first: NDArray[np.signedinteger], margins: Margins) -> None:
+        """Add documents, shape (n_rows,) each, with their likeliest classes."""
+        for predicted in np.unique(first).tolist():
+            own = first == predicted
+            self._pools.setdefault(predicted, SmallestMargins(self._most)).add(positions[own], margins[own])
 
     @property
     def balanced(self) -> Balanced:

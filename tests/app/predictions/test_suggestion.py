@@ -3,12 +3,15 @@
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from app.predictions import margins
 from app.predictions.ignorance import ignorance
+from app.predictions.scoring import ScoredBatch, score_stored
 from core.evaluation import active_learning as querying
 from core.models.linear import LinearModel
 from core.models.model import Model
@@ -64,6 +67,30 @@ def test_the_least_sure_come_first(gateway: Gateway) -> None:
         "drawn": "chosen",
         "margin": pytest.approx(0.1),
     }
+
+
+def test_a_version_scores_a_dataset_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels that come meanwhile, other seeds and numbers need no other scores; another version or dataset does."""
+    scored = 0
+
+    def score(*arguments: Any) -> Iterator[ScoredBatch]:
+        nonlocal scored
+        scored += 1
+        return score_stored(*arguments)
+
+    monkeypatch.setattr(margins, "score_stored", score)
+    publish(gateway.store)
+    dataset = upload(gateway)
+    assert ids(suggest(gateway, dataset=dataset, n=2, strategy="uncertain")) == ["even", "near"]
+    answer = {"annotations": [{"id": "1", "document": "even", "label": "yes"}]}
+    assert gateway.client.post(f"/v1/datasets/{dataset}/annotations", json=answer).is_success
+    assert sorted(ids(suggest(gateway, dataset=dataset, n=5, strategy="uncertain", seed=5))) == ["far", "near", "no", "twin"]
+    assert scored == 1
+    suggest(gateway, dataset=upload(gateway), n=2)
+    assert scored == 2
+    publish(gateway.store)
+    suggest(gateway, dataset=dataset, n=2)
+    assert scored == 3
 
 
 def test_diverse_is_the_default_and_passes_over_what_is_much_alike(gateway: Gateway) -> None:

@@ -14,7 +14,6 @@ from core.evaluation import active_learning as querying
 from core.evaluation.active_learning import (
     BalancedMargins,
     SmallestMargins,
-    TopTwo,
     comparable,
     interleaved,
     random_share,
@@ -137,7 +136,7 @@ def test_the_least_sure_of_each_class_in_turn(given_documents: list[tuple[int, f
     for start in range(0, len(given_documents), batch):
         part = given_documents[start : start + batch]
         classes, margins = np.array([each for each, _ in part], np.intp), np.array([margin for _, margin in part])
-        pool.add(np.arange(start, start + len(part)), TopTwo(classes, 1 - classes, margins))
+        pool.add(np.arange(start, start + len(part)), classes, margins)
     left = {each: sorted((margin, place) for place, (own, margin) in enumerate(given_documents) if own == each) for each in range(4)}
     expected: list[tuple[int, int]] = []
     while any(left.values()):
