@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from app.documents import service
 from app.documents.schemas import DocumentPage, Order, State
 from app.documents.table import document_columns, document_rows
+from app.errors import InvalidRequest
 from app.http.answers.files import iter_file, written_file
 from app.http.answers.negotiation import negotiate
 from app.http.answers.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
@@ -40,6 +41,8 @@ ModelName = Annotated[str | None, Query(max_length=300, description="Model whose
 AtLeast = Annotated[float, Query(ge=0, le=1, description="Least probability of the label that the model predicts.")]
 AtMost = Annotated[float, Query(ge=0, le=1, description="Most probability of it.")]
 Seed = Annotated[int, Query(ge=0, le=2**31 - 1, description="Seed of the random order.")]
+By = Annotated[str | None, Query(min_length=1, max_length=256, description="Name of a person. Documents that others have claimed are left out.")]
+Claim = Annotated[int, Query(ge=0, le=86_400, description="Seconds for which the documents of the page are claimed for the person; 0: not at all.")]
 Mistaken = Annotated[bool, Query(description="Only documents with a label, to which the model gives another one.")]
 WhichState = Annotated[State | None, Query(description="State: open documents have no label and were not left out.")]
 WhichOrder = Annotated[Order, Query(description="Order. likeliest: those first of whose label the model is the surest.")]
@@ -74,18 +77,23 @@ async def list_documents(
     seed: Seed = 0,
     model: ModelName = None,
     mistaken: Mistaken = False,
+    by: By = None,
+    claim: Claim = 0,
     exact: Exact = False,
 ) -> Response:
     """List documents of a dataset as they were sent, with their labels now and, if a model is named, with what it predicts.
 
     Filters go together. The service remembers how documents without a label were come by: those of a search are found, those by their predictions
     chosen, those of the random order random. Documents are those of the dataset; labels are those that people gave, else those of the dataset.
+    What one person has claimed is listed for no other person until the claim ends, by itself.
     """
     media_type = negotiate(request, (_JSON, _NDJSON, CSV, PARQUET))
     if media_type != _JSON and "limit" not in request.query_params:
         limit = service.MAX_PAGE
-    query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed, mistaken)
+    query = service.Query(limit, cursor, ids, contains, label, predicted, state, at_least, at_most, order, seed, mistaken, by, claim)
     service.check(query, model=model is not None)
+    if claim and media_type != _JSON:
+        raise InvalidRequest("claim", f"is for a page: ask for {_JSON}")
     loaded = None if model is None else await load_model(services, model)
     predictor = None if loaded is None else service.Predictor(loaded.version, loaded.model)
     pages = service.pages(services, id, query, predictor)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.codecs.json.text import InvalidJson, decode_json
+from app.datasets.claims import claim, claimed_by_others
 from app.datasets.stored_documents import stored_documents
 from app.documents.dataset_scores import DatasetScores, scores_at, scores_of_dataset
 from app.documents.schemas import Order, State
@@ -42,6 +43,8 @@ class Query(NamedTuple):
     order: Order
     seed: int
     mistaken: bool
+    by: str | None
+    claim: int
 
     @property
     def needs_scores(self) -> bool:
@@ -76,8 +79,10 @@ def check(query: Query, *, model: bool) -> None:
         raise InvalidRequest("model", "is needed: predicted, mistaken, at_least, at_most and these orders are about what a model predicts")
     if query.at_least > query.at_most:
         raise InvalidRequest("at_least", "is more than at_most")
-    if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION):
-        raise InvalidRequest("ids", "name the documents: they go with neither cursor, contains nor order")
+    if query.ids is not None and (query.cursor or query.contains or query.order is not Order.POSITION or query.claim):
+        raise InvalidRequest("ids", "name the documents: they go with neither cursor, contains, order nor claim")
+    if query.claim and query.by is None:
+        raise InvalidRequest("by", "is needed: a claim is that of a person")
 
 
 def pages(services: Services, dataset: str, query: Query, predictor: Predictor | None) -> Iterator[Page]:
@@ -87,10 +92,11 @@ def pages(services: Services, dataset: str, query: Query, predictor: Predictor |
         yield _page(opened, _named(services, dataset, query.ids), None)
         return
     keys = _sort_keys(opened, query)
-    candidates = _candidates(opened, query)
+    candidates = np.setdiff1d(_candidates(opened, query), [*claimed_by_others(services, dataset, query.by)])
     cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))
     while True:
         found, cursor = _next(opened, query, candidates, keys, cursor)
+        found = found[~np.isin(found, [*claim(services, dataset, found.tolist(), query.by, query.claim)])]
         _remember(services, opened, query, found)
         yield _page(opened, found, cursor)
         if cursor is None:

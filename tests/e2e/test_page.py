@@ -187,6 +187,25 @@ def test_the_walk(service: Service, tmp_path: Path, truth: dict[str, str]) -> No
         assert model["aliases"] == {"live": 1}
 
 
+def test_two_people_without_names_get_no_document_twice(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
+    lines = (tmp_path / "messages.csv").read_text().splitlines()
+    (tmp_path / "few.csv").write_text("\n".join([line for line in lines if '"' not in line][:41]) + "\n")
+    with seat(service.url) as ann:
+        open_data(ann, tmp_path / "few.csv")
+        browser = ann.page.context.browser
+        assert browser is not None
+        bob = Seat(browser.new_context().new_page())
+        bob.page.goto(ann.page.url)
+        bob.page.wait_for_selector("article .document")
+        for at in (ann, bob):
+            add_classes(at)
+        answered = [id for at in (ann, bob) for id in label(at, truth, 9)]
+        for at in (ann, bob):
+            saved(at, 9)
+        assert len({*answered}) == 18
+        assert ann.complaints + bob.complaints == []
+
+
 def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_path: Path, truth: dict[str, str]) -> None:
     with seat(service.url) as at:
         open_data(at, tmp_path / "messages.csv")

@@ -7,6 +7,27 @@ from redis import Redis
 
 from workers.queue.connect import redis_errors
 
+_CLAIM = """
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local taken = {}
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    local position, person = string.match(member, '^(%d+):(.*)$')
+    if person ~= ARGV[1] then taken[position] = true end
+end
+local lost = {}
+for k = 3, #ARGV do
+    if taken[ARGV[k]] then
+        lost[#lost + 1] = ARGV[k]
+    else
+        redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[k] .. ':' .. ARGV[1])
+    end
+end
+if redis.call('TTL', KEYS[1]) < 2 * ARGV[2] then redis.call('EXPIRE', KEYS[1], 2 * ARGV[2]) end
+return lost
+"""
+"""A script of Redis, so that of several people who claim a document at the same time one gets it."""
+
 
 class Claims:
     """Claims in Redis: of each dataset a sorted set of ``position:person``, by the time at which the claim ends."""
@@ -23,19 +44,13 @@ class Claims:
         claimed = (member.decode().partition(":") for member in members)
         return {int(position) for position, _, other in claimed if other != person}
 
-    def claim(self, dataset: str, positions: Collection[int], person: str, seconds: int) -> None:
-        """Claim documents for so many seconds, by the clock of Redis; raises RedisStateUnavailable."""
+    def claim(self, dataset: str, positions: Collection[int], person: str, seconds: int) -> set[int]:
+        """Claim documents for so many seconds, by the clock of Redis; positions of those that others have. Raises RedisStateUnavailable."""
         if not positions:
-            return
-        key = self._key(dataset)
+            return set()
         with redis_errors():
-            now, _ = self._redis.time()
-            with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(key, {f"{position}:{person}": now + seconds for position in positions})
-                pipe.zremrangebyscore(key, "-inf", now)
-                pipe.expire(key, 2 * seconds, gt=True)
-                pipe.expire(key, 2 * seconds, nx=True)
-                pipe.execute()
+            lost = cast("list[bytes]", self._redis.eval(_CLAIM, 1, self._key(dataset), person, seconds, *positions))
+        return set(map(int, lost))
 
     def _key(self, dataset: str) -> str:
         return f"{self._namespace}:claims:{dataset}"

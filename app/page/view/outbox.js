@@ -1,6 +1,7 @@
 /** @file Answers on their way to the service: kept in the browser until they are durable there, sent again until they arrive, each once. */
 
 import { Refusal, part, post } from "./api.js";
+import { identifier } from "./project.js";
 import { computed, signal } from "./ui.js";
 
 const MOST = 200;
@@ -114,10 +115,4 @@ export function outboxOf(dataset) {
   let found = outboxes.get(dataset);
   if (!found) outboxes.set(dataset, (found = new Outbox(dataset)));
   return found;
-}
-
-/** A new id. `randomUUID` is missing where a page comes over plain HTTP from another machine. */
-function identifier() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

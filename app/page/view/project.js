@@ -4,6 +4,8 @@ import { modelOf } from "./api.js";
 import { effect, signal } from "./ui.js";
 
 const KEY = "halfmoon.project";
+const SEAT = "halfmoon.seat";
+const CLAIM_SECONDS = 600;
 
 /** @typedef {{dataset: string, name: string, model: string, by: string, mode: "blind" | "assisted"}} Project */
 
@@ -31,6 +33,29 @@ effect(() => {
 /** @param {Partial<Project>} changes */
 export function change(changes) {
   project.value = { ...project.value, ...changes };
+}
+
+/** What keeps others from getting the same documents. Who gives no name is known by the browser. */
+export const claim = () => ({ by: project.value.by || seat, claim: CLAIM_SECONDS });
+
+const seat = ownSeat();
+
+/** A name for this browser, which is no name of a person. */
+function ownSeat() {
+  const fresh = `seat ${identifier()}`;
+  try {
+    const found = localStorage.getItem(SEAT) ?? fresh;
+    localStorage.setItem(SEAT, found);
+    return found;
+  } catch {
+    return fresh;
+  }
+}
+
+/** A new id. `randomUUID` is missing where a page comes over plain HTTP from another machine. */
+export function identifier() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Work on a dataset. @template {{id: string, name: string | null}} T @param {T} dataset @returns {Promise<T>} the same, once it is open */

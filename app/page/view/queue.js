@@ -1,22 +1,18 @@
 /** @file Which document comes next: the next ones are fetched before they are needed. */
 
 import { get, part, post } from "./api.js";
-import { project } from "./project.js";
+import { claim } from "./project.js";
 import { signal } from "./ui.js";
 
 const LEAST = 10;
 const MORE = 20;
 /** Documents before those that come once more, and while the first suggestions are made. */
 const SOON = 5;
-const CLAIM_SECONDS = 600;
 /** Share of random documents among suggestions: with fewer, models of some 80 labels misjudge how common the classes are. */
 const RANDOM = 0.5;
 
 /** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], fields?: Record<string, any>, drawn: string | null,
  *   why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
-
-/** What keeps others from getting the same documents; those without a name share theirs. */
-const claim = () => (project.value.by ? { by: project.value.by, claim: CLAIM_SECONDS } : {});
 
 /** The documents that a person is about to see. */
 export class Queue {
@@ -118,8 +114,8 @@ export class Queue {
   /** Suggestions of the model mixed with random documents; without a model random ones. */
   async #mixed() {
     if (!this.trained()) return this.#page({ order: "random", seed: this.seed }, "random");
-    // suggestions take their time: who waits begins with random documents, unless others may get the same
-    if (!this.documents.value.length && !this.turn && !project.value.by) return this.#first();
+    // suggestions take their time: who waits begins with random documents
+    if (!this.documents.value.length && !this.turn) return this.#first();
     this.turn += 1;
     const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...claim() };
     const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
@@ -145,7 +141,7 @@ export class Queue {
   /** @param {Record<string, any>} query @param {"random" | "found"} why @param {number} [limit] */
   async #page(query, why, limit = MORE) {
     const path = `v1/datasets/${part(this.dataset)}/documents`;
-    const { documents, next } = await get(path, { ...query, state: "open", limit, cursor: this.cursor });
+    const { documents, next } = await get(path, { ...query, state: "open", limit, cursor: this.cursor, ...claim() });
     this.cursor = next ?? this.cursor;
     const fresh = documents.map((/** @type {any} */ each) => ({ ...each, drawn: why, why, guess: null }));
     return { fresh, last: next === null };

@@ -7,6 +7,7 @@ import pytest
 
 from tests.app.conftest import Gateway, Start, problem_of, publish
 from tests.app.predictions.test_suggestion import ids, suggest
+from workers.queue.claims import Claims
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "a", "indices": [0], "label": "no"},
@@ -172,6 +173,14 @@ def test_what_others_have_claimed_is_not_suggested(gateway: Gateway, dataset: st
     assert not {*first} & {*second}
     assert sorted(ids(suggest(gateway, dataset=dataset, n=5, by="ann", claim=600))) == sorted(first)
     assert len(ids(suggest(gateway, dataset=dataset, n=10))) == 8
+
+
+def test_others_are_suggested_in_place_of_what_somebody_was_faster_to_claim(gateway: Gateway, dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(gateway.store)
+    first = ids(suggest(gateway, dataset=dataset, n=3, by="ann", claim=600))
+    monkeypatch.setattr(Claims, "of_others", lambda *_: set())  # what was read before ann came
+    second = ids(suggest(gateway, dataset=dataset, n=5, by="bob", claim=600))
+    assert sorted(first + second) == [f"e{k}" for k in range(8)]
 
 
 def test_suggestions_include_the_documents(gateway: Gateway, dataset: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.app.annotations.test_annotations import annotate, summary
 from tests.app.conftest import NDJSON, Gateway, problem_of, publish
+from workers.queue.claims import Claims
 
 TEXTS = ["Free ENTRY now", "see you at ÉCOLE", "entry", "", "freeentry", "lunch?", "a\nb", "école fermée"]
 
@@ -213,3 +214,28 @@ def test_what_a_model_gets_wrong_comes_by_how_sure_it_was(gateway: Gateway, vect
     assert ids(documents(gateway, vectors, model="news", mistaken=True, order="likeliest")) == ["v10", "v1", "v9", "v4"]
     assert ids(documents(gateway, vectors, model="news", mistaken=True, predicted="no")) == ["v1", "v4"]
     assert "model: is needed" in refused(gateway, vectors, mistaken=True)
+
+
+@pytest.mark.parametrize("query", [{"order": "random", "seed": 1}, {"contains": "e"}, {"state": "open"}])
+def test_what_others_have_claimed_is_left_out(gateway: Gateway, texts: str, query: dict[str, Any]) -> None:
+    everybody = sorted(every_id(gateway, texts, limit=3, **query))
+    first = documents(gateway, texts, limit=3, by="ann", claim=600, **query)
+    rest = every_id(gateway, texts, limit=3, by="bob", claim=600, **query)
+    assert sorted(ids(first) + rest) == everybody
+    assert ids(documents(gateway, texts, limit=3, by="ann", **query)) == ids(first)
+    assert sorted(every_id(gateway, texts, limit=3, **query)) == everybody
+
+
+def test_documents_that_somebody_was_faster_to_claim_are_not_given(gateway: Gateway, texts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = ids(documents(gateway, texts, limit=3, by="ann", claim=600))
+    monkeypatch.setattr(Claims, "of_others", lambda *_: set())  # what was read before ann came
+    assert ids(documents(gateway, texts, limit=5, by="bob", claim=600)) == [
+        each for each in ids(documents(gateway, texts, limit=5)) if each not in taken
+    ]
+
+
+def test_a_claim_is_for_a_page_of_a_person(gateway: Gateway, texts: str) -> None:
+    assert "is that of a person" in refused(gateway, texts, claim=60)
+    assert "nor claim" in refused(gateway, texts, ids="t1", by="ann", claim=60)
+    answer = gateway.client.get(f"/v1/datasets/{texts}/documents", params={"by": "ann", "claim": 60}, headers={"accept": NDJSON})
+    assert "is for a page" in problem_of(answer, 422)["detail"]
