@@ -89,6 +89,30 @@ def machine() -> str:
     return f"{model}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB; Python {platform.python_version()}, {libraries}"
 
 
+class Log:
+    """Prints the lines of a long run with the seconds since it began, and keeps the load of the machine, other programs included, at each."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self.loads = [os.getloadavg()[0]]
+        """load averages of a minute, as the system reports them"""
+
+    def __call__(self, line: str) -> None:
+        """Print a line."""
+        self.loads.append(os.getloadavg()[0])
+        print(f"{self.seconds:4.0f} s: {line}", flush=True)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._began
+
+    @property
+    def load(self) -> str:
+        """A sentence."""
+        return f"The load of the machine, other programs included, was {min(self.loads):.1f} to {max(self.loads):.1f}."
+
+
 class Figure(NamedTuple):
     """One measured number, what it is held to, and the same of a rival in the same run where there is one."""
 

@@ -1,17 +1,14 @@
 """Injects faults into a whole service while clients use it, and counts losses: ``python -m benchmarks.storm`` writes ``docs/storm.md``."""
 
 import argparse
-import os
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
-from benchmarks.base import machine, number, table, write
+from benchmarks.base import Log, machine, number, table, write
 from tests.storm.invariants import INVARIANTS, Evidence, RunAgain, counts, run_again, superseded, violations
 from tests.storm.ledger import Kind
 from tests.storm.storm import Storm
@@ -24,8 +21,8 @@ _TORN = ("promised_datasets_are_whole", "nothing_else_is_visible", "versions_hav
 _LEFT = ("nothing_is_left_behind", "it_ends_when_told")
 
 
-def page(storm: Storm, evidence: Evidence, seconds: float, loads: Sequence[float]) -> str:
-    """The page. ``loads`` are load averages of a minute, as the system reports them, during the storm."""
+def page(storm: Storm, evidence: Evidence, log: Log) -> str:
+    """The page."""
     wrong = violations(evidence)
     answers = Counter(answer.status for answer in evidence.ledger.answers)
     longest = max(answer.ended - answer.began for answer in evidence.ledger.answers)
@@ -45,8 +42,8 @@ def page(storm: Storm, evidence: Evidence, seconds: float, loads: Sequence[float
         "- A full disk is a limit of the system on the size of files of gateway and workers, which needs no privileges. Valkey's disk is not full.\n"
         "- Redis is cut off by a TCP proxy.\n"
         "- A job whose process was killed three times fails, and says so: no job may kill workers for ever.\n\n"
-        f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults {len(storm.faults)}` in {seconds:.0f} s "
-        f"on: {machine()}. The load of the machine, other programs included, was {min(loads):.1f} to {max(loads):.1f}.\n\n"
+        f"Made by `python -m benchmarks.storm --seed {storm.seed} --jobs {storm.jobs} --faults {len(storm.faults)}` in {log.seconds:.0f} s "
+        f"on: {machine()}. {log.load}\n\n"
         + table(
             ["jobs accepted", "ended as", "lost", "doubled", "torn", "leftovers", "longest from a death to running again"],
             [[len(evidence.ledger.jobs), ended, *(count(names) for names in (_LOST, _DOUBLED, _TORN, _LEFT)), f"{slowest:.1f} s"]],
@@ -91,19 +88,14 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where to keep store and logs, to look at them afterwards; its path must be short")
     given = parser.parse_args()
     storm = Storm(given.seed, given.jobs, tuple(islice(cycle(Kind), given.faults)), gap_seconds=(1.0, 4.0))
-    began, loads = time.monotonic(), [os.getloadavg()[0]]
-
-    def say(line: str) -> None:
-        loads.append(os.getloadavg()[0])
-        print(f"{time.monotonic() - began:4.0f} s: {line}", flush=True)
-
+    log = Log()
     with ExitStack() as stack:
         # short, as a socket's path must be
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp")))
         folder.mkdir(exist_ok=True)
-        evidence = storm.run(folder, say)
+        evidence = storm.run(folder, log)
         _, sections, others = (_PAGE.read_text() if _PAGE.exists() else "").partition("\n## ")
-        write("storm.md", page(storm, evidence, time.monotonic() - began, loads) + sections + others)
+        write("storm.md", page(storm, evidence, log) + sections + others)
         return 1 if violations(evidence) else 0
 
 

@@ -1,19 +1,17 @@
 """Replaces every process of a fleet under load: ``python -m benchmarks.serving`` writes the section Serving of ``docs/scale.md``."""
 
 import argparse
-import os
 import statistics
-import time
 
-from benchmarks.base import machine, number, renewed_section, table, write
+from benchmarks.base import Log, machine, number, renewed_section, table, write
 from benchmarks.serving.storm import Plan, Result, median_milliseconds, run
 
 _LEAST = 20
 """predictions of a phase from which on a quantile means something"""
 
 
-def section(plan: Plan, result: Result, seconds: float, loads: list[float]) -> str:
-    """The section. ``loads`` are load averages of a minute, as the system reports them."""
+def section(plan: Plan, result: Result, log: Log) -> str:
+    """The section."""
     ended = ", ".join(f"{count} {state}" for state, count in sorted(result.states.items()))
     rows = []
     for phase in result.phases:
@@ -31,8 +29,8 @@ def section(plan: Plan, result: Result, seconds: float, loads: list[float]) -> s
         f"on one machine with Valkey and an S3 server (moto's). {plan.rate:g} predictions a second are due, on {plan.connections} connections; "
         f"nothing is sent twice. {plan.jobs} jobs are posted meanwhile. First every gateway and then every worker is replaced: the new process is "
         "started, and the old one gets SIGTERM. Then an alias moves, and at last a gateway is killed without notice.\n\n"
-        f"Made by `python -m benchmarks.serving {command}` in {seconds:.0f} s on: {machine()}. "
-        f"The load of the machine, other programs included, was {min(loads):.1f} to {max(loads):.1f}.\n\n"
+        f"Made by `python -m benchmarks.serving {command}` in {log.seconds:.0f} s on: {machine()}. "
+        f"{log.load}\n\n"
         + table(["jobs accepted", "ended as", "lost", "doubled"], [[sum(result.states.values()), ended, result.lost, result.doubled]])
         + f"\n{table(head, rows)}\n"
         f"{stops[0].upper()}{stops[1:]}. Times count from when a prediction was due: where fewer ended than "
@@ -49,14 +47,9 @@ def main() -> int:
     for name, kind in (("gateways", int), ("workers", int), ("jobs", int), ("rate", float), ("connections", int)):
         parser.add_argument(f"--{name}", type=kind, default=Plan._field_defaults[name])
     plan = Plan(**vars(parser.parse_args()))
-    began, loads = time.monotonic(), [os.getloadavg()[0]]
-
-    def say(line: str) -> None:
-        loads.append(os.getloadavg()[0])
-        print(f"{time.monotonic() - began:4.0f} s: {line}", flush=True)
-
-    result = run(plan, say)
-    write("scale.md", renewed_section("scale.md", "# Scale\n", section(plan, result, time.monotonic() - began, loads)))
+    log = Log()
+    result = run(plan, log)
+    write("scale.md", renewed_section("scale.md", "# Scale\n", section(plan, result, log)))
     failed = sum(each.status != 200 for phase in ("nothing else", "rolling restart", "alias moved", "the other jobs") for each in result.of(phase))
     return 1 if result.lost or result.doubled or failed else 0
 

@@ -1,18 +1,16 @@
 """``python -m benchmarks.store_storm [--store folder|s3] [--jobs 300] [--count 80] [--faults NAME …]`` writes a part of ``docs/storm.md``."""
 
 import argparse
-import os
 import statistics
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import cycle, islice
 from pathlib import Path
 
-from benchmarks.base import machine, put_section, table
+from benchmarks.base import Log, machine, put_section, table
 from benchmarks.store_storm.faults import Fault, faults_of
 from benchmarks.store_storm.storm import Plan, Probe, Result, run
 
@@ -23,7 +21,7 @@ _FAILED = ("failures_are_explained",)
 _RESTARTED = ("healthy_jobs_are_not_restarted",)
 
 
-def section(result: Result, loads: Sequence[float]) -> str:
+def section(result: Result, log: Log) -> str:
     """The part of the page about one store."""
     plan, wrong = result.plan, result.wrong
 
@@ -39,7 +37,7 @@ def section(result: Result, loads: Sequence[float]) -> str:
         f"{plan.gateways} gateways and {plan.workers} workers are processes of their own, with a client on each gateway{server}.\n"
         f"Made by `python -m benchmarks.store_storm --store {plan.kind} --jobs {plan.jobs} --count {len(plan.faults)} --seed {plan.seed}`\n"
         f"in {result.seconds:.0f} s on: {machine()}.\n"
-        f"The load of the machine, other programs included, was {min(loads):.1f} to {max(loads):.1f}.\n\n"
+        f"{log.load}\n\n"
         + table(
             ["jobs", "ended as", "lost", "doubled", "falsely failed", "restarted though healthy", "else"],
             [
@@ -91,16 +89,11 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     kinds = [Fault[name.upper()] for name in given.faults or ()] or faults_of(given.store)
     plan = Plan(given.store, given.jobs, tuple(islice(cycle(kinds), given.count)), given.seed, away_seconds=given.away)
-    began, loads = time.monotonic(), [os.getloadavg()[0]]
-
-    def say(line: str) -> None:
-        loads.append(os.getloadavg()[0])
-        print(f"{time.monotonic() - began:4.0f} s: {line}", flush=True)
-
+    log = Log()
     with ExitStack() as stack:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="storm-", dir="/tmp")))
-        result = run(plan, folder, say)
-    text = section(result, loads)
+        result = run(plan, folder, log)
+    text = section(result, log)
     print(text)
     if not given.faults:
         put_section("storm.md", text)

@@ -77,7 +77,7 @@ def test_what_fails_counts_in_the_phase_in_which_it_ended() -> None:
     steady = [Prediction(at / 10, at / 10, at / 10 + 0.01, 200, 1) for at in range(180)]
     found = result(*steady, Prediction(9.95, 9.95, 10.2, None))
     assert [len(found.of(name)) for name in ("rolling restart", "one gateway killed")] == [100, 81]
-    page = section(Plan(), found, 60.0, [1.0, 2.0])
+    page = section(Plan(), found, base.Log())
     assert "| rolling restart | 10 | 100 | 0 |" in page
     assert "| one gateway killed | 10 | 81 | 1 |" in page
     assert "| 3 | 3 succeeded | 0 | 0 |" in page

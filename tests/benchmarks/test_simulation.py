@@ -11,8 +11,7 @@ import structlog
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
-from workers.contract import Alias, JobState, Outcome, Publication, Version
-from workers.errors import JobNotFinished
+from workers.contract import Alias, Job, JobState, Outcome, Publication, Version
 from workers.names import new_id
 from workers.queue.leases import Leases
 from workers.repositories.datasets import Datasets
@@ -21,7 +20,6 @@ from workers.repositories.idempotency import IdempotencyKeys
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import KeyMissing, records
-from workers.store.delete_except import delete_except
 from workers.upkeep.reconcile import Reconciler
 
 SEEDS = 150
@@ -272,20 +270,13 @@ def files_of_deleted_versions_go_with_their_jobs(patch: pytest.MonkeyPatch) -> N
     def every_version(self: Models) -> Iterator[Version]:
         return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
 
-    def delete(self: Jobs, id: str) -> None:
-        job = self.get(id)
-        if not job.state.final:
-            raise JobNotFinished(id, job.state.value)
-        if job.request.key is not None:
-            self._idempotency_keys.free(job.request.key)
-        self.close(id)
-        self._store.delete(f"jobs/{id}/request.json")
-        published = job.version is not None and not Models(self._store).deleted(job.request.model, job.version)
-        named = job.outcome.files.values() if published and job.outcome else ()
-        delete_except(self._store, f"jobs/{id}", {file.key for file in named})
+    kept = Jobs._files_of_version
+
+    def files_of_version(self: Jobs, job: Job) -> set[str]:
+        return set() if job.version is None or Models(self._store).deleted(job.request.model, job.version) else kept(self, job)
 
     patch.setattr(Models, "every_version", every_version)
-    patch.setattr(Jobs, "delete", delete)
+    patch.setattr(Jobs, "_files_of_version", files_of_version)
 
 
 def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_the_page_says_what_was_found() -> None:
     wrong = {"accepted_jobs_have_ended": ["job a is still queued"], "healthy_jobs_are_not_restarted": []}
     probes = [Probe("liveness", float(second), 0.001, 200) for second in range(10)]
     result = Result(plan, 9.0, Counter(succeeded=2, queued=1), hits, wrong, Counter({202: 3, 0: 1}), probes, (0.0, 4.5), (0.0, 0.0))
-    text = page.section(result, [1.0, 2.0])
+    text = page.section(result, base.Log())
     assert "| 3 | 1 queued, 2 succeeded | 1 | 0 | 0 | 0 | 0 |" in text
     assert "- job a is still queued" in text
     assert "| store slow: 10 ms to 5 s a call | 1 | 2 |" in text

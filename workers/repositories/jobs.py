@@ -211,9 +211,12 @@ class Jobs:
             self._idempotency_keys.free(job.request.key)
         self.close(id)
         self._store.delete(f"jobs/{id}/request.json")
-        # also of a deleted version: until its deletion removes them itself, it may be undone
+        delete_except(self._store, f"jobs/{id}", self._files_of_version(job))
+
+    def _files_of_version(self, job: Job) -> set[str]:
+        """Keys of the files that belong to the version of a job, also of a deleted one: until its deletion removes them itself, it may be undone."""
         files = job.outcome.files if job.version is not None and job.outcome else {}
-        delete_except(self._store, f"jobs/{id}", {files[kind].key for kind in MODEL_FILES if kind in files})
+        return {files[kind].key for kind in MODEL_FILES if kind in files}
 
     def gone(self, id: str) -> bool:
         """Whether no such job exists or is being made: a job in the making is open before it has a folder, and gets its request last."""
