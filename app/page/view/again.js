@@ -1,5 +1,7 @@
 /** @file Documents that were answered together with others and come once more, one by one: whether their answers were right. */
 
+import { store, stored } from "./stored.js";
+
 const MOST = 50;
 
 /** @typedef {{id: string, label: string | number, answered?: string | number}} Check */
@@ -30,22 +32,15 @@ export function verdict(dataset) {
   return answered.length ? `Of ${answered.length} that came again, ${same} got the same class.` : "";
 }
 
-/** @param {string} dataset @returns {Check[]} */
-function checks(dataset) {
-  try {
-    return JSON.parse(localStorage.getItem(`halfmoon.checks.${dataset}`) ?? "[]");
-  } catch {
-    return [];
-  }
-}
+/** @param {string} dataset */
+const keyOf = (dataset) => `halfmoon.checks.${dataset}`;
+
+/** @param {string} dataset */
+const checks = (dataset) => stored(keyOf(dataset), /** @type {Check[]} */ ([]));
 
 /** @param {string} dataset @param {Check[]} all */
 function keep(dataset, all) {
   const waiting = all.filter((each) => each.answered === undefined).slice(-MOST);
   const answered = all.filter((each) => each.answered !== undefined).slice(-MOST);
-  try {
-    localStorage.setItem(`halfmoon.checks.${dataset}`, JSON.stringify([...answered, ...waiting]));
-  } catch {
-    // without room in the browser nothing comes again
-  }
+  store(keyOf(dataset), [...answered, ...waiting]);
 }

@@ -1,5 +1,7 @@
 /** @file What was answered in this tab, so that it can be taken back, also after the tab was loaded again. */
 
+import { store, stored } from "./stored.js";
+
 const MOST = 500;
 
 /** @typedef {{document: any, label?: string | number}} Answered */
@@ -10,7 +12,7 @@ export class History {
   constructor(dataset) {
     this.key = `halfmoon.history.${dataset}`;
     /** @type {Answered[]} */
-    this.answers = this.#stored();
+    this.answers = stored(this.key, [], "sessionStorage");
   }
 
   /** @param {Answered} answered */
@@ -26,20 +28,8 @@ export class History {
     return last;
   }
 
-  #stored() {
-    try {
-      return JSON.parse(sessionStorage.getItem(this.key) ?? "[]");
-    } catch {
-      return [];
-    }
-  }
-
   #keep() {
     const short = this.answers.slice(-MOST).map(({ document: { id, why, drawn, guess }, label }) => ({ document: { id, why, drawn, guess, unfetched: true }, label }));
-    try {
-      sessionStorage.setItem(this.key, JSON.stringify(short));
-    } catch {
-      // without room in the browser answers can be taken back until the tab is loaded again
-    }
+    store(this.key, short, "sessionStorage");
   }
 }

@@ -2,6 +2,7 @@
 
 import { Refusal, part, post } from "./api.js";
 import { identifier } from "./project.js";
+import { keysFrom, remove, store, stored } from "./stored.js";
 import { computed, signal } from "./ui.js";
 
 const MOST = 200;
@@ -34,11 +35,7 @@ export class Outbox {
   /** Keep an answer, and send it. @param {Omit<Answer, "id" | "at">} given */
   add(given) {
     const answer = { ...given, id: identifier(), at: new Date().toISOString() };
-    try {
-      localStorage.setItem(this.prefix + answer.id, JSON.stringify(answer));
-    } catch {
-      // without room in the browser the answer waits in memory
-    }
+    store(this.prefix + answer.id, answer);
     this.waiting.value = [...this.waiting.value, answer];
     this.flush();
   }
@@ -91,16 +88,12 @@ export class Outbox {
   #forget(batch) {
     const gone = new Set(batch.map((answer) => answer.id));
     this.waiting.value = this.waiting.value.filter((answer) => !gone.has(answer.id));
-    for (const id of gone) localStorage.removeItem(this.prefix + id);
+    for (const id of gone) remove(this.prefix + id);
   }
 
   #restore() {
-    const found = [];
-    for (let k = 0; k < localStorage.length; k += 1) {
-      const key = localStorage.key(k) ?? "";
-      if (key.startsWith(this.prefix)) found.push(JSON.parse(localStorage.getItem(key) ?? "null"));
-    }
-    this.waiting.value = found.filter(Boolean).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+    const found = keysFrom(this.prefix).map((key) => stored(key, /** @type {Answer | null} */ (null)));
+    this.waiting.value = found.filter((each) => each !== null).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   }
 }
 

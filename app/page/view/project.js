@@ -1,6 +1,7 @@
 /** @file What a person works on: a dataset and the model that learns from it; who the person is, and how they like to label. */
 
 import { modelOf } from "./api.js";
+import { store, stored } from "./stored.js";
 import { effect, signal } from "./ui.js";
 
 const KEY = "halfmoon.project";
@@ -9,26 +10,12 @@ const CLAIM_SECONDS = 600;
 
 /** @typedef {{dataset: string, name: string, model: string, by: string, mode: "blind" | "assisted"}} Project */
 
-/** @returns {Project} */
-function stored() {
-  const empty = { dataset: "", name: "", model: "", by: "", mode: /** @type {const} */ ("blind") };
-  try {
-    return { ...empty, ...JSON.parse(localStorage.getItem(KEY) ?? "{}") };
-  } catch {
-    return empty;
-  }
-}
+/** @type {Project} */
+const EMPTY = { dataset: "", name: "", model: "", by: "", mode: "blind" };
 
-export const project = signal(stored());
+export const project = signal({ ...EMPTY, ...stored(KEY, {}) });
 
-effect(() => {
-  const text = JSON.stringify(project.value);
-  try {
-    localStorage.setItem(KEY, text);
-  } catch {
-    // a browser that keeps nothing forgets the project with the tab, and nothing else
-  }
-});
+effect(() => store(KEY, project.value));
 
 /** @param {Partial<Project>} changes */
 export function change(changes) {
