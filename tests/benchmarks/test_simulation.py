@@ -11,7 +11,7 @@ import structlog
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.protocol import simulate, violations
 from benchmarks.simulation.world import CALM, World
-from workers.contract import Alias, Job, JobState, Outcome, Publication, Version
+from workers.contract import Alias, File, Job, JobState, Outcome, Publication, Version
 from workers.names import new_id
 from workers.queue.leases import Leases
 from workers.repositories.datasets import Datasets
@@ -270,13 +270,13 @@ def files_of_deleted_versions_go_with_their_jobs(patch: pytest.MonkeyPatch) -> N
     def every_version(self: Models) -> Iterator[Version]:
         return (self._read(name, number) for name in self._store.children("models") for number in self._numbers(name))
 
-    kept = Jobs._files_of_version
+    files_of = Models.files_of
 
-    def files_of_version(self: Jobs, job: Job) -> set[str]:
-        return set() if job.version is None or Models(self._store).deleted(job.request.model, job.version) else kept(self, job)
+    def of_a_version_that_is_there(self: Models, job: Job) -> dict[str, File]:
+        return {} if job.version is None or self.deleted(job.request.model, job.version) else files_of(self, job)
 
     patch.setattr(Models, "every_version", every_version)
-    patch.setattr(Jobs, "_files_of_version", files_of_version)
+    patch.setattr(Models, "files_of", of_a_version_that_is_there)
 
 
 def half_uploads_stay(patch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ from workers.problems import problem_of
 from workers.queue.redis_state import TraceRow
 from workers.repositories.deletions import Deletions
 from workers.repositories.idempotency import IdempotencyKeys, digest_of
-from workers.repositories.models import MODEL_FILES, Models
+from workers.repositories.models import Models
 from workers.repositories.unfinished_requests import RequestSummary, UnfinishedRequests
 from workers.repositories.webhooks import Webhooks
 from workers.store import KeyMissing, Store, records
@@ -211,12 +211,7 @@ class Jobs:
             self._idempotency_keys.free(job.request.key)
         self.close(id)
         self._store.delete(f"jobs/{id}/request.json")
-        delete_except(self._store, f"jobs/{id}", self._files_of_version(job))
-
-    def _files_of_version(self, job: Job) -> set[str]:
-        """Keys of the files that belong to the version of a job, also of a deleted one: until its deletion removes them itself, it may be undone."""
-        files = job.outcome.files if job.version is not None and job.outcome else {}
-        return {files[kind].key for kind in MODEL_FILES if kind in files}
+        delete_except(self._store, f"jobs/{id}", {file.key for file in Models(self._store).files_of(job).values()})
 
     def gone(self, id: str) -> bool:
         """Whether no such job exists or is being made: a job in the making is open before it has a folder, and gets its request last."""

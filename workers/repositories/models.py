@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.contract import Alias, Confidence, Job, JobRequest, Outcome, Record, Version
+from workers.contract import Alias, Confidence, File, Job, JobRequest, Outcome, Record, Version
 from workers.errors import Conflict, NotFound, StoreDamaged
 from workers.names import check_name, is_name
 from workers.repositories.aliases import Aliases
@@ -32,7 +32,7 @@ _CACHED_VERSIONS = 10_000
 """Number of records, of some kilobytes each, that a process caches."""
 _NUMBERS = 10**9
 _NUMBERED = re.compile(r"([1-9]\d{0,8})\.json")
-MODEL_FILES = ("model", "model_meta", "held_out")
+_FILES = ("model", "model_meta", "held_out")
 """Files of an outcome that a version names, the last only after a training that left labels out."""
 _UNDO_TIME = timedelta(seconds=60)
 """Time within which the deletion of a version may still be undone."""
@@ -268,8 +268,12 @@ class Models:
             held_out=outcome.held_out,
             confidence=confidence if (confidence := (outcome.report or {}).get("confidence")) in get_args(Confidence) else None,
             created_at=datetime.now(UTC),
-            files={kind: outcome.files[kind] for kind in MODEL_FILES if kind in outcome.files},
+            files=_files_of(outcome),
         )
+
+    def files_of(self, job: Job) -> dict[str, File]:
+        """The files of a job that its version names, also a deleted one: until its deletion removes them itself, it may be undone."""
+        return _files_of(job.outcome) if job.version is not None and job.outcome else {}
 
     def held_out(self, version: Version) -> "LeftOut | None":
         """What the training of a version predicted of labels that it left out; None if it did not, or without probabilities. Raises NotFound."""
@@ -365,6 +369,10 @@ class Models:
 
     def _deleted_numbers(self, name: str) -> set[int]:
         return _numbers_in(self._store.children(f"models/{name}/deleted"))
+
+
+def _files_of(outcome: Outcome) -> dict[str, File]:
+    return {kind: outcome.files[kind] for kind in _FILES if kind in outcome.files}
 
 
 def _numbers_in(names: list[str]) -> set[int]:

@@ -29,14 +29,9 @@ const seat = ownSeat();
 
 /** A name for this browser, which is no name of a person. */
 function ownSeat() {
-  const fresh = `seat ${identifier()}`;
-  try {
-    const found = localStorage.getItem(SEAT) ?? fresh;
-    localStorage.setItem(SEAT, found);
-    return found;
-  } catch {
-    return fresh;
-  }
+  const name = stored(SEAT, `seat ${identifier()}`);
+  store(SEAT, name);
+  return name;
 }
 
 /** A new id. `randomUUID` is missing where a page comes over plain HTTP from another machine. */
