@@ -77,6 +77,19 @@ class NaiveBayesEM:
                 break
         return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
 
+    def joint(self) -> Matrix:
+        """Logarithms of the joint densities of all rows and each class, shape (n_classes, n_rows)."""
+        return np.asarray(self.logits + log(self.priors)[:, None])
+
+    def log_odds(self, positives: Sequence[int]) -> Matrix:
+        """Log-odds of these classes against all others, shape (n_rows, n_positives)."""
+        joint = self.joint()
+        return np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in positives])
+
+    def sizes(self, positives: Sequence[int]) -> Vector:
+        """Mean sizes of these log-odds over the unlabeled rows, shape (n_positives,)."""
+        return np.asarray(np.maximum(np.abs(self.log_odds(positives)[self.n_labeled :]).mean(axis=0), _LEAST))
+
     def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
         """The M-step for one class: its terms' log-probabilities, and the logits of all rows."""
         sums = np.zeros(len(mean) + 1)
@@ -126,15 +139,14 @@ class NaiveBayes:
         for fold in range(data.n_folds + 1):
             run = NaiveBayesEM(data, fold)
             sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (data.n_folds + 1), (fold + 1) / (data.n_folds + 1)))
-            joint = run.logits + log(run.priors)[:, None]
-            odds = np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in data.positives])
+            joint, odds = run.joint(), run.log_odds(data.positives)
             for several, grid, column in zip(paths, fine, odds.T, strict=True):
                 several.append(shifted_path(column[:n_labeled], column[n_labeled:], grid))
             hidden = data.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
             columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in data.positives])[hidden]
             checkpoint()
-        sizes = np.maximum(np.abs(odds[n_labeled:]).mean(axis=0), _LEAST)
+        sizes = run.sizes(data.positives)
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
@@ -148,7 +160,7 @@ class NaiveBayes:
             return self
         run = NaiveBayesEM(data, data.n_folds)
         sweeper.run({"mixture/all/": run.steps}, part)
-        return replace(self, em=run)
+        return replace(self, em=run, size=float(run.sizes(data.positives).mean()))
 
     def intercepts(self, fractions: Vector) -> Vector:
         """Intercepts of the classes' logits, shape (n_classes,), with which responsibilities have the means ``fractions``.

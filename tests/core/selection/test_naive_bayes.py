@@ -12,6 +12,7 @@ from core.engine.runner import Sweeper
 from core.models.linear import LinearModel
 from core.problem.result import Linear, Status
 from core.progress import WHOLE, TracePoint
+from core.selection import frequent_features
 from core.selection.data import SelectionData
 from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
 from core.selection.naive_bayes import NaiveBayes, NaiveBayesEM
@@ -174,6 +175,22 @@ def test_labels_left_out_are_scored_by_runs_that_did_not_know_them() -> None:
         odds = run.logits[1] - run.logits[0] + np.log(run.priors[1] / run.priors[0])
         np.testing.assert_allclose(naive_bayes.margins[hidden, 0] * naive_bayes.size, odds[hidden], rtol=1e-9)
         np.testing.assert_allclose(naive_bayes.estimate.held_out[hidden, 0], naive_bayes.margins[hidden, 0], rtol=1e-9)
+
+
+def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The labels left out, by which the model is weighed and calibrated, are scored with frequent features alone."""
+    monkeypatch.setattr(frequent_features, "MANY_ROWS", 10)
+    monkeypatch.setattr(frequent_features, "_SHARE", 0.02)
+    whole = selection_data_of(words(3, [0.5, 0.5], n=600, per_class=20))
+    frequent = frequent_features.with_frequent_features(whole, lambda: None)
+    assert frequent.scaled.rows.n_features < 0.7 * whole.scaled.rows.n_features
+    few = naive_bayes_of(frequent)
+    with Sweeper(whole.scaled.rows, threads=1) as sweeper:
+        fitted = few.fitted_to(sweeper, whole, WHOLE)
+    for each in (few, fitted):
+        odds = each.em.logits[1] - each.em.logits[0] + np.log(each.em.priors[1] / each.em.priors[0])
+        assert np.abs(odds[each.em.n_labeled :]).mean() == pytest.approx(each.size)
+    assert fitted.size > 1.1 * few.size
 
 
 def test_values_below_zero_are_no_draws_of_terms() -> None:
