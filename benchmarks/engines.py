@@ -108,7 +108,7 @@ def passes(name: str, folder: Path) -> dict[str, float]:
             found |= {kind: min(seconds), f"{kind}_sent": getattr(answers, "bytes_sent", 0) - sent}
             found[f"{kind}_used"] = (_processor_seconds() - used) / _PASSES
         answers.close()
-    return found | {"allocated": _held("RssAnon"), "load": load}
+    return found | {"allocated": held("RssAnon"), "load": load}
 
 
 def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def training(name: str, folder: Path, limit: int = 0, seconds: float = 1e9) -> d
         "passes": done.passes,
         "status": done.status.value,
         "objective": done.objective,
-        "allocated": _held("RssAnon"),
+        "allocated": held("RssAnon"),
     }
 
 
@@ -174,7 +174,8 @@ def _processor_seconds() -> float:
     return sum(process.cpu_times().user + process.cpu_times().system for process in (own, *own.children(recursive=True)))
 
 
-def _held(name: str) -> int:
+def held(name: str) -> int:
+    """Bytes of memory of this process, as the system names them."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024
 

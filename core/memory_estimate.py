@@ -41,6 +41,14 @@ _LANGUAGES = {1: _Language(1600, 0.6, 0.16), 2: _Language(330, 0.75, 0.26)}
 """language by words of a term"""
 
 
+_LEAST_TABLES, _MOST_TABLES = 32 << 20, 512 << 20
+"""bytes that tables of counts take where runs of counts lie in files; more would hardly gain anything"""
+_GROWN = 2
+"""times the bytes of tables: while they grow, and while they are sorted"""
+_PER_TERM = 250
+"""bytes of a term with its words, in the tables by which texts are read"""
+
+
 class RowsSize(NamedTuple):
     """Size of the rows of documents, as far as it is known before they are made."""
 
@@ -49,8 +57,17 @@ class RowsSize(NamedTuple):
     n_features: int
     making_bytes: int = 0
     """memory that making the rows takes"""
+    least_making_bytes: int = 0
+    """the same where counts of terms lie in files"""
     n_parts: int = 1
     """number of parts of the documents"""
+
+    @classmethod
+    def of_parts(cls, n_rows: int, sizes: "Sequence[RowsSize]") -> "RowsSize":
+        """Size of documents whose parts have these sizes."""
+        nonzeros, features = sum(size.n_nonzeros for size in sizes), sum(size.n_features for size in sizes)
+        making, least = max(size.making_bytes for size in sizes), max(size.least_making_bytes for size in sizes)
+        return cls(n_rows, nonzeros, features, making, least, len(sizes))
 
 
 def expected_text_size(n_rows: int, n_bytes: int, options: TextOptions) -> RowsSize:
@@ -58,7 +75,13 @@ def expected_text_size(n_rows: int, n_bytes: int, options: TextOptions) -> RowsS
     language = _LANGUAGES[options.ngrams]
     n_nonzeros = int(language.nonzeros * n_bytes)
     n_terms = min(options.max_terms, n_nonzeros // options.min_documents)
-    return RowsSize(n_rows, n_nonzeros, n_terms, _BASE + int(language.bytes_held * n_bytes**language.power))
+    making_bytes = _BASE + int(language.bytes_held * n_bytes**language.power)
+    return RowsSize(n_rows, n_nonzeros, n_terms, making_bytes, _BASE + _GROWN * _LEAST_TABLES + _PER_TERM * n_terms)
+
+
+def table_bytes(size: RowsSize, most_bytes: int) -> int:
+    """Bytes that tables of counts may take where runs of counts lie in files, and a job may have ``most_bytes``."""
+    return min(_MOST_TABLES, _LEAST_TABLES + max(0, most_bytes - size.least_making_bytes) // _GROWN)
 
 
 def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "memory") -> int:

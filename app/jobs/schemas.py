@@ -50,7 +50,8 @@ class JobOut(Schema):
     objective: float | None
     warnings: list[str]
     report: dict[str, Any] | None
-    """Report of a succeeded job: the class fractions; what was estimated, tried and chosen, and why; the engine that read the documents."""
+    """Report of a succeeded job: the class fractions; what was estimated, tried and chosen, and why; the engines that found the terms
+    of text and read the documents."""
     comparison: ComparisonOut | None
     """Comparison of the new version with the one that was served, and whether it takes over; null until the job has succeeded."""
     error: ProblemOut | None

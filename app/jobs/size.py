@@ -25,8 +25,7 @@ def _rows(dataset: Dataset, text: TextOptions) -> RowsSize:
     if not dataset.parts:
         return _part_rows(dataset, dataset.kind == "text", dataset.n_nonzeros, dataset.n_features, "text", text)
     sizes = [_part_rows(dataset, part.kind == "text", part.n_nonzeros, part.n_features, f"{part.name}.text", text) for part in dataset.parts]
-    nonzeros, features = sum(size.n_nonzeros for size in sizes), sum(size.n_features for size in sizes)
-    return RowsSize(dataset.n_documents, nonzeros, features, max(size.making_bytes for size in sizes), len(sizes))
+    return RowsSize.of_parts(dataset.n_documents, sizes)
 
 
 def _part_rows(dataset: Dataset, is_text: bool, nonzeros: int | None, features: int | None, file: str, text: TextOptions) -> RowsSize:

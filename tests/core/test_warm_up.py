@@ -5,12 +5,16 @@ import sys
 
 CODE = """
 import gc
+from functools import partial
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from core.documents.kinds import TextRows
 from core.documents.rows import SparseRows
+from core.documents.space import MEMORY
+from core.documents.text.mapped_counts import MappedCounter
+from core.documents.text.tfidf_by_parts import fit_by_parts
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.text.tfidf_rows import weighed
 from core.options.text import TextOptions
@@ -40,6 +44,7 @@ texts = TextRows.of([f"number {number % 7000} of {number}" for number in range(5
 terms = fit_terms(texts, TextOptions(), lambda done, held: None, 2)
 assert len(terms.keys) > 7000
 list(weighed(texts, terms, lambda done, held: None, 2))
+fit_by_parts(partial(MappedCounter, texts, MEMORY, 1 << 20, 2), texts, TextOptions(), lambda done, held: None)
 print(len(before), sorted(compiled() - before))
 """
 

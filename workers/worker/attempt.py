@@ -237,10 +237,11 @@ class Attempts:
         with ExitStack() as stack:
             watch = Watch(heartbeat.observe, part, began)
             most, threads = context.max_job_bytes, context.threads
-            open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, threads)
             n_labeled = int(np.count_nonzero(class_indices >= 0))
             choice = EngineChoice(request, n_labeled, len(documents.classes), threads, most, context.engine, context.cluster)
-            choice.of(size_of(documents.rows, request.text))
+            expected = size_of(documents.rows, request.text)
+            open_inputs = partial(training_inputs, context.store, documents.rows, request.text, watch, most, choice.of_text(expected), threads)
+            choice.of(expected)
             inputs = self._store_retry.call(lambda: stack.enter_context(open_inputs()), lambda: heartbeat.reason is not None)
             chosen = choice.of(size_of(inputs.rows, None)._replace(n_parts=len(parts_of(documents.rows))))
             engine = self._store_retry.call(lambda: stack.enter_context(chosen.opened(context.store, prefix)), lambda: heartbeat.reason is not None)
@@ -265,6 +266,7 @@ class Attempts:
             )
         model = replace(training.model, vocabulary=inputs.columns_by(request.encoder))
         report = {**(training.report or {}), "engine": chosen.name}
+        report |= {} if inputs.terms_engine is None else {"terms_engine": inputs.terms_engine}
         return replace(training, model=model, warnings=[*inputs.warnings, *training.warnings], report=report)
 
     def _record_outcome(self, request: JobRequest, attempt: Attempt, outcome: Outcome, heartbeat: Heartbeat) -> None:

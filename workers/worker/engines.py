@@ -3,10 +3,11 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from core.engine.names import EngineName
-from core.memory_estimate import RowsSize, cheapest_engine, training_bytes
+from core.memory_estimate import RowsSize, cheapest_engine, table_bytes, training_bytes
 from core.options.base import TrainingSize
 from core.options.text import TextOptions
 from core.registry import algorithm as find_algorithm
@@ -15,6 +16,7 @@ from workers.contract import JobRequest
 from workers.errors import JobTooLarge
 from workers.store import Store
 from workers.worker.inputs import text_remedy
+from workers.worker.text_reader import TextEngine
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -68,11 +70,19 @@ class EngineChoice(NamedTuple):
     """the setting"""
     cluster: ClusterAddress | None = None
 
+    def of_text(self, size: RowsSize) -> TextEngine:
+        """The engine that finds the terms of texts of this size, whatever the algorithm. Raises as ``of``."""
+        bound: dict[EngineName, int] = {"memory": size.making_bytes, "mapped": size.least_making_bytes}
+        needed = {each: bound[each] for each in (_LOCAL if self.engine == "auto" else ("memory",) if self.engine == "memory" else ("mapped",))}
+        fit = [each for each, n_bytes in needed.items() if n_bytes <= self.most_bytes]
+        if not fit:
+            name, least = min(needed.items(), key=itemgetter(1))
+            raise JobTooLarge(least, self.most_bytes, text_remedy(TextOptions.parse(self.request.text or {}), name))
+        return TextEngine(fit[0], table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0)
+
     def of(self, size: RowsSize) -> ChosenEngine:
         """The engine of a training of this size. Raises JobTooLarge for one that the system would kill halfway for want of memory."""
         options, most = find_algorithm(self.request.algorithm).options.parse(self.request.options), self.most_bytes
-        if size.making_bytes > most:
-            raise JobTooLarge(size.making_bytes, most, text_remedy(TextOptions.parse(self.request.text or {}).ngrams))
         training = TrainingSize(size.n_rows, self.n_labeled, size.n_nonzeros, size.n_features, self.n_classes, size.n_parts, self.n_threads)
         offered = _LOCAL if self.engine == "auto" else ("memory",) if options.holds_rows else (self.engine,)
         name = cheapest_engine(options, training, most, offered)

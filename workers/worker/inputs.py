@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, spans
+from core.documents.kinds import FIELDS, NamedRows, PartRows, Rows, RowsOfKind, TextRows, parts_of, spans
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.rows import SparseRows
 from core.documents.text.batches import TextCheckpoint
 from core.documents.text.tfidf import TextTerms, unspaced
-from core.documents.text.tfidf_fit import SPACES, fit_terms
-from core.documents.text.tfidf_rows import weighed
+from core.documents.text.tfidf_fit import SPACES
 from core.documents.vocabulary import NUMBERS, Names, Vocabulary
+from core.engine.names import EngineName
 from core.memory_estimate import RowsSize, expected_text_size
 from core.models.model import Model
 from core.options.text import TextOptions
@@ -27,6 +27,8 @@ from workers.errors import JobTooLarge
 from workers.repositories.datasets.files.npy import NpyWriter, open_array
 from workers.store import Store
 from workers.store.os_errors import translate_os_errors
+from workers.worker.scratch import ScratchFiles
+from workers.worker.text_reader import TextEngine, TextReader
 
 _TEXT = Part(0.0, 0.25)
 """Part of a job that its text takes: to find the terms, and to write the rows."""
@@ -44,14 +46,14 @@ def size_of(rows: Rows, options: Mapping[str, int] | None) -> RowsSize:
         case TextRows():
             return expected_text_size(rows.n_rows, int(rows.indptr[-1] - rows.indptr[0]), TextOptions.parse(options or {}))
         case PartRows():
-            sizes = [size_of(part, options) for part in rows.parts.values()]
-            nonzeros, features = sum(size.n_nonzeros for size in sizes), sum(size.n_features for size in sizes)
-            return RowsSize(rows.n_rows, nonzeros, features, max(size.making_bytes for size in sizes), len(sizes))
+            return RowsSize.of_parts(rows.n_rows, [size_of(part, options) for part in rows.parts.values()])
 
 
-def text_remedy(ngrams: int) -> str:
-    """What makes text need less memory, as the end of a sentence."""
-    return f"{'set text.ngrams to 1, which takes a fraction, or ' if ngrams > 1 else ''}train on fewer documents"
+def text_remedy(options: TextOptions, engine: EngineName = "memory") -> str:
+    """What makes text need less memory where an engine finds the terms, as the end of a sentence."""
+    if engine != "memory":
+        return "lower text.max_terms, or train on fewer documents"
+    return f"{'set text.ngrams to 1, which takes a fraction, or ' if options.ngrams > 1 else ''}train on fewer documents"
 
 
 class TrainingInputs(NamedTuple):
@@ -64,6 +66,8 @@ class TrainingInputs(NamedTuple):
     """part of the job that is left for the training"""
     warnings: Sequence[str] = ()
     """warnings about the text"""
+    terms_engine: EngineName | None = None
+    """the engine that found the terms of text"""
 
     @property
     def parts(self) -> Mapping[str, slice]:
@@ -87,9 +91,11 @@ class TrainingInputs(NamedTuple):
 
 @contextmanager
 def training_inputs(
-    store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int, threads: int | None = None
+    store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int, engine: TextEngine, threads: int | None = None
 ) -> Iterator[TrainingInputs]:
     """The inputs, for as long as the block is entered: the rows of text lie in temporary files. ``threads`` read text; None: one a core.
+
+    The ``engine`` finds the terms.
 
     Raises core.watch.Stopped when the observer of the job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
     finding the terms takes more than ``most_bytes``.
@@ -102,28 +108,30 @@ def training_inputs(
         case TextRows() | PartRows():
             folder = store.staging()
             try:
-                yield _read(folder, rows, TextOptions.parse(options or {}), watch, most_bytes, threads)
+                reader = TextReader(engine, ScratchFiles(folder), threads)
+                yield _read(folder, rows, TextOptions.parse(options or {}), watch, most_bytes, reader)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read(folder: Path, documents: TextRows | PartRows, options: TextOptions, watch: Watch, most_bytes: int, threads: int | None) -> TrainingInputs:
+def _read(folder: Path, documents: TextRows | PartRows, options: TextOptions, watch: Watch, most_bytes: int, reader: TextReader) -> TrainingInputs:
     """The inputs of documents that are read once to know their columns, and again to write their rows."""
 
     def report(part: Part, done: float, held: int) -> None:
         if _BASE_BYTES + held > most_bytes:
-            raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options.ngrams))
+            raise JobTooLarge(_BASE_BYTES + held, most_bytes, text_remedy(options, reader.engine))
         watch.latest = watch.latest._replace(phase="terms", fraction=part.at(done))
         watch()
 
     finding, writing = _TEXT.part(0.0, 0.5), _TEXT.part(0.5, 1.0)
-    columns = _columns_of(documents, options, lambda done, held: report(finding, done, held), threads)
-    rows = _written(folder, _rows_of(documents, columns, lambda done, held: report(writing, done, held), threads))
+    columns = _columns_of(documents, options, lambda done, held: report(finding, done, held), reader)
+    rows = _written(folder, _rows_of(documents, columns, lambda done, held: report(writing, done, held), reader))
     warnings = _warnings(rows, documents, options) if isinstance(documents, TextRows) else []
-    return TrainingInputs(rows, columns, Part(_TEXT.stop, 1.0), warnings)
+    has_text = any(isinstance(part, TextRows) for part in parts_of(documents).values())
+    return TrainingInputs(rows, columns, Part(_TEXT.stop, 1.0), warnings, reader.engine if has_text else None)
 
 
-def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, threads: int | None) -> Vocabulary:
+def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, reader: TextReader) -> Vocabulary:
     """The columns of documents of any kind; those of text are its terms."""
     match documents:
         case SparseRows():
@@ -131,9 +139,9 @@ def _columns_of(documents: Rows, options: TextOptions, report: TextCheckpoint, t
         case NamedRows():
             return Names(list(documents.names))
         case TextRows():
-            return fit_terms(documents, options, report, threads)
+            return reader.fit(documents, options, report)
         case PartRows():
-            found = {name: _columns_of(part, options, report, threads) for name, part in documents.parts.items()}
+            found = {name: _columns_of(part, options, report, reader) for name, part in documents.parts.items()}
             return PartColumns.of({name: (columns, _width(documents.parts[name], columns)) for name, columns in found.items()})
 
 
@@ -149,16 +157,16 @@ def _width(part: RowsOfKind, columns: Vocabulary) -> int:
             return len(columns.keys)
 
 
-def _rows_of(documents: TextRows | PartRows, columns: Vocabulary, report: TextCheckpoint, threads: int | None) -> Iterator[SparseRows]:
+def _rows_of(documents: TextRows | PartRows, columns: Vocabulary, report: TextCheckpoint, reader: TextReader) -> Iterator[SparseRows]:
     """The rows of the documents, a span after the other."""
     if isinstance(documents, TextRows):
         assert isinstance(columns, TextTerms)
-        yield from weighed(documents, columns, report, threads)
+        yield from reader.weighed(documents, columns, report)
         return
     assert isinstance(columns, PartColumns)
     texts, terms, start = documents.parts.get(FIELDS["text"]), columns.of_part(FIELDS["text"]), 0
     if isinstance(texts, TextRows) and isinstance(terms, TextTerms):
-        for rows in weighed(texts, terms, report, threads):
+        for rows in reader.weighed(texts, terms, report):
             yield columns.rows_beside(documents.between(start, start + rows.n_rows), {FIELDS["text"]: rows})
             start += rows.n_rows
         return

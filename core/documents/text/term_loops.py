@@ -46,20 +46,20 @@ def count_terms(
 ) -> tuple[int, int]:
     """Count the documents of terms in the words of some texts, from word ``done`` on; the table has ``n_terms`` of at most ``most`` terms.
 
-    Of all terms those are counted whose first word leaves ``share[0]`` when divided by ``share[1]``, a power of two. In the table a term has the
-    number of its documents in the upper 32 bits, and the last of them, plus 1, in the lower ones. Ends when the table is full. Returns how many words
-    are done, and how many terms the table has.
+    Of all terms those are counted whose first word leaves ``share[0]`` when divided by ``share[1]``, a power of two. A word of −1 is in none of them.
+    In the table a term has the number of its documents in the upper 32 bits, and the last of them, plus 1, in the lower ones. Ends when the table is
+    full. Returns how many words are done, and how many terms the table has.
     """
     rest, mask = share[0], share[1] - 1
     while done < len(words):
         word = words[done]
-        if word & mask == rest:
+        if word >= 0 and word & mask == rest:
             if n_terms + 2 > most:
                 break
             text = np.uint64(first_text + owners[done] + 1)
             term = np.uint64(word) << _HALF
             n_terms += _count(table, multiplier, term, text)
-            if pairs and done + 1 < len(words) and owners[done + 1] == owners[done]:
+            if pairs and done + 1 < len(words) and owners[done + 1] == owners[done] and words[done + 1] >= 0:
                 n_terms += _count(table, multiplier, term | np.uint64(words[done + 1] + 1), text)
         done += 1
     return done, n_terms

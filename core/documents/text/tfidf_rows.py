@@ -40,7 +40,7 @@ class _Reader:
     """Reads texts by tables of words and terms. Threads may read side by side."""
 
     def __init__(self, terms: TextTerms) -> None:
-        self._words, self._pairs, self._idf = Words.of(TextRows.of([" ".join(terms.words)])), terms.ngrams > 1, terms.idf
+        self._words, self._pairs, self._idf = Words.of(TextRows.of(terms.words)), terms.ngrams > 1, terms.idf
         self._multiplier = drawn_multiplier()
         self._table = np.zeros((2 * len(terms.keys) + 1, 2), np.uint64)
         place_terms(terms.keys, self._table, self._multiplier)

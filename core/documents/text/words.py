@@ -6,7 +6,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from core.documents.kinds import TextRows
+from core.documents.kinds import TextRows, spans
+from core.documents.text.batches import SPAN_BYTES, SPAN_ROWS
 from core.documents.text.characters import LOWER_GROWTH, character_table, lowered_by_character
 from core.documents.text.word_loops import FOUND_LENGTH, move_slots, number_words, scan_texts
 from core.numerics.compiled import read_only
@@ -14,6 +15,8 @@ from core.numerics.compiled import read_only
 _BYTES_A_WORD = 3
 """bytes of text for each word at least: two characters, and what ends it"""
 _SLOTS, _LETTERS = 1 << 12, 1 << 14
+_LOW = np.uint64(2**32 - 1)
+_HALF, _ONE = np.uint64(32), np.uint64(1)
 
 
 Number = TypeVar("Number", np.int64, np.uint8)
@@ -35,19 +38,25 @@ class Scan(NamedTuple):
 class Words:
     """Distinct words in lower case, each with a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, multiplier: np.uint64 | None = None) -> None:
+        """``multiplier`` of the hashes of words; None: one is drawn."""
+        self._multiplier = drawn_multiplier() if multiplier is None else multiplier
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all words."""
         self.count = 0
         """Number of words."""
-        self._multiplier = drawn_multiplier()
         self._slots = np.zeros((_SLOTS, 2), np.uint64)
         self._starts = np.zeros(_SLOTS // 2 + 1, np.int64)
         self._letters = np.zeros(_LETTERS, np.uint8)
 
     @classmethod
     def of(cls, texts: TextRows) -> "Words":
-        """The words of these texts."""
+        """The words of these texts, numbered in their order."""
         words = cls()
-        words.number(words.scan(texts))
+        for span in spans(texts.indptr, SPAN_ROWS, SPAN_BYTES):
+            words.number(words.scan(texts.between(*span)))
         return words
 
     @property
@@ -78,6 +87,19 @@ class Words:
             if done == len(scan.unknown):
                 return
             self._grow(int(scan.unknown[done, FOUND_LENGTH]))
+
+    @property
+    def texts(self) -> TextRows:
+        """The words by number."""
+        return TextRows(self._starts[: self.count + 1], self._letters)
+
+    @property
+    def tags(self) -> NDArray[np.uint32]:
+        """shape (count,): hashes of the words, equal for equal words wherever the multiplier is the same."""
+        taken = self._slots[self._slots[:, 0] != 0, 0]
+        found = np.empty(self.count, np.uint32)
+        found[((taken & _LOW) - _ONE).astype(np.int64)] = taken >> _HALF
+        return found
 
     def text(self, number: int) -> str:
         """A word."""

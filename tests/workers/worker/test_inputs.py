@@ -11,6 +11,7 @@ from core.documents.kinds import NamedRows, PartRows, TextRows
 from core.documents.rows import SparseRows
 from core.documents.text.tfidf_fit import SPACES
 from core.documents.vocabulary import Names
+from core.memory_estimate import _Language
 from core.options.text import TextOptions
 from core.problem.result import Status
 from core.progress import TracePoint
@@ -25,8 +26,10 @@ from workers.repositories.models import Models
 from workers.store import Store
 from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
+from workers.worker.engines import ChosenEngine
 from workers.worker.heartbeat import Heartbeat
 from workers.worker.inputs import size_of, training_inputs
+from workers.worker.text_reader import TextEngine
 
 TOPICS = (["goal", "keeper", "match", "league", "referee"], ["vote", "senate", "minister", "party", "treaty"])
 N_BYTES = 2**40
@@ -203,7 +206,7 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
     dataset = make_dataset(store, [Batch(TextRows.of(words), ["a", "b", *[None] * 798])])
     most = size_of(TextRows.of(words), {}).making_bytes + 2**19  # words that all differ are more than is expected
     id = submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 1000})
-    Attempts(context._replace(max_job_bytes=most)).run(id)
+    Attempts(context._replace(max_job_bytes=most, engine="memory")).run(id)
     outcome = Jobs(store).get(id).outcome
     assert outcome is not None
     assert outcome.error is not None
@@ -211,7 +214,31 @@ def test_terms_that_take_too_much_memory_end_the_job(store: Store, context: Work
     assert "set text.ngrams to 1" in outcome.error.detail
 
 
-def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terms_that_outgrow_memory_go_to_files(store: Store, context: WorkerContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the setting, or against what was expected: the job succeeds, its report says so, and the model is that of memory to the bit."""
+    monkeypatch.setattr("core.documents.text.batches.SPAN_BYTES", 1 << 15)
+    monkeypatch.setattr("core.memory_estimate._MOST_TABLES", 1 << 19)
+    # memory is expected to suffice, and the training needs little
+    monkeypatch.setattr("core.memory_estimate._LANGUAGES", {2: _Language(0, 1, 0)})
+    monkeypatch.setattr("core.memory_estimate._LEAST_TABLES", 0)
+    monkeypatch.setattr("workers.worker.engines.EngineChoice.of", lambda *_: ChosenEngine("memory", 0))
+    words = np.random.default_rng(0).integers(0, 600, (900, 100)).tolist()
+    dataset = make_dataset(store, [Batch(TextRows.of([" ".join(map("w{}".format, text)) for text in words]), ["a", "b", *[None] * 898])])
+    engines: list[tuple[Any, int]] = [("memory", 2**34), ("mapped", 2**34), ("auto", 2**34), ("auto", 2**26 + 3 * 2**19)]
+    found = []
+    for engine, most in engines:
+        own = context._replace(engine=engine, max_job_bytes=most)
+        job = finished(store, own, submit(store, dataset=dataset.id, algorithm="svm", text={"max_terms": 2000}))
+        assert job.outcome is not None
+        assert job.outcome.report is not None
+        found.append(job.outcome.report["terms_engine"])
+    assert found == ["memory", "mapped", "memory", "mapped"]
+    digests = [(version.files["model"].sha256, version.files["model_meta"].sha256) for version in Models(store).versions("news")]
+    assert digests == [digests[0]] * len(engines)
+
+
+@pytest.mark.parametrize("engine", [TextEngine("memory"), TextEngine("mapped", 1 << 20)], ids=["memory", "mapped"])
+def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.MonkeyPatch, engine: TextEngine) -> None:
     monkeypatch.setattr("core.documents.text.batches.SPAN_ROWS", 50)
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     content, points = TextRows.of(texts(1000)), []
@@ -222,7 +249,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
 
     stop_at = 10**9
     began = time.monotonic() - 100
-    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES, threads=1) as read:
+    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES, engine, threads=1) as read:
         rest = Watch(observe, read.rest, began)
         rest.latest = rest.latest._replace(phase="mfn", fraction=0.5)
         rest()
@@ -237,7 +264,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
     n_points = len(points)
     for stop_at in range(1, n_points - 2, 5):
         points.clear()
-        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES, threads=1):
+        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES, engine, threads=1):
             pytest.fail("it was not heard")
         assert len(points) == stop_at
     assert list(store.staging().parent.glob("*/*")) == []

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from core.documents.kinds import TextRows, spans
 from core.documents.rows import SparseRows
-from core.documents.text import batches, tfidf_fit
+from core.documents.text import batches, counts
 from core.documents.text.tfidf import TextTerms
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.text.tfidf_rows import weighed
@@ -96,7 +96,7 @@ def collection(n: int = 3000, seed: int = 0) -> list[str]:
 
 def test_a_large_collection_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "SPAN_ROWS", 70)
-    monkeypatch.setattr(tfidf_fit, "_TABLE", 4)
+    monkeypatch.setattr(counts, "_TABLE", 4)
     texts = collection()
     check_equal(texts, collection(200, seed=1), 2, 2)
 
