@@ -88,6 +88,15 @@ def label(at: Seat, truth: dict[str, str], count: int) -> list[str]:
     return answered
 
 
+def label_any(at: Seat, count: int) -> None:
+    """Give the first class to the next documents."""
+    for _ in range(count):
+        at.page.wait_for_selector("article .document")
+        id = at.page.inner_text("article .clip")
+        at.page.keyboard.press("1")
+        at.page.wait_for_function(NEXT, arg=id)
+
+
 def dataset_of(service: Service) -> str:
     """Id of the data that were sent last."""
     return str(service.get("/v1/datasets")["datasets"][0]["id"])
@@ -224,6 +233,25 @@ def test_answers_survive_a_killed_gateway_and_a_reload(service: Service, tmp_pat
         entries = service.get(f"/v1/datasets/{dataset}/annotations?limit=500")["annotations"]
         assert Counter(each["document"] for each in entries) == Counter(answered)
         assert all(each["label"] == truth[each["document"]] for each in entries)
+
+
+def test_what_a_person_must_know_of_damage_and_mistakes(service: Service, tmp_path: Path) -> None:
+    """A damaged model stops nobody: random documents come, and the page says why. So it says of labels that differ in blanks alone."""
+    rows = [[f"m{k}", text, "" if k > 9 else label + " " * (k == 9)] for k, (text, label) in enumerate(messages()[:60])]
+    with (tmp_path / "blanks.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "text", "label"], *rows])
+    with seat(service.url) as at:
+        open_data(at, tmp_path / "blanks.csv")
+        at.page.get_by_text("differ in case or spaces alone").wait_for()
+        dataset = dataset_of(service)
+        job = service.wait_for(service.post("/v1/jobs", {"model": "blanks", "dataset": dataset, "algorithm": "svm"})["id"])
+        model = next((service.data / "store/jobs" / job["id"]).glob("attempts/*/model.safetensors"))
+        model.write_bytes(model.read_bytes()[:-1])
+        at.page.reload()
+        label_any(at, 8)
+        at.page.get_by_text("The model can suggest nothing, so these documents are random.").wait_for()
+        at.page.get_by_role("link", name="What helps").click()
+        at.page.get_by_role("heading", name="A stored file is damaged").wait_for()
 
 
 def test_documents_of_any_content(service: Service, tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ const OWN = { "X-Halfmoon-Page": "1", Accept: "application/json" };
 
 /** A refusal of the service, or its absence (`status` 0). */
 export class Refusal extends Error {
-  /** @param {number} status @param {string} message @param {any[]} [faults] */
-  constructor(status, message, faults = []) {
+  /** @param {number} status @param {string} message @param {any[]} [faults] @param {string} [type] address of the page about its type */
+  constructor(status, message, faults = [], type = "") {
     super(message);
     this.status = status;
     this.faults = faults;
+    this.type = type;
   }
 }
 
@@ -46,7 +47,7 @@ async function received(answer) {
 /** @param {Response} answer */
 async function refusal(answer) {
   const problem = await answer.json().catch(() => ({}));
-  return new Refusal(answer.status, problem.detail ?? `The service answered ${answer.status}.`, problem.errors);
+  return new Refusal(answer.status, problem.detail ?? `The service answered ${answer.status}.`, problem.errors, problem.type);
 }
 
 /** Send a large body, and say how much of it is sent, which fetch does not; throws Refusal, also if it was stopped.

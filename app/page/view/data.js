@@ -4,7 +4,7 @@ import { call, get, part, send } from "./api.js";
 import { change, project } from "./project.js";
 import { go, to } from "./route.js";
 import { documentsOfLines, guess, isNumeric, isPacked, lookInto } from "./table.js";
-import { Bar, Notice, Problem, Scroll, counted, html, percent, say, useLoad, useRef, useState, when } from "./ui.js";
+import { Bar, Notice, Problem, Scroll, counted, html, percent, say, useEffect, useLoad, useRef, useState, when } from "./ui.js";
 
 const SHOWN = 50, MOST = 500;
 
@@ -53,6 +53,12 @@ function Upload({ file, onCancel }) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const [sent, setSent] = useState(/** @type {number | null} */ (null));
   const stop = useRef(new AbortController()).current;
+  useEffect(() => () => stop.abort(), []); // who goes to another view would be taken away from it when the file has arrived
+  useEffect(() => {
+    const ask = (/** @type {Event} */ event) => event.preventDefault();
+    if (sent !== null) addEventListener("beforeunload", ask);
+    return () => removeEventListener("beforeunload", ask);
+  }, [sent !== null]);
   if (look.error) return html`<${Problem} error=${look.error} /><p><button class="primary" onClick=${onCancel}>Choose another file</button></p>`;
   if (!look.value) return html`<p class="quiet">Looking into ${file.name} …</p>`;
   const chosen = columns ?? guess(look.value);

@@ -2,7 +2,7 @@
 
 import { get, isOver, part, post } from "./api.js";
 import { to } from "./route.js";
-import { Bar, Empty, Problem, counted, html, percent, say, sentence, useInterval, useLoad, useState, when } from "./ui.js";
+import { Bar, Empty, Problem, Remedy, counted, html, percent, say, sentence, stopped, useInterval, useLoad, useState, when } from "./ui.js";
 
 const MOST_SAID = 4;
 
@@ -19,11 +19,11 @@ export function Jobs() {
 /** @param {{job: any, onCancel: () => void}} props */
 function Job({ job, onCancel }) {
   const over = isOver(job);
-  const said = new Set([...(job.report?.summary ?? []), ...job.warnings].map(sentence));
+  const said = new Set([...(job.report?.summary ?? []), ...job.warnings].map((text) => stopped(sentence(text))));
   return html`<li><div class="wide"><b>${job.model_name}</b> <span class=${job.state === "failed" ? "tag bad" : "tag"}>${job.state}</span> <span class="quiet">${when(job.created_at)}${job.annotations ? `, ${counted(job.annotations, "answer")}` : ""}</span>
       ${!over && html`<${Bar} strong label=${job.state} share=${job.progress.fraction} text=${`${percent(job.progress.fraction)}${timeLeft(job)}`} /><p class="quiet">${sentence(job.progress.phase || "waiting")}</p>`}
-      ${job.error && html`<p>${sentence(job.error.detail)}.</p>`}
-      ${[...said].slice(0, MOST_SAID).map((text) => html`<p class="quiet">${text}.</p>`)}</div>
+      ${job.error && html`<p>${stopped(sentence(job.error.detail))}<${Remedy} type=${job.error.type} status=${job.error.status} /></p>`}
+      ${[...said].slice(0, MOST_SAID).map((text) => html`<p class="quiet">${text}</p>`)}</div>
     ${job.model ? html`<a class="button" href=${to("model", job.model.name, job.model.version)}>Version ${job.model.version}</a>` : !over && html`<button onClick=${onCancel} disabled=${job.state === "cancelling"}>Cancel</button>`}</li>`;
 }
 

@@ -12,7 +12,7 @@ import { Queue } from "./queue.js";
 import { to } from "./route.js";
 import { Side } from "./side.js";
 import { trainerOf } from "./training.js";
-import { Empty, Key, Notice, Paper, Problem, counted, html, percent, say, scrollPaper, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
+import { Empty, Key, Notice, Paper, Problem, Remedy, counted, html, percent, say, scrollPaper, stopped, useEffect, useInterval, useKeys, useLoad, useRef, useState } from "./ui.js";
 
 /** Milliseconds until what failed is tried again. */
 const AGAIN = 2000;
@@ -46,6 +46,15 @@ export function Label({ dataset }) {
   useEffect(() => {
     trainer.onVersion = () => queue.find || queue.renew();
     return () => void (trainer.onVersion = () => {});
+  }, [queue]);
+
+  useEffect(() => {
+    const hear = (/** @type {StorageEvent} */ event) => {
+      const told = outbox.answerOf(event);
+      if (told) queue.leaveOut(told.document);
+    };
+    addEventListener("storage", hear);
+    return () => removeEventListener("storage", hear);
   }, [queue]);
 
   const answer = (/** @type {any} */ given) => {
@@ -92,12 +101,13 @@ export function Label({ dataset }) {
       ${help && html`<${Help} />`}
       ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
       <${Problem} error=${summary.error ?? (current ? null : queue.error.value)} />
+      ${queue.trouble.value && html`<${Notice}>The model can suggest nothing, so these documents are random. ${stopped(queue.trouble.value.message)}<${Remedy} ...${queue.trouble.value} /><//>`}
       ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} dataset=${dataset.id} order=${order} onOrder=${setOrder} />`}
       <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} integers=${areIntegers(summary.value)} onLabel=${label} onNew=${addClass} />
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
         <button onClick=${undo} disabled=${!history.answers.length}><${Key}>u<//> Undo</button>
-        <span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.trouble.value && `. ${outbox.trouble.value} Nothing is lost.`}</span>
+        <span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.trouble.value && `. ${stopped(outbox.trouble.value)} Nothing is lost.`}</span>
       </div>
       <${Reply} last=${last} />
       ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}

@@ -40,6 +40,11 @@ export class Outbox {
     this.flush();
   }
 
+  /** The answer that another tab has given, if an event of the storage is one. @param {StorageEvent} event @returns {Answer | null} */
+  answerOf(event) {
+    return event.key?.startsWith(this.prefix) && event.newValue ? JSON.parse(event.newValue) : null;
+  }
+
   /** Wait until all answers have arrived; throws Refusal while they do not get through. */
   async settled() {
     while (this.waiting.value.length) {

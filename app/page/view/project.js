@@ -46,6 +46,12 @@ export async function open(dataset) {
   return dataset;
 }
 
+/** What is usual before anybody has labeled, or was chosen. */
+const USUAL = /^no document is labeled$|one labeled document$|a training needs documents of two classes$|^columns that are kept beside/;
+
+/** Warnings about a dataset that hint at a mistake in its file. @param {{warnings: string[]}} dataset */
+export const doubtful = (dataset) => dataset.warnings.filter((warning) => !USUAL.test(warning));
+
 /** A name for the model of a dataset: that of the dataset, unless the model of that name learned from other documents, as after the same file was
  * sent again. @param {{id: string, name: string | null}} dataset */
 async function modelName(dataset) {

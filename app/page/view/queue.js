@@ -10,6 +10,8 @@ const MORE = 20;
 const SOON = 5;
 /** Share of random documents among suggestions: with fewer, models of some 80 labels misjudge how common the classes are. */
 const RANDOM = 0.5;
+/** Absent, without a key, too busy: suggestions come when that is over. */
+const PASSING = [0, 401, 403, 429];
 
 /** @typedef {{id: string, text?: string, features?: Record<string, number>, indices?: number[], values?: number[], fields?: Record<string, any>, drawn: string | null,
  *   why: "random" | "chosen" | "found" | "audit" | "again", guess: {label: any, probability: number | null} | null}} Next */
@@ -27,6 +29,8 @@ export class Queue {
     this.documents = signal(/** @type {Next[]} */ ([]));
     this.done = signal(false);
     this.error = signal(/** @type {any} */ (null));
+    /** why no suggestions come */
+    this.trouble = signal(/** @type {any} */ (null));
     this.seen = new Set();
     this.cursor = "";
     this.seed = Math.floor(Math.random() * 2 ** 31);
@@ -58,6 +62,12 @@ export class Queue {
     } catch (error) {
       this.error.value = error;
     }
+  }
+
+  /** Leave out a document that was answered in another tab, unless it is being read here. @param {string} id */
+  leaveOut(id) {
+    this.documents.value = this.documents.value.filter((each, place) => place === 0 || each.id !== id);
+    this.fill();
   }
 
   /** Let documents come between the others that were answered together with others before. @param {string[]} ids */
@@ -115,7 +125,19 @@ export class Queue {
   async #mixed() {
     if (!this.trained()) return this.#page({ order: "random", seed: this.seed }, "random");
     // suggestions take their time: who waits begins with random documents
-    if (!this.documents.value.length && !this.turn) return this.#first();
+    if (!this.documents.value.length && !this.turn) return this.#random();
+    try {
+      const found = await this.#suggested();
+      this.trouble.value = null;
+      return found;
+    } catch (error) {
+      if (PASSING.includes(/** @type {any} */ (error).status)) throw error;
+      this.trouble.value = error;
+      return this.#random();
+    }
+  }
+
+  async #suggested() {
     this.turn += 1;
     const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...claim() };
     const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
@@ -128,10 +150,11 @@ export class Queue {
     return { fresh, last: suggestions.length < MORE };
   }
 
-  async #first() {
+  /** A few random documents, while the model has nothing to say. */
+  async #random() {
     this.turn += 1;
-    const { fresh } = await this.#page({ order: "random", seed: this.seed }, "random", SOON);
-    return { fresh, last: false };
+    const { fresh, last } = await this.#page({ order: "random", seed: this.seed }, "random", SOON);
+    return { fresh, last: last && this.trouble.value !== null };
   }
 
   async #found() {

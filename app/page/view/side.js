@@ -1,9 +1,9 @@
 /** @file Beside the document: labels by class, what the model knows, what to do next. */
 
 import { get, part } from "./api.js";
-import { project } from "./project.js";
+import { doubtful, project } from "./project.js";
 import { to } from "./route.js";
-import { Bar, Notice, counted, html, percent, sentence, useLoad } from "./ui.js";
+import { Bar, Notice, counted, html, percent, sentence, stopped, useLoad } from "./ui.js";
 
 /** @param {{dataset: any, counts: Record<string, number>, trainer: any, summary: any}} props */
 export function Side({ dataset, counts, trainer, summary }) {
@@ -13,6 +13,7 @@ export function Side({ dataset, counts, trainer, summary }) {
   return html`<aside class="side" aria-label="Progress">
     <h2>${project.value.name}</h2>
     <p class="quiet">${counted(labels, "label")} of ${counted(dataset.n_documents, "document")}</p>
+    ${doubtful(dataset).slice(0, 2).map((warning) => html`<${Notice} key=${warning}>${stopped(sentence(warning))}<//>`)}
     <div>${named.slice(0, 12).map(([label, count]) => html`<${Bar} key=${label} label=${label} share=${count / most} text=${count} />`)}
     ${named.length > 12 && html`<p class="quiet">and ${counted(named.length - 12, "more class")}</p>`}</div>
     <${People} summary=${summary} />

@@ -24,6 +24,9 @@ export function percent(share, digits = 0) {
 /** A sentence that begins with a capital. @param {string} text */
 export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
+/** A text with a full stop, unless it ends with a mark. @param {string} text */
+export const stopped = (text) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
 /** A number with a noun. @param {number} count @param {string} noun */
 export function counted(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
@@ -51,6 +54,11 @@ export function Notice({ kind = "info", children }) {
 
 const MOST_FAULTS = 6;
 
+/** A link to what helps against a problem of the service, which the person at the page did not cause. @param {{type?: string, status: number}} props */
+export function Remedy({ type, status }) {
+  return type?.startsWith("/problems/") && status >= 500 ? html` <a href=${type.slice(1)}>What helps</a>` : null;
+}
+
 /** An error of a call, with what it names; what is wrong with many documents is said once. @param {{error: any}} props */
 export function Problem({ error }) {
   if (!error) return null;
@@ -61,7 +69,7 @@ export function Problem({ error }) {
     const what = field ? `${field}: ${detail}` : detail;
     documents.set(what, [...(documents.get(what) ?? []), document].filter(Boolean));
   }
-  if (faults.length < 2) return html`<${Notice} kind="error"><p>${error.message}</p><//>`;
+  if (faults.length < 2) return html`<${Notice} kind="error"><p>${stopped(error.message)}<${Remedy} ...${error} /></p><//>`;
   return html`<${Notice} kind="error"><p>The first of what is wrong:</p>
     <ul>${[...documents].slice(0, MOST_FAULTS).map(([what, named]) => html`<li>${what}${named.length > 0 && html` (<b>document ${named.slice(0, MOST_FAULTS).join(", ")}${named.length > MOST_FAULTS ? " …" : ""}</b>)`}</li>`)}</ul>
   <//>`;
