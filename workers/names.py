@@ -4,6 +4,7 @@ import re
 import secrets
 import time
 from base64 import b32hexencode
+from collections.abc import Iterable
 from functools import cache
 
 from workers.errors import InvalidName
@@ -45,6 +46,16 @@ def is_id(prefix: str, text: str) -> bool:
 def _id_pattern(prefix: str) -> re.Pattern[str]:
     # one is asked for each name of each list
     return re.compile(rf"{prefix}-[0-9a-v]{{24}}")
+
+
+def numbers_in(names: Iterable[str], ending: str = ".json") -> set[int]:
+    """The numbers, from 1 on, of names such as ``12.json``; what is none of them is passed over."""
+    return {int(match[1]) for match in map(_numbered(ending).fullmatch, names) if match}
+
+
+@cache
+def _numbered(ending: str) -> re.Pattern[str]:
+    return re.compile(rf"([1-9]\d{{0,8}}){re.escape(ending)}")
 
 
 def age_seconds(id: str) -> float:

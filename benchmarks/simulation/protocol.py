@@ -238,8 +238,9 @@ class Simulation:
                 job, created = jobs.submit(
                     dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key=key, fingerprint=FINGERPRINT, caller=None
                 )
-                if created:
+                if created and not job.state.final:
                     self._promised.add(job.request.id)
+                if created:
                     with suppress(Unavailable):
                         self.queue.enqueue(job.request.id)
                 self.accepted[key].add(job.request.id)

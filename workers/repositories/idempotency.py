@@ -4,9 +4,10 @@ idempotency/{sha256 of caller and key}.json  the job of the key, and a fingerpri
 """
 
 import hashlib
+from contextlib import suppress
 
 from workers.contract import Record
-from workers.errors import IdempotencyConflict
+from workers.errors import IdempotencyConflict, StoreDamaged
 from workers.store import Store, records
 
 
@@ -31,20 +32,23 @@ class IdempotencyKeys:
     def claim(self, key: str, caller: str | None, job: str, fingerprint: str) -> str:
         """Claim a key of a caller for a job; returns the job that has it, which of many is the first. Raises IdempotencyConflict."""
         digest = digest_of(key, caller)
-        if records.create(self._store, _path(digest), Claim(job=job, fingerprint=fingerprint)):
-            return job
-        first = self.find(digest)
-        if first is None:
-            return job
-        first.check(key, fingerprint)
-        return first.job
+        while not records.create(self._store, _path(digest), Claim(job=job, fingerprint=fingerprint)):
+            first = self.find(digest)
+            if first is not None:  # else it was freed in between
+                first.check(key, fingerprint)
+                return first.job
+        return job
 
     def find(self, digest: str) -> Claim | None:
         """The claim to the key of this digest, None if it is free."""
         return records.find(self._store, _path(digest), Claim)
 
-    def free(self, digest: str) -> None:
-        """Free the key of this digest."""
+    def free(self, digest: str, job: str) -> None:
+        """Free the key of this digest, unless it was freed before and another job has it by now."""
+        with suppress(StoreDamaged):
+            claim = self.find(digest)
+            if claim is None or claim.job != job:
+                return
         self._store.delete(_path(digest))
 
 

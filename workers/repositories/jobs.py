@@ -39,7 +39,7 @@ from workers.contract import (
     Version,
 )
 from workers.errors import JobNotCancellable, JobNotFinished, NotFound, StoreDamaged
-from workers.names import check_name, is_id, new_id
+from workers.names import check_name, is_id, new_id, numbers_in
 from workers.problems import problem_of
 from workers.queue.redis_state import TraceRow
 from workers.repositories.deletions import Deletions
@@ -52,7 +52,7 @@ from workers.store.delete_except import delete_except
 from workers.store.os_errors import translate_os_errors
 from workers.store.parallel import in_parallel
 
-_ATTEMPT, _RETURN = re.compile(r"([1-9]\d*)\.json"), re.compile(r"[1-9]\d*\.returned\.json")
+_RETURN = ".returned.json"
 
 
 class _Return(Record):
@@ -121,7 +121,7 @@ class Jobs:
             return self._store_request(request)
         except NotFound:
             if request.key is not None:
-                self._idempotency_keys.free(request.key)
+                self._idempotency_keys.free(request.key, id)
             raise
 
     def find_by_idempotency_key(self, key: str, caller: str | None, fingerprint: str) -> Job | None:
@@ -145,10 +145,11 @@ class Jobs:
         self._store.create(f"open/{request.id}", b"")
         if not records.create(self._store, f"jobs/{request.id}/request.json", request):
             return self.get(request.id), False
-        if (missing := self._missing(request)) is not None:  # noqa: SIM102 - one condition would be too long
+        if (missing := self._missing(request)) is not None:
             if self.record_outcome(request.id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing))):
                 self.close(request.id)
-                raise missing  # else this look came so late that the job has ended: it was accepted
+                raise missing
+            return self.get(request.id), True  # this look came so late that the job has ended: it was accepted
         return Job(request=request, state=JobState.QUEUED), True
 
     def _missing(self, request: JobRequest) -> NotFound | None:
@@ -208,7 +209,7 @@ class Jobs:
             raise JobNotFinished(id, job.state.value)
         # in this order: an idempotency key must never have a job of which only a part is left
         if job.request.key is not None:
-            self._idempotency_keys.free(job.request.key)
+            self._idempotency_keys.free(job.request.key, id)
         self.close(id)
         self._store.delete(f"jobs/{id}/request.json")
         delete_except(self._store, f"jobs/{id}", {file.key for file in Models(self._store).files_of(job).values()})
@@ -257,8 +258,7 @@ class Jobs:
 
     def last_attempt(self, id: str) -> int:
         """Number of the newest attempt; 0 if there is none."""
-        numbers = (_ATTEMPT.fullmatch(name) for name in self._store.children(f"jobs/{id}/attempts"))
-        return max((int(match[1]) for match in numbers if match), default=0)
+        return max(numbers_in(self._store.children(f"jobs/{id}/attempts")), default=0)
 
     @translate_os_errors("write", "a trace")
     def store_trace(self, key: str, points: Sequence[TraceRow]) -> File:
@@ -272,7 +272,7 @@ class Jobs:
 
     def record_hand_back(self, id: str, number: int) -> None:
         """Record that an attempt ended unfinished without dying: it was told to stop, or superseded. Idempotent."""
-        records.create(self._store, f"jobs/{id}/attempts/{number}.returned.json", _Return(returned_at=datetime.now(UTC)))
+        records.create(self._store, f"jobs/{id}/attempts/{number}{_RETURN}", _Return(returned_at=datetime.now(UTC)))
 
     def record_death(self, id: str, number: int, death: Death) -> None:
         """Record how the process of an attempt died."""
@@ -282,10 +282,10 @@ class Jobs:
         """How the process of an attempt died, None if its worker did not see it."""
         return records.find_readable(self._store, f"jobs/{id}/attempts/{number}.killed.json", Death)
 
-    def deaths(self, id: str) -> int:
-        """Number of attempts that were claimed and not handed back. For a job that no worker runs: how often a worker died of it."""
+    def deaths(self, id: str, last: int | None = None) -> int:
+        """Number of attempts, up to number ``last``, that were claimed and not handed back: how often a worker died of it if none runs these."""
         names = self._store.children(f"jobs/{id}/attempts")
-        return sum(1 for name in names if _ATTEMPT.fullmatch(name)) - sum(1 for name in names if _RETURN.fullmatch(name))
+        return sum(last is None or number <= last for number in numbers_in(names) - numbers_in(names, _RETURN))
 
     def record_outcome(self, id: str, outcome: Outcome) -> bool:
         """Record how the job ended; if there is another outcome, return false and change nothing. Idempotent. Raises NotFound if it was deleted."""
@@ -331,7 +331,7 @@ class Jobs:
         ids = self.unfinished_ids()
         for id, number in zip(ids, in_parallel(self.last_attempt, ids), strict=True):
             attempt = self._attempt(id, number)
-            if attempt and attempt.worker.startswith(worker) and not self._store.exists(f"jobs/{id}/attempts/{number}.returned.json"):
+            if attempt and attempt.worker.startswith(worker) and not self._store.exists(f"jobs/{id}/attempts/{number}{_RETURN}"):
                 yield id, number
 
     def unfinished(self) -> Iterator[Job]:

@@ -8,7 +8,6 @@ models/{name}/deleted/{n}.json     version n was deleted; its record stays, so t
 """
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from workers.contract import Alias, Confidence, File, Job, JobRequest, Outcome, Record, Version
 from workers.errors import Conflict, NotFound, StoreDamaged
-from workers.names import check_name, is_name
+from workers.names import check_name, is_name, numbers_in
 from workers.repositories.aliases import Aliases
 from workers.store import KeyMissing, Store, records
 from workers.store.parallel import in_parallel
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 _CACHED_VERSIONS = 10_000
 """Number of records, of some kilobytes each, that a process caches."""
 _NUMBERS = 10**9
-_NUMBERED = re.compile(r"([1-9]\d{0,8})\.json")
 _FILES = ("model", "model_meta", "held_out")
 """Files of an outcome that a version names, the last only after a training that left labels out."""
 _UNDO_TIME = timedelta(seconds=60)
@@ -88,7 +86,7 @@ class Models:
         """
         for name in filter(is_name, self._store.children("models")):
             deleted = self._deleted_numbers(name)
-            for number in sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._without_files.get(name, set())):
+            for number in sorted(numbers_in(self._store.children(f"models/{name}/versions")) - self._without_files.get(name, set())):
                 version = self._find_readable(name, number) if number in deleted else self._read(name, number)
                 if version is not None and (number not in deleted or self._is_whole(version)):
                     yield version
@@ -131,7 +129,7 @@ class Models:
 
     def last_number(self, name: str) -> int:
         """Highest number that a version of a model has, or had before it was deleted; 0 if there was none."""
-        return max(_numbers_in(self._store.children(f"models/{name}/versions")), default=0)
+        return max(numbers_in(self._store.children(f"models/{name}/versions")), default=0)
 
     def load(self, version: Version) -> "Model":
         """The model of a version, from its verified files; raises NotFound if it was deleted meanwhile."""
@@ -338,7 +336,7 @@ class Models:
         """Numbers of the versions that are not deleted, ascending."""
         if not is_name(name):
             return []
-        return sorted(_numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
+        return sorted(numbers_in(self._store.children(f"models/{name}/versions")) - self._deleted_numbers(name))
 
     def _newest(self, name: str) -> int | None:
         """Number of the newest version that is not deleted. Numbers have no gaps, so after one listing only the next number is looked for."""
@@ -368,15 +366,11 @@ class Models:
         return self._read(name, newest)
 
     def _deleted_numbers(self, name: str) -> set[int]:
-        return _numbers_in(self._store.children(f"models/{name}/deleted"))
+        return numbers_in(self._store.children(f"models/{name}/deleted"))
 
 
 def _files_of(outcome: Outcome) -> dict[str, File]:
     return {kind: outcome.files[kind] for kind in _FILES if kind in outcome.files}
-
-
-def _numbers_in(names: list[str]) -> set[int]:
-    return {int(match[1]) for match in map(_NUMBERED.fullmatch, names) if match}
 
 
 def _version_key(name: str, number: int) -> str:

@@ -108,7 +108,7 @@ class Reconciler:
             repairs.published.append(id)
         else:
             since = before[1] if before is not None and before[0] == job.attempt else self._clock()
-            if self._clock() - since <= self._grace_seconds(id):  # rule 4
+            if self._clock() - since <= self._grace_seconds(job):  # rule 4
                 return job.attempt, since
             # rules 5 to 7
             (repairs.enqueued if self._retry_or_end(job) else repairs.ended).append(id)
@@ -126,20 +126,21 @@ class Reconciler:
         if self._jobs.cancel_requested(id):  # rule 5
             self._end(job, JobState.CANCELLED)
             return False
-        if self._attempts_used_up(id):  # rule 6
-            deaths = self._jobs.deaths(id)
+        if self._attempts_used_up(job):  # rule 6
+            deaths = self._jobs.deaths(id, job.attempt)
             detail = f"{deaths} attempts ended without a result: each time the worker died, was killed for want of memory or lost its store"
             self._end(job, JobState.FAILED, problem(WORKER_DIED, f"{detail}{death_detail(self._jobs.death(id, job.attempt))}"))
             return False
         self._queue.enqueue(id, Place(job.request.size, job.request.caller), at_front=job.attempt > 0)  # rule 7
         return True
 
-    def _grace_seconds(self, id: str) -> float:
+    def _grace_seconds(self, job: Job) -> float:
         """How long a job may be without a lease before it counts as lost."""
-        return self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(id) else 1)
+        return self._lease_seconds * (_GRACE_BEFORE_FAILURE if self._attempts_used_up(job) else 1)
 
-    def _attempts_used_up(self, id: str) -> bool:
-        return self._jobs.deaths(id) >= self._max_attempts
+    def _attempts_used_up(self, job: Job) -> bool:
+        # an attempt that began after the look for leases is alive
+        return self._jobs.deaths(job.request.id, job.attempt) >= self._max_attempts
 
     def _close(self, id: str, job: Job | None) -> None:
         """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""

@@ -131,6 +131,27 @@ def test_a_key_stands_for_its_job_when_the_dataset_is_gone(store: Store) -> None
         jobs.find_by_idempotency_key("k", None, "other")
 
 
+def test_the_deletion_of_a_job_that_was_refused_leaves_its_key_to_the_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, create = make_dataset(store).id, make_dataset(store).id, type(store).create
+
+    def post(dataset: str) -> tuple[Job, bool]:
+        return Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f", caller=None)
+
+    def overtaken(self: Store, key: str, data: bytes) -> bool:
+        if key.endswith("request.json"):
+            Datasets(store).delete(first)
+        return create(self, key, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "create", overtaken)
+        with pytest.raises(NotFound):
+            post(first)
+    (refused,) = store.children("jobs")
+    job, _ = post(second)
+    Jobs(store).delete(refused)
+    assert post(second)[0].request.id == job.request.id
+
+
 def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:
     with pytest.raises(NotFound):
         Jobs(store).submit(
@@ -235,7 +256,7 @@ def test_a_job_that_has_ended_when_its_submission_looks_for_deletions_was_accept
     with monkeypatch.context() as patch:
         patch.setattr(type(store), "create", slow)
         job, created = post()
-    assert created
+    assert (job.state, created) == (JobState.CANCELLED, True)
     again, created = post()
     assert (again.request.id, created) == (job.request.id, False)
 

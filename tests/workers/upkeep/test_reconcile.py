@@ -150,6 +150,22 @@ def test_attempts_that_were_handed_back_are_no_deaths(store: Store, world: World
     assert world.later().enqueued == [id]
 
 
+def test_an_attempt_that_begins_meanwhile_is_no_death(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = submit(store)
+    for _ in range(2):
+        world.jobs.claim_attempt(id, "w")
+    held = world.redis_state.leases.held
+
+    def begins(job_id: str, attempt: int) -> bool:
+        found = held(job_id, attempt)
+        world.jobs.claim_attempt(id, "another")
+        return found
+
+    world.later()
+    monkeypatch.setattr(world.redis_state.leases, "held", begins)
+    assert world.later(LEASE * 6) == Repairs([id], [], []), "to enqueue a job that runs is harmless, to fail it is not"
+
+
 def test_a_cancel_that_nobody_can_hear_any_more_is_carried_out(store: Store, world: World) -> None:
     id = submit(store)
     world.jobs.claim_attempt(id, "w")
