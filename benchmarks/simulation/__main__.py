@@ -23,8 +23,8 @@ def section(first: int, count: int, calls: int, failed: int, seconds: float) -> 
     return (
         "## The protocol in a simulation\n\n"
         "Gateways, workers, reconcilers, garbage collection, retention and an upgrade run their own code in one process, against a simulated store, "
-        "Redis and clock. A scheduler with a seed may fail, delay or kill at every call. "
-        "Twenty-one rules of the protocol are taken out one by one in `tests/benchmarks/test_simulation.py`, and each is noticed.\n\n"
+        "Redis and clock. A scheduler with a seed may fail, delay or kill at every call, and clocks are up to an hour off. "
+        "Twenty-two rules of the protocol are taken out one by one in `tests/benchmarks/test_simulation.py`, and each is noticed.\n\n"
         f"Made by `python -m benchmarks.simulation --first {first} --seeds {count}` on: {machine()}.\n\n"
         + table(
             ["schedules", "calls", "violations", "schedules a second of a processor"],

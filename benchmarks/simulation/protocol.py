@@ -31,7 +31,7 @@ from workers.errors import JobNotCancellable, NotFound, Unavailable
 from workers.repositories import aliases as alias_records
 from workers.repositories import jobs as job_records
 from workers.repositories import models as model_records
-from workers.repositories import unfinished_requests
+from workers.repositories import sightings, unfinished_requests
 from workers.repositories.jobs import Jobs
 from workers.store.admission import admit
 from workers.upkeep import garbage_collection, reconcile, retention
@@ -278,9 +278,10 @@ class Simulation:
             self.world.rest(1.0)
 
     def _accident(self, process: str) -> None:
-        """Redis loses everything, now and then."""
+        """Redis loses everything, now and then, and clocks are set."""
         while not self.world.calm:
             self.world.sleep(self.world.random.uniform(5, 60))
+            self.world.set_clocks()
             if not self.world.calm and self.world.random.random() < 0.5:
                 with suppress(RedisError):
                     self.redis.lose_all()
@@ -289,12 +290,13 @@ class Simulation:
 def _patched(simulation: Simulation) -> ExitStack:
     """The clock, the chance and the threads of the world in place of the machine's, until the stack is closed."""
     world, chance, stack = simulation.world, Random(simulation.world.random.random()), ExitStack()
-    clock = SimpleNamespace(time=lambda: world.now, time_ns=lambda: int(world.now * 1e9), monotonic=lambda: world.now, sleep=world.sleep)
+    clock = SimpleNamespace(time=lambda: world.wall, time_ns=lambda: int(world.wall * 1e9), monotonic=lambda: world.now, sleep=world.sleep)
     stack.enter_context(patch.object(Record, "model_validate_json", classmethod(_decoded)))
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
-    stack.enter_context(patch.object(store_retry, "time", clock))
-    calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.now, zone))
+    for room in (sightings, store_retry):
+        stack.enter_context(patch.object(room, "time", clock))
+    calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.wall, zone))
     for room in (job_records, model_records, alias_records, attempts, reconcile, retention, garbage_collection):
         stack.enter_context(patch.object(room, "datetime", calendar))
     for room in (job_records, model_records, unfinished_requests):

@@ -16,6 +16,8 @@ T = TypeVar("T")
 _CALLS_A_SECOND = 200.0
 _LATE_SECONDS = 20.0
 _LULL_FACTOR = 10.0
+_CLOCKS_OFF = (0.0, 0.0, 0.0, 0.0, -60.0, 60.0, -3600.0, 3600.0)
+"""Seconds by which the clock of a process may be wrong."""
 
 
 class Killed(BaseException):
@@ -75,6 +77,7 @@ class World:
         self.on_death: Callable[[str], None] = lambda process: None
         self.failure: BaseException | None = None
         self._odds = odds
+        self._clocks, self._clock_off = Random(f"{seed} clocks"), {"": 0.0}
         self._any_fate = sum(odds) + 1e-9
         """Chance that something happens to a call, rounded up."""
         self._calm_from = self.now + storm_seconds
@@ -99,6 +102,15 @@ class World:
     def lull(self) -> bool:
         """Whether no call that was late is under way any more either: what is left waits for its time, and who looks for it may do so less often."""
         return self.now >= self._calm_from + _LATE_SECONDS
+
+    @property
+    def wall(self) -> float:
+        """The time by the clock of the process that runs, which may be wrong."""
+        return self.now + self._clock_off.setdefault(self.process, self._clocks.choice(_CLOCKS_OFF))
+
+    def set_clocks(self) -> None:
+        """Set the clocks of all processes, which may have been right."""
+        self._clock_off = {"": 0.0}
 
     @property
     def process(self) -> str:

@@ -5,10 +5,12 @@ import os
 import resource
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,6 +154,15 @@ def rows(*documents: dict[int, float], n_features: int | None = None) -> SparseR
     indptr = np.cumsum([0, *map(len, documents)], dtype=np.int64)
     width = n_features if n_features is not None else max(indices, default=-1) + 1
     return SparseRows(indptr, np.array(indices, np.uint32), np.array(values, np.float32), width)
+
+
+@contextmanager
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[None]:
+    """So many seconds later, by the clock that nobody sets."""
+    now = time.monotonic()
+    with monkeypatch.context() as patch:
+        patch.setattr("workers.repositories.sightings.time", SimpleNamespace(monotonic=lambda: now + seconds))
+        yield
 
 
 def two_clouds(n: int = 60, labeled: int = 6, seed: int = 0) -> Batch:

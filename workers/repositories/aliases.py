@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 
 from workers.contract import Alias
 from workers.errors import NotFound, StoreDamaged
-from workers.names import is_id, is_name, new_id, older_than
+from workers.names import is_id, is_name, new_id
+from workers.repositories.sightings import Sightings
 from workers.store import Store, records
 
 _MARK_SECONDS = 60
-"""Seconds after which a mark counts as abandoned."""
+"""Seconds for which a mark was seen, after which it counts as abandoned."""
 
 
 class Aliases:
@@ -22,6 +23,7 @@ class Aliases:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._sightings = Sightings()
 
     def find(self, model: str, alias: str) -> Alias:
         """The record of an alias; raises NotFound, StoreDamaged."""
@@ -65,13 +67,16 @@ class Aliases:
 
     def being_set(self, model: str, number: int) -> bool:
         """Whether an alias is being set to a version."""
-        return any(mark.startswith(f"{number}.") and not older_than(mark, _MARK_SECONDS) for mark in self._marks(model))
+        return any(mark.startswith(f"{number}.") and not self._abandoned(mark) for mark in self._marks(model))
 
     def remove_abandoned(self, model: str) -> None:
         """Remove the marks of aliases that were never set."""
         for mark in self._marks(model):
-            if older_than(mark, _MARK_SECONDS):
+            if self._abandoned(mark):
                 self._store.delete(f"models/{model}/aliasing/{mark}")
+
+    def _abandoned(self, mark: str) -> bool:
+        return self._sightings.seconds(mark) > _MARK_SECONDS
 
     def _names(self, model: str) -> Iterator[str]:
         entries = (entry.removesuffix(".json") for entry in self._store.children(f"models/{model}/aliases") if entry.endswith(".json"))

@@ -5,7 +5,7 @@ deleting/{dataset}.{mark}.decided  ``delete`` or ``keep``; the first that is cre
 
 1. The caller leaves a mark, then looks for jobs that need the dataset.
 2. If it finds none it decides for ``delete``, removes the dataset, then mark and decision. Else it removes the mark.
-3. A mark that is older than ten seconds counts as abandoned. The process that finds it decides for ``keep``.
+3. A mark that another process has seen for ten seconds counts as abandoned. That process decides for ``keep``.
 4. If ``delete`` was decided before, that process completes the deletion. Else it withdraws the mark; its caller, if it was only slow, learns so from
    the decision.
 """
@@ -13,7 +13,8 @@ deleting/{dataset}.{mark}.decided  ``delete`` or ``keep``; the first that is cre
 from collections.abc import Iterator
 from contextlib import suppress
 
-from workers.names import is_id, new_id, older_than
+from workers.names import is_id, new_id
+from workers.repositories.sightings import Sightings
 from workers.store import KeyMissing, Store
 
 _ABANDONED_SECONDS = 10
@@ -23,8 +24,9 @@ _DECIDED = ".decided"
 class Deletions:
     """The marks of a store, and the decisions on them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, sightings: Sightings | None = None) -> None:
         self._store = store
+        self._sightings = sightings or Sightings()
 
     def pending(self, dataset: str) -> bool:
         """Whether a dataset is perhaps about to be deleted."""
@@ -57,13 +59,13 @@ class Deletions:
     def overdue(self) -> Iterator[tuple[str, str]]:
         """Abandoned marks, each with its dataset."""
         for name in self._names():
-            if not name.endswith(_DECIDED) and older_than(name, _ABANDONED_SECONDS):
+            if not name.endswith(_DECIDED) and self._sightings.seconds(name) > _ABANDONED_SECONDS:
                 yield name, name.partition(".")[0]
 
     def remove_abandoned(self, seconds: float) -> None:
         """Remove decisions that are older than this: no caller can look for them any more."""
         for name in self._names():
-            if name.endswith(_DECIDED) and older_than(name.removesuffix(_DECIDED), seconds):
+            if name.endswith(_DECIDED) and self._sightings.old(name.removesuffix(_DECIDED), seconds):
                 self._store.delete(f"deleting/{name}")
 
     def _names(self) -> Iterator[str]:

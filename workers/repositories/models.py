@@ -10,7 +10,7 @@ models/{name}/deleted/{n}.json     version n was deleted; its record stays, so t
 import json
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -21,6 +21,7 @@ from workers.contract import Alias, Confidence, File, Job, JobRequest, Outcome, 
 from workers.errors import Conflict, NotFound, StoreDamaged
 from workers.names import check_name, is_name, numbers_in
 from workers.repositories.aliases import Aliases
+from workers.repositories.sightings import Sightings
 from workers.store import KeyMissing, Store, records
 from workers.store.parallel import in_parallel
 
@@ -32,8 +33,8 @@ _CACHED_VERSIONS = 10_000
 _NUMBERS = 10**9
 _FILES = ("model", "model_meta", "held_out")
 """Files of an outcome that a version names, the last only after a training that left labels out."""
-_UNDO_TIME = timedelta(seconds=60)
-"""Time within which the deletion of a version may still be undone."""
+_UNDO_SECONDS = 60
+"""Seconds for which a deletion of a version was seen, after which its own process neither completes nor undoes it any more."""
 
 
 Needed = Callable[[str, Collection[int]], Job | None]
@@ -61,6 +62,7 @@ class Models:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._aliases = Aliases(store)
+        self._sightings = Sightings()
         self._versions: dict[tuple[str, int], Version] = {}
         self._without_files: dict[str, set[int]] = {}
         self._last: dict[str, int] = {}
@@ -208,7 +210,8 @@ class Models:
             self._aliases.remove_abandoned(name)
             for number in self._deleted_numbers(name) - self._without_files.setdefault(name, set()):
                 deletion = records.find_readable(self._store, _deleted_key(name, number), _Deletion)
-                if deletion is not None and datetime.now(UTC) - deletion.deleted_at > _UNDO_TIME:
+                # one that was undone may be followed by another of the same version, at another time
+                if deletion is not None and self._sightings.seconds(f"{name}/{number} {deletion.deleted_at}") > _UNDO_SECONDS:
                     with suppress(StoreDamaged):  # nobody knows whether a job that cannot be read needs it
                         self._recover_deletion(name, number, needed)
 

@@ -4,8 +4,8 @@
 | ------------------------------------------------------------- | --------------------------------- | ------------------- |
 | unfinished files of a process that has died                   | ``Store.remove_abandoned``        | its death           |
 | files of uploads and relabelings that were not sealed         | ``Datasets.remove_abandoned``     | a day               |
-| deletions of datasets: they are completed, or undone          | ``Datasets.recover_deletions``    | ten seconds         |
-| deletions of versions: completed, or undone; marks of aliases | ``Models.remove_abandoned``       | a minute            |
+| deletions of datasets: they are completed, or undone          | ``Datasets.recover_deletions``    | seen for 10 seconds |
+| deletions of versions: completed, or undone; marks of aliases | ``Models.remove_abandoned``       | seen for a minute   |
 | files of attempts which the outcome of their job does not name | this module                      | a day after its end |
 | the rest of jobs whose deletion was cut short                 | this module                       | a day at most       |
 
@@ -68,7 +68,8 @@ class GarbageCollector:
                 continue
             except StoreDamaged:
                 continue
-            if job.state.final and job.outcome and now - job.outcome.finished_at > self._leftover_time:
+            if job.state.final and job.outcome and abs(now - job.outcome.finished_at) > self._leftover_time:
+                # an end that lies in the future is of a clock that was ahead; what the outcome names stays in any case
                 self._jobs.remove_leftovers(job)
                 self._clean.add(id)
         return orphans

@@ -26,12 +26,13 @@ import structlog
 
 from workers.contract import Death, Job, JobState, Outcome, Problem
 from workers.errors import NotFound, RedisStateUnavailable, StoreDamaged, Unavailable
-from workers.names import new_id, older_than
+from workers.names import new_id
 from workers.problems import WORKER_DIED, problem
 from workers.queue.order import Place
 from workers.queue.queue import Queue
 from workers.queue.redis_state import RedisState
 from workers.repositories.jobs import Jobs
+from workers.repositories.sightings import Sightings
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _GRACE_BEFORE_FAILURE = 5
@@ -68,6 +69,7 @@ class Reconciler:
         self._max_attempts = max_attempts
         self._abandoned_seconds = abandoned_seconds
         self._clock = clock
+        self._sightings = Sightings()
         self._missing: dict[str, tuple[int, float]] = {}
         self._failed: set[str] = set()
         """ids of jobs that could not be repaired, which are logged once"""
@@ -144,7 +146,7 @@ class Reconciler:
 
     def _close(self, id: str, job: Job | None) -> None:
         """Rule 1. A job without a request was never accepted: its maker died before it stored the request."""
-        if job is not None or older_than(id, self._abandoned_seconds):
+        if job is not None or self._sightings.old(id, self._abandoned_seconds):
             self._jobs.close(id)
 
     def _end(self, job: Job, state: JobState, error: Problem | None = None) -> None:

@@ -1,13 +1,15 @@
 """Models: versions that never change, numbers that never come back, aliases that move."""
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.workers.conftest import make_dataset, submit, success
+from tests.workers.conftest import later, make_dataset, submit, success
 from workers.contract import Comparison, File, Publication
 from workers.errors import Conflict, InvalidName, NotFound
 from workers.names import new_id
@@ -282,6 +284,24 @@ def test_two_deletions_of_a_version_while_an_alias_is_set(store: Store, monkeypa
     assert all(store.exists(file.key) for file in models.version("news", 1).files.values())
 
 
+def test_a_clock_that_is_an_hour_off_makes_no_mark_abandoned(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(store)
+    models, now = Models(store), time.time() + 3600
+    files, mark = models.version("news", 1).files.values(), f"models/news/aliasing/1.{new_id('aliasing')}"
+    store.create(mark, b"")
+    with monkeypatch.context() as patch:
+        patch.setattr("workers.names.time", SimpleNamespace(time=lambda: now, time_ns=lambda: int(now * 1e9)))
+        patch.setattr("workers.repositories.models.datetime", SimpleNamespace(now=lambda zone: datetime.fromtimestamp(now, zone)))
+        with pytest.raises(Conflict, match="being set"):
+            models.delete_version("news", 1)
+        models.remove_abandoned()
+    assert store.exists(mark)
+    assert all(store.exists(file.key) for file in files)
+    with later(monkeypatch, 61):
+        models.delete_version("news", 1)
+    assert not any(store.exists(file.key) for file in files)
+
+
 def test_an_alias_that_goes_meanwhile_is_left_out(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(store)
     models = Models(store)
@@ -313,15 +333,9 @@ def test_files_of_a_deletion_cut_short_are_removed_later(store: Store, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(Models, "_delete_files", lambda *_: None)
         models.delete_version("news", 1)
-    Models(store).remove_abandoned()
+    other = Models(store)
+    other.remove_abandoned()
     assert all(store.exists(file.key) for file in files), "it might still be undone"
-    soon = datetime.now(UTC) + timedelta(seconds=61)
-
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return soon
-
-    monkeypatch.setattr("workers.repositories.models.datetime", Later)
-    Models(store).remove_abandoned()
+    with later(monkeypatch, 61):
+        other.remove_abandoned()
     assert not any(store.exists(file.key) for file in files)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.workers.conftest import make_dataset, submit
+from tests.workers.conftest import later, make_dataset, submit
 from tests.workers.upkeep.finished_jobs import done, failed, ids, upload
 from workers.contract import Job, JobState, Publication
 from workers.errors import NotFound, StoreDamaged, StoreUnavailable
@@ -75,9 +75,11 @@ def test_a_refused_deletion_that_could_not_be_undone_is_undone_later(store: Stor
     else:
         submit(store, start=Publication(name="news", version=1))
     Models(store)._mark_deleted("news", 1)
-    soon = datetime.now(UTC) + timedelta(seconds=61)
-    monkeypatch.setattr("workers.repositories.models.datetime", SimpleNamespace(now=lambda zone: soon))
-    collect_garbage(store)
+    garbage = GarbageCollector(store, Jobs(store), Models(store))
+    garbage.remove_abandoned()
+    assert Models(store).deleted("news", 1)
+    with later(monkeypatch, 61):
+        garbage.remove_abandoned()
     assert all(store.exists(file.key) for file in Models(store).version("news", 1).files.values())
 
 

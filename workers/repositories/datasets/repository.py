@@ -17,7 +17,7 @@ from pathlib import Path
 from core.documents.drawn import Draw
 from workers.contract import Dataset, Label
 from workers.errors import Conflict, NotFound, StoreDamaged
-from workers.names import check_name, is_id, older_than
+from workers.names import check_name, is_id
 from workers.repositories.datasets.annotations.answers import Answer
 from workers.repositories.datasets.annotations.audits import Audits
 from workers.repositories.datasets.annotations.entries import NewAnnotation, checked_entries
@@ -33,6 +33,7 @@ from workers.repositories.datasets.quota import Quota
 from workers.repositories.datasets.relabel import Changes, relabeled
 from workers.repositories.deletions import Deletions
 from workers.repositories.jobs import Jobs
+from workers.repositories.sightings import Sightings
 from workers.settings import DatasetLimits
 from workers.store import KeyMissing, Store, records
 from workers.store.os_errors import translate_os_errors
@@ -55,7 +56,8 @@ class Datasets:
         self._quota = quota
         self._abandoned_seconds = abandoned_seconds
         self._limits = limits or DatasetLimits()
-        self._deletions = Deletions(store)
+        self._sightings = Sightings()
+        self._deletions = Deletions(store, self._sightings)
         self._suggestions = Suggestions(store)
         self._logs = AnnotationLogs(store)
         self._indexes = IdIndexes()
@@ -178,6 +180,8 @@ class Datasets:
             # a deletion of the documents before this mark has removed the base; a later one sees the mark
             self.get(base.id)
             records.create(self._store, _manifest(dataset.id), dataset)
+            # one that took the mark for abandoned has removed the base by now; a later one sees the manifest
+            self.get(base.id)
         except BaseException:
             # first the manifest, which may be there though its creation failed: while it is, nothing else may be missing
             self._store.delete(_manifest(dataset.id))
@@ -220,7 +224,7 @@ class Datasets:
         """Remove the files of uploads and relabelings that were not sealed, and decisions about deletions, of ``abandoned_seconds`` ago."""
         self._deletions.remove_abandoned(self._abandoned_seconds)
         for id in self._ids():
-            if older_than(id, self._abandoned_seconds) and not self._store.exists(_manifest(id)):
+            if not self._store.exists(_manifest(id)) and self._sightings.old(id, self._abandoned_seconds):
                 self._delete_unshared(id)
 
     def _ids(self) -> Sequence[str]:
@@ -245,7 +249,7 @@ class Datasets:
         # listed until nothing new is there: one that was seen may have been relabeled, and deleted before it was looked at
         while new := set(self._store.children(f"datasets/{id}/shared")) - seen:
             for other in filter(partial(is_id, "ds"), sorted(new)):
-                if self._store.exists(_manifest(other)) or not older_than(other, self._abandoned_seconds):
+                if self._store.exists(_manifest(other)) or not self._sightings.old(other, self._abandoned_seconds):
                     return
             seen |= new
         self._store.delete(f"datasets/{id}")

@@ -1,6 +1,5 @@
 """Datasets whose making or deletion is interrupted, or done by two processes at once: found by ``benchmarks.simulation``."""
 
-import time
 from functools import partial
 
 import pytest
@@ -62,7 +61,6 @@ def test_documents_stay_whose_last_dataset_is_relabeled_while_another_is_deleted
             Datasets(store).delete(middle.id)
         return exists(self, key)
 
-    time.sleep(0.01)  # ids are older than that
     monkeypatch.setattr(FolderStore, "exists", slowly)
     datasets.delete(other.id)
     assert made

@@ -1,7 +1,6 @@
 """Datasets: faults that are refused, counts, the digest of the content, and shared documents."""
 
 import json
-import time
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Fault, InvalidDocuments
-from tests.workers.conftest import make_dataset, rows, sparse, submit
+from tests.workers.conftest import later, make_dataset, rows, sparse, submit
 from workers.contract import Dataset, Label
 from workers.errors import Conflict, InvalidName, LimitExceeded, NotFound
 from workers.names import new_id
@@ -304,8 +303,15 @@ def test_collecting_removes_only_what_is_old_and_unsealed(store: Store, monkeypa
         torn = new_id("ds")
     for id in (fresh, torn):
         store.create(f"datasets/{id}/indptr.npy", b"x")
-    Datasets(store).remove_abandoned()
+    datasets = Datasets(store)
+    datasets.remove_abandoned()
+    assert store.children("datasets") == sorted([kept.id, fresh, torn]), "a clock may be wrong"
+    with later(monkeypatch, 3_700):
+        datasets.remove_abandoned()
     assert store.children("datasets") == sorted([kept.id, fresh])
+    with later(monkeypatch, 90_000):
+        datasets.remove_abandoned()
+    assert store.children("datasets") == [kept.id]
 
 
 def test_array_headers_are_numpys_own(store: Store) -> None:
@@ -353,9 +359,8 @@ def test_a_deletion_cut_short_anywhere_is_undone_or_finished_within_seconds(stor
         assert store.children("datasets") == []
         return
     datasets.recover_deletions()
-    later = time.time() + 12
-    monkeypatch.setattr("workers.names.time.time", lambda: later)
-    datasets.recover_deletions()
+    with later(monkeypatch, 12):
+        datasets.recover_deletions()
     if store.exists(f"datasets/{id}/manifest.json"):
         assert Jobs(store).submit(dataset=id, model="m", algorithm="svm", options={}, seed=0)[1]
         assert list(datasets.open(id).class_indices)
@@ -379,13 +384,13 @@ def test_a_deletion_that_still_lives_is_left_alone(store: Store, monkeypatch: py
 
 def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     id = make_dataset(store).id
-    using, now = Jobs.unfinished_job_of, time.time
+    using, other = Jobs.unfinished_job_of, Datasets(store)
 
     def stands_still(self: Jobs, wanted: Dataset) -> Any:
         found = using(self, wanted)
-        monkeypatch.setattr("workers.names.time.time", lambda: now() + 12)
-        Datasets(store).recover_deletions()
-        monkeypatch.setattr("workers.names.time.time", now)
+        other.recover_deletions()
+        with later(monkeypatch, 12):
+            other.recover_deletions()
         submit(store, dataset=id)
         return found
 
@@ -393,6 +398,7 @@ def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch
     with pytest.raises(Conflict, match="took too long"):
         Datasets(store).delete(id)
     assert Datasets(store).get(id).id == id
-    monkeypatch.setattr("workers.names.time.time", lambda: now() + 100_000)
-    Datasets(store).remove_abandoned()
+    other.remove_abandoned()
+    with later(monkeypatch, 100_000):
+        other.remove_abandoned()
     assert store.children("deleting") == []
