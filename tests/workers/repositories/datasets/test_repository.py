@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Fault, InvalidDocuments
-from tests.workers.conftest import later, make_dataset, rows, sparse, submit
+from tests.workers.conftest import later, make_dataset, rows, sparse
 from workers.contract import Dataset, Label
 from workers.errors import Conflict, InvalidName, LimitExceeded, NotFound
 from workers.names import new_id
@@ -321,84 +321,3 @@ def test_array_headers_are_numpys_own(store: Store) -> None:
         path = store.local(dataset.files[name])
         assert np.load(path, allow_pickle=False).ndim == 1
     assert json.loads(store.read(f"datasets/{dataset.id}/manifest.json"))["classes"] == [[1, 1], [2, 1]]
-
-
-class Died(BaseException):
-    """The gateway was killed here."""
-
-
-def cut_short(store: Store, id: str, step: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Delete a dataset by a gateway that is killed at its ``step``-th write; returns whether it got that far."""
-    count = 0
-    originals = {name: getattr(type(store), name) for name in ("create", "delete")}
-
-    def counted(name: str) -> Any:
-        def act(self: Store, *arguments: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count >= step:
-                raise Died
-            return originals[name](self, *arguments)
-
-        return act
-
-    with monkeypatch.context() as patch:
-        for name in originals:
-            patch.setattr(type(store), name, counted(name))
-        try:
-            Datasets(store).delete(id)
-        except Died:
-            return True
-    return False
-
-
-@pytest.mark.parametrize("step", range(1, 12))
-def test_a_deletion_cut_short_anywhere_is_undone_or_finished_within_seconds(store: Store, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    id, datasets = make_dataset(store).id, Datasets(store)
-    if not cut_short(store, id, step, monkeypatch):
-        assert store.children("datasets") == []
-        return
-    datasets.recover_deletions()
-    with later(monkeypatch, 12):
-        datasets.recover_deletions()
-    if store.exists(f"datasets/{id}/manifest.json"):
-        assert Jobs(store).submit(dataset=id, model="m", algorithm="svm", options={}, seed=0)[1]
-        assert list(datasets.open(id).class_indices)
-    else:
-        assert store.children("datasets") == []
-    assert [name for name in store.children("deleting") if not name.endswith(".decided")] == []
-
-
-def test_a_deletion_that_still_lives_is_left_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = make_dataset(store).id
-    using = Jobs.unfinished_job_of
-
-    def looked_at(self: Jobs, wanted: Dataset) -> Any:
-        Datasets(store).recover_deletions()
-        return using(self, wanted)
-
-    monkeypatch.setattr(Jobs, "unfinished_job_of", looked_at)
-    Datasets(store).delete(id)
-    assert store.children("datasets") == []
-
-
-def test_a_deletion_that_was_taken_for_dead_is_told_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    id = make_dataset(store).id
-    using, other = Jobs.unfinished_job_of, Datasets(store)
-
-    def stands_still(self: Jobs, wanted: Dataset) -> Any:
-        found = using(self, wanted)
-        other.recover_deletions()
-        with later(monkeypatch, 12):
-            other.recover_deletions()
-        submit(store, dataset=id)
-        return found
-
-    monkeypatch.setattr(Jobs, "unfinished_job_of", stands_still)
-    with pytest.raises(Conflict, match="took too long"):
-        Datasets(store).delete(id)
-    assert Datasets(store).get(id).id == id
-    other.remove_abandoned()
-    with later(monkeypatch, 100_000):
-        other.remove_abandoned()
-    assert store.children("deleting") == []
