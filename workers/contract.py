@@ -20,9 +20,9 @@ MAX_TEXT = 256
 
 
 class Record(BaseModel):
-    """An immutable value that is stored as JSON."""
+    """An immutable value that is stored as JSON. Fields of a newer release are kept, also where this one stores a changed copy."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+    model_config = ConfigDict(frozen=True, extra="allow", ser_json_inf_nan="null")
 
 
 class File(Record):

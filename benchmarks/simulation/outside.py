@@ -104,7 +104,7 @@ class SimulatedStore:
         self.removed_by: dict[str, str] = {}
         """process that deleted it, by key"""
         self.next_release: set[str] = set()
-        """processes of the next release: their records say more, which processes of this release cannot read"""
+        """processes of the next release: their records say more, which processes of this release do not know"""
         self.damage = Damage()
         self._world = world
 

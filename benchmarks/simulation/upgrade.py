@@ -1,6 +1,6 @@
 """An upgrade while jobs run: a store of the first format, then processes of this release beside those of the next, whose records say more.
 
-What says more is damaged to this release, which then must not remove what it needs. No process of this release is left when the storm is over.
+This release passes over what it does not know of them. No process of it is left when the storm is over.
 """
 
 from collections.abc import Callable

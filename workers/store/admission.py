@@ -5,22 +5,19 @@ store.json  id of the store, and the version of its format; created by the first
 Format 1 is that of stores without this record. Format 2 differs by the record alone, so an older store is read as it is.
 """
 
-from pydantic import ConfigDict
-
 from workers.contract import Record
 from workers.errors import CannotStart
 from workers.names import new_id
 from workers.store import Store, records
 
 FORMAT = 2
-"""Version of the format that this release writes. It is raised when older releases would misread what a newer one has written."""
+"""Version of the format that this release writes. It is raised when older releases would misread what a newer one has written. A new
+field that may be passed over is no such thing: records keep fields that a release does not know."""
 _KEY = "store.json"
 
 
 class StoreRecord(Record):
-    """What a store says of itself: ``store.json``. A newer release may say more."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    """What a store says of itself: ``store.json``."""
 
     id: str
     format: int

@@ -17,7 +17,7 @@ from workers.repositories.models import Models
 from workers.store import KeyMissing, Store, open_store, records
 from workers.upkeep.inspection import inspect_records
 
-DAMAGED = [b"", b'{"version": 1, "updated', b"[]", b'{"version":1,"updated_at":"2026-01-01T00:00:00Z","more":1}', b"\xff\xfe"]
+DAMAGED = [b"", b'{"version": 1, "updated', b"[]", b'{"version":"one","updated_at":"2026-01-01T00:00:00Z"}', b"\xff\xfe"]
 
 
 @pytest.mark.parametrize("content", DAMAGED)
