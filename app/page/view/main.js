@@ -51,7 +51,7 @@ function Page() {
   const name = wanted();
   const without = OF_DATA.includes(name) && !parts[0] && !project.value.dataset;
   const fetched = shown.value.name === name ? shown.value.View : null;
-  const View = without ? NoData : !(name in VIEWS) ? Missing : !fetched ? Fetching : OF_DATA.includes(name) ? OfData : fetched;
+  const View = without ? NoData : !(name in VIEWS) ? Missing : OF_DATA.includes(name) ? OfData : (fetched ?? Fetching);
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;
@@ -72,12 +72,12 @@ function Fetching() {
   return html`<p class="quiet">Loading …</p>`;
 }
 
-/** A view of a dataset, once that is open: an address may name another one than was open before. @param {{view: any, parts: string[], query: URLSearchParams}} props */
+/** A view of a dataset, once both are there: the address may name another dataset than was open before. @param {{view: any, parts: string[], query: URLSearchParams}} props */
 function OfData({ view: View, parts, query }) {
   const id = parts[0] || project.value.dataset;
   const dataset = useLoad(() => get(`v1/datasets/${part(id)}`).then(open), [id]);
   if (dataset.error) return html`<h1>${dataset.error.status === 404 ? "These data are not here" : TITLES[/** @type {keyof typeof TITLES} */ (route.value.view)]}</h1><${Problem} error=${dataset.error} /><p><a href=${to("data")}>Choose other data</a></p>`;
-  if (!dataset.value) return html`<${Fetching} />`;
+  if (!dataset.value || !View) return html`<${Fetching} />`;
   return html`<${View} parts=${[id, ...parts.slice(1)]} query=${query} dataset=${dataset.value} />`;
 }
 

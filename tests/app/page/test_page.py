@@ -68,6 +68,13 @@ def needed(path: str) -> set[str]:
     return found
 
 
+def test_the_first_view_is_fetched_at_once(gateway: Gateway) -> None:
+    """What modules import is known to the browser before it has read them: each link of a chain would cost a round trip."""
+    html = gateway.client.get("/", headers=BROWSER).text
+    named = set(re.findall(r'<(?:link rel="modulepreload" href|script type="module" src)="page/([^"]+)"', html))
+    assert named == needed("view/main.js") | needed("view/data.js")
+
+
 def test_the_first_view_is_small(gateway: Gateway) -> None:
     """With each view: a link may lead to any. Modules of other views are fetched when they are shown."""
     frame = needed("view/main.js")
