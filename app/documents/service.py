@@ -92,7 +92,9 @@ def pages(services: Services, dataset: str, query: Query, predictor: Predictor |
         yield _page(opened, _named(services, dataset, query.ids), None)
         return
     keys = _sort_keys(opened, query)
-    candidates = np.setdiff1d(_candidates(opened, query), [*claimed_by_others(services, dataset, query.by)])
+    candidates = _candidates(opened, query)
+    if taken := claimed_by_others(services, dataset, query.by):
+        candidates = candidates[~np.isin(candidates, [*taken])]
     cursor = None if query.cursor is None else _position(query.cursor, len(opened.documents.class_indices))
     while True:
         found, cursor = _next(opened, query, candidates, keys, cursor)
