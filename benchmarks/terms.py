@@ -64,7 +64,7 @@ def run(engine: Any, folder: Path, limit: int) -> dict[str, Any]:
     def read(documents: TextRows, engine: Any) -> dict[str, Any]:
         beats[:] = [time.perf_counter()]
         used = time.process_time()
-        with training_inputs(store, documents, {}, Watch(observer), most, engine) as found:
+        with training_inputs(store, documents, {}, Watch(observer), most, engine, "benchmark") as found:
             assert isinstance(found.vocabulary, TextTerms)
             took, used = time.perf_counter() - beats[0], time.process_time() - used
             digest = hashlib.sha256(json.dumps(list(found.vocabulary.words)).encode())

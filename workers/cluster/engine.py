@@ -4,11 +4,9 @@ The job keeps its vectors, and a mapped copy of the rows for what is no pass. A 
 rows that have changed. What comes back are scores, and one vector of sums: they go from shard to shard, and are added in the order of the parts.
 """
 
-import asyncio
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import wait as wait_for_threads
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
-from distributed import Client, Future, wait
+from distributed import Client, Future
 from numpy.typing import NDArray
 
 from core.documents.full_rows import FullRows
@@ -34,12 +32,11 @@ from workers.cluster.address import TlsFiles, security_of
 from workers.cluster.placement import placement
 from workers.cluster.shards import OpenShard, Shard, write_shard
 from workers.cluster.tasks import FewRows, Kind, Sent, added, answer, packed, received, scored, scores_of
+from workers.cluster.waiting import Waiting, told
 from workers.cluster.workforce import Workforce
 from workers.errors import ClusterUnavailable
 from workers.store import Store
 
-_PATIENCE = 0.1
-"""seconds between two looks at the observer while others work"""
 _LOST_SECONDS = 20.0
 """seconds for which the scheduler may not answer"""
 _LEAST_NONZEROS = 1 << 20
@@ -56,6 +53,10 @@ class ClusterStore(NamedTuple):
     url: str
     prefix: str
     """of the keys of one attempt, whose leftovers are removed with it"""
+
+    def close(self) -> None:
+        """Remove what is stored below the prefix."""
+        self.store.delete(self.prefix)
 
 
 class ClusterEngine(Engine):
@@ -120,6 +121,7 @@ class ClusterAnswers:
 
     def __init__(self, client: Client, stored: ClusterStore, rows: SparseRows, local: Passes, checkpoint: Checkpoint) -> None:
         self._client, self._local, self._checkpoint, self._length = client, local, checkpoint, rows.n_features + 1
+        self._waiting = Waiting(client, checkpoint)
         self._stored = stored._replace(prefix=f"{stored.prefix}/shards/{secrets.token_hex(4)}")
         self._kept: dict[str, _Kept] = {}
         self._n_asked = 0
@@ -127,8 +129,8 @@ class ClusterAnswers:
         self.n_threads = local.n_threads
         self.bytes_sent = 0
         """bytes of all vectors sent to shards"""
-        self._look([])
-        with _told():
+        self._waiting.look([])
+        with told():
             self._workforce = Workforce(client)
         shares = self._shares(parts_of(rows))
         threads = self._workforce.threads
@@ -152,7 +154,7 @@ class ClusterAnswers:
         folder.rmdir()
         ranges = tuple((first - start, last - start) for first, last in parts)
         shard = Shard(self._stored.url, file, ranges, own.n_rows, own.n_nonzeros, len(columns), isinstance(rows, FullRows))
-        with _told():
+        with told():
             future = self._opened(shard, worker)
         self._checkpoint()
         return _Placed(shard, future, worker, slice(start, stop), np.append(columns.astype(np.int64), self._length - 1))
@@ -217,13 +219,13 @@ class ClusterAnswers:
         self._local.close()
         self._kept.clear()
         self._shards = []
-        self._stored.store.delete(self._stored.prefix)
+        self._stored.close()
 
     def _ask(self, kind: Kind, vectors: Sequence[Vector], rows: Sequence[Vector], sinks: Sequence[tuple[Vector, NDArray[np.bool_]]]) -> list[Vector]:
         """One pass over all shards: scores are written to the ``sinks``, where they are chosen; the sums of each right-hand side are returned."""
         values = None
         while values is None:
-            with _told(), self._lock:
+            with told(), self._lock:
                 self._forget()
                 self._place_anew()
                 found = [self._submitted(kind, shard, place, vectors, rows) for place, shard in enumerate(self._shards)]
@@ -231,7 +233,7 @@ class ClusterAnswers:
                     scores, sums = found, []
                 else:
                     scores, sums = self._scores_of(found) if sinks else [], [self._added(found)]
-            values = self._gathered([*scores, *sums])
+            values = self._waiting.gathered([*scores, *sums], self._is_shorthanded)
         for shard, of_shard in zip(self._shards if sinks else [], values[: len(scores)], strict=True):
             for (out, chosen), own in zip(sinks, of_shard, strict=True):
                 out[shard.rows][chosen[shard.rows]] = own
@@ -275,55 +277,3 @@ class ClusterAnswers:
         """Let go of the vectors that no pass has used for a while: the scheduler and a worker hold each of them."""
         self._n_asked += 1
         self._kept = {key: kept for key, kept in self._kept.items() if self._n_asked - kept.asked <= _KEPT_PASSES}
-
-    def _gathered(self, futures: list[Future[Any]]) -> list[Any] | None:
-        """What these compute, while the observer is asked now and then; None if they must be asked of others. Raises ClusterUnavailable, and what
-        the checkpoint does."""
-        values = None
-        while values is None:
-            if not self._wait(futures):
-                return None
-            values = self._fetched(futures)
-        return values
-
-    def _wait(self, futures: list[Future[Any]]) -> bool:
-        """Return when all have been computed, if only for a moment: a worker that dies takes with it what nobody has fetched. False: others must."""
-        while True:
-            self._look(futures)
-            if self._is_shorthanded():
-                return False
-            with _told(), suppress(TimeoutError), self._client.as_current():
-                wait(futures, timeout=_PATIENCE)
-                return True
-
-    def _fetched(self, futures: list[Future[Any]]) -> list[Any] | None:
-        """The values; None if one was lost on the way, and is computed again."""
-        loop: Any = self._client.loop
-        fetching = asyncio.run_coroutine_threadsafe(self._client.gather(futures, asynchronous=True), loop.asyncio_loop)
-        try:
-            while True:
-                wait_for_threads([fetching], _PATIENCE)
-                if fetching.done():
-                    with _told():
-                        return list(fetching.result())
-                self._look(futures)
-                if not all(future.done() for future in futures):
-                    return None
-        finally:
-            fetching.cancel()
-
-    def _look(self, futures: list[Future[Any]]) -> None:
-        self._checkpoint()
-        if any(future.cancelled() for future in futures) or self._client.status != "running":
-            raise ClusterUnavailable("the scheduler of the cluster has ended, or has lost this job")
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """What Dask raises becomes ClusterUnavailable, and so does what a worker's system refuses it. What else tasks raise stays as it is."""
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("distributed", "tornado", "concurrent", "asyncio"):
-            raise ClusterUnavailable(f"the cluster failed: {type(error).__name__}: {error}") from error
-        raise

@@ -68,12 +68,7 @@ class OpenShard:
     def __init__(self, shard: Shard) -> None:
         """Raises StoreDamaged where the file is not what was stored, and StoreUnavailable where this process reads another store."""
         self.shard = shard
-        try:
-            path = _store(shard.store_url).local(shard.file)
-        except KeyMissing:
-            told = f"{shard.store_url} has no {shard.file.key} for a worker of the cluster: it must reach the store of the service by this address"
-            raise StoreUnavailable(told) from None
-        with path.open("rb") as file:
+        with local_file(shard.store_url, shard.file).open("rb") as file:
             # private and writable: read-only arrays are another type to Numba, whose loops would be compiled once more; nothing writes
             held = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
         ends = np.cumsum([0, 8 * (shard.n_rows + 1), 4 * shard.n_nonzeros, 4 * shard.n_columns, 0 if shard.full else 4 * shard.n_nonzeros])
@@ -99,7 +94,18 @@ class OpenShard:
         return self.shard.file.bytes
 
 
+def local_file(store_url: str, file: File) -> Path:
+    """A file of the job at this worker; raises StoreDamaged where it is not what was stored, and StoreUnavailable where this process reads another
+    store."""
+    try:
+        return opened_store(store_url).local(file)
+    except KeyMissing:
+        told = f"{store_url} has no {file.key} for a worker of the cluster: it must reach the store of the service by this address"
+        raise StoreUnavailable(told) from None
+
+
 @lru_cache(maxsize=4)
-def _store(url: str) -> Store:
+def opened_store(url: str) -> Store:
+    """The store at an address, as this worker opens it."""
     settings = Settings()
     return open_store(url, settings.cache_dir, cache_bytes=settings.cache_bytes)

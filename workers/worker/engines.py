@@ -78,7 +78,14 @@ class EngineChoice(NamedTuple):
         if not fit:
             name, least = min(needed.items(), key=itemgetter(1))
             raise JobTooLarge(least, self.most_bytes, text_remedy(TextOptions.parse(self.request.text or {}), name))
-        return TextEngine(fit[0], table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0)
+        tables = table_bytes(size, self.most_bytes) if fit[-1] != "memory" else 0
+        if self._is_shared(fit[0], size, self.most_bytes - size.least_making_bytes):
+            return TextEngine("cluster", tables, self.cluster)
+        return TextEngine(fit[0], tables)
+
+    def _is_shared(self, name: EngineName, size: RowsSize, left: int) -> bool:
+        """Whether a cluster does what this engine could: mapped rows that the page cache does not hold are read from the disk in every pass."""
+        return self.cluster is not None and name == "mapped" and (self.engine == "cluster" or (self.engine == "auto" and 8 * size.n_nonzeros > left))
 
     def of(self, size: RowsSize) -> ChosenEngine:
         """The engine of a training of this size. Raises JobTooLarge for one that the system would kill halfway for want of memory."""
@@ -91,7 +98,5 @@ class EngineChoice(NamedTuple):
             needed = min(training_bytes(options, training, each) for each in (("memory",) if held else offered))
             raise JobTooLarge(needed, most, f"{remedy}; {held}" if held else remedy)
         left = most - training_bytes(options, training, name)
-        # mapped rows that the page cache does not hold are read from the disk in every pass
-        shared = self.cluster is not None and name == "mapped" and self.engine == "auto" and 8 * size.n_nonzeros > left
-        name = "cluster" if shared else name
+        name = "cluster" if self._is_shared(name, size, left) else name
         return ChosenEngine(name, left, self.cluster if name == "cluster" else None)

@@ -91,11 +91,18 @@ class TrainingInputs(NamedTuple):
 
 @contextmanager
 def training_inputs(
-    store: Store, rows: Rows, options: Mapping[str, int] | None, watch: Watch, most_bytes: int, engine: TextEngine, threads: int | None = None
+    store: Store,
+    rows: Rows,
+    options: Mapping[str, int] | None,
+    watch: Watch,
+    most_bytes: int,
+    engine: TextEngine,
+    prefix: str,
+    threads: int | None = None,
 ) -> Iterator[TrainingInputs]:
     """The inputs, for as long as the block is entered: the rows of text lie in temporary files. ``threads`` read text; None: one a core.
 
-    The ``engine`` finds the terms.
+    The ``engine`` finds the terms; what a cluster reads lies below ``prefix`` in the store.
 
     Raises core.watch.Stopped when the observer of the job asks to stop, InvalidDocuments for text without terms, and JobTooLarge as soon as
     finding the terms takes more than ``most_bytes``.
@@ -108,7 +115,7 @@ def training_inputs(
         case TextRows() | PartRows():
             folder = store.staging()
             try:
-                reader = TextReader(engine, ScratchFiles(folder), threads)
+                reader = TextReader(engine, store, prefix, ScratchFiles(folder), threads)
                 yield _read(folder, rows, TextOptions.parse(options or {}), watch, most_bytes, reader)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)

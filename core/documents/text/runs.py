@@ -36,6 +36,11 @@ class WordRun(NamedTuple):
         """Words ``start`` to ``stop`` as a view."""
         return self._replace(hashes=self.hashes[start:stop], indptr=self.indptr[start : stop + 1], counts=self.counts[start:stop])
 
+    def alone(self) -> Self:
+        """The words without the letters of others."""
+        first, last = int(self.indptr[0]), int(self.indptr[-1])
+        return self._replace(indptr=self.indptr - first, letters=self.letters[first:last])
+
 
 class TermRun(NamedTuple):
     """Terms of some texts, each as its product with an odd multiplier modulo 2⁶⁴, which no other has."""
@@ -48,6 +53,10 @@ class TermRun(NamedTuple):
     def between(self, start: int, stop: int) -> Self:
         """Terms ``start`` to ``stop`` as a view."""
         return self._replace(hashes=self.hashes[start:stop], counts=self.counts[start:stop])
+
+    def alone(self) -> Self:
+        """The terms, which have nothing of others."""
+        return self
 
 
 class WordCounts(NamedTuple):

@@ -249,7 +249,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
 
     stop_at = 10**9
     began = time.monotonic() - 100
-    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES, engine, threads=1) as read:
+    with training_inputs(store, content, TextOptions().model_dump(), Watch(observe, began=began), N_BYTES, engine, "jobs/x", threads=1) as read:
         rest = Watch(observe, read.rest, began)
         rest.latest = rest.latest._replace(phase="mfn", fraction=0.5)
         rest()
@@ -264,7 +264,7 @@ def test_reading_is_told_and_a_stop_is_heard(store: Store, monkeypatch: pytest.M
     n_points = len(points)
     for stop_at in range(1, n_points - 2, 5):
         points.clear()
-        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES, engine, threads=1):
+        with pytest.raises(Stopped), training_inputs(store, content, {}, Watch(observe), N_BYTES, engine, "jobs/x", threads=1):
             pytest.fail("it was not heard")
         assert len(points) == stop_at
     assert list(store.staging().parent.glob("*/*")) == []
