@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from typing import TypeVar
@@ -48,10 +48,10 @@ async def _read_dataset(request: Request, services: Services, name: str | None) 
         return await in_thread(pool, _seal, body, builder)
 
 
-def make_dataset(services: Services, documents: msgspec.Raw) -> Generator[None, None, Dataset]:
-    """Store the documents of a JSON array as a dataset without a name, a batch a step."""
+def make_dataset(services: Services, documents: msgspec.Raw, query: Mapping[str, str]) -> Generator[None, None, Dataset]:
+    """Store the documents of a JSON array as a dataset without a name, a batch a step; ``query`` as of an upload."""
     with services.datasets.builder(None) as builder:
-        body = body_decoder({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile)
+        body = body_decoder({"content-type": "application/json"}, services.settings.request_bounds, tempfile.TemporaryFile, query=query)
         for block in document_blocks(documents):
             yield from _parse(body, builder, block)
             yield

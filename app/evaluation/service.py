@@ -97,7 +97,8 @@ async def _read(request: Request, services: Services) -> _Input:
     if posted and body.annotations is not None:
         raise InvalidRequest("annotations", "needs a dataset: documents in the body have their labels with them")
     services.access.authorize(request.scope, "predictions" if posted else "datasets")
-    return _Input(decode_documents(document_blocks(body.documents), {"content-type": JSON}, bounds), body.dataset, body.held_out, body.annotations)
+    documents = decode_documents(document_blocks(body.documents), {"content-type": JSON}, bounds, query=request.query_params)
+    return _Input(documents, body.dataset, body.held_out, body.annotations)
 
 
 def _query(request: Request) -> EvaluateBody:

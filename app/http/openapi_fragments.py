@@ -132,7 +132,7 @@ _COLUMNS: list[dict[str, Any]] = [
     }
     for column in COLUMNS
 ]
-_EXTRA: dict[str, Any] = {
+EXTRA: dict[str, Any] = {
     "name": "extra",
     "in": "query",
     "required": False,
@@ -141,7 +141,7 @@ _EXTRA: dict[str, Any] = {
     "schema": {"type": "string", "enum": list(get_args(Extra))},
 }
 DOCUMENT_BODY: dict[str, Any] = {
-    "parameters": [*_COLUMNS, _EXTRA, ENCODING],
+    "parameters": [*_COLUMNS, EXTRA, ENCODING],
     "requestBody": {"required": True, "content": {media_type: format.openapi for media_type, format in FORMATS.items()}},
 }
 

@@ -1,7 +1,7 @@
 """Routes of jobs: create, list, show, cancel, follow and delete; their traces and labels."""
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from app.http.answers.files import iter_file, written_file
 from app.http.answers.negotiation import negotiate
 from app.http.answers.tables import CSV, EXACT, PARQUET, csv_blocks, write_parquet
 from app.http.bodies import in_steps, in_thread, read_json
-from app.http.openapi_fragments import DOCUMENTS, ENCODING, NAME, error_responses, json_body
+from app.http.openapi_fragments import DOCUMENTS, ENCODING, EXTRA, NAME, error_responses, json_body
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.jobs.events import events_of
@@ -81,7 +81,7 @@ _SUBMIT: dict[str, Any] = {
         text=_TERMS,
         start_from=_START,
     ),
-    "parameters": [_KEY, ENCODING],
+    "parameters": [_KEY, EXTRA, ENCODING],
 }
 _TEXT = {"schema": {"type": "string"}}
 _HEADERS = {
@@ -128,7 +128,7 @@ async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)
     body = await read_json(request, services, JobBody)
-    steps = _submit(services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID))
+    steps = _submit(services, body, request.headers.get("idempotency-key"), request.scope.get(KEY_ID), request.query_params)
     try:
         # also without the client: a job is accepted or not, whoever waits for the answer
         *_, answer = await in_steps(None, services.store_pool, steps)
@@ -240,9 +240,11 @@ def _labels(services: Services, id: str, include: str | None) -> tuple[Path, Bes
     return path, Beside(services.datasets.ids(dataset), services.datasets.fields(dataset))
 
 
-def _submit(services: Services, body: JobBody, key: str | None, key_id: str | None) -> Generator[Response | None, None, None]:
+def _submit(
+    services: Services, body: JobBody, key: str | None, key_id: str | None, query: Mapping[str, str]
+) -> Generator[Response | None, None, None]:
     """The steps of a submission, and at last its answer."""
-    job, allowance = yield from submit(services, body, key, key_id)
+    job, allowance = yield from submit(services, body, key, key_id, query)
     with suppress(RedisStateUnavailable, QueueUnavailable):
         add_progress(job, services.redis_state, services.queue)
     headers = {"Location": f"/v1/jobs/{job.request.id}", **allowance.headers()}

@@ -1,8 +1,9 @@
 """Submission of a training job: it is validated completely before anything is stored."""
 
 import hashlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -59,16 +60,19 @@ Steps = Generator[None, None, T]
 """Work in steps, between which others go on, and then its result."""
 
 
-def submit(services: Services, body: JobBody, idempotency_key: str | None, key_id: str | None) -> Steps[Accepted]:
+def submit(
+    services: Services, body: JobBody, idempotency_key: str | None, key_id: str | None, query: Mapping[str, str] = MappingProxyType({})
+) -> Steps[Accepted]:
     """The job of this request, or of an earlier equal request with the same idempotency key. Documents are read a slice a step.
 
+    ``query`` says what becomes of their unknown fields (``extra``).
     Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
 
     Raises QueueUnavailable while Redis is unavailable, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption,
     UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict. After an error nothing is kept.
     """
-    _check(body, idempotency_key)
-    fingerprint = "" if idempotency_key is None else (yield from _fingerprint(body, services.settings.max_document_bytes))
+    _check(body, idempotency_key, query)
+    fingerprint = "" if idempotency_key is None else (yield from _fingerprint(body, query, services.settings.max_document_bytes))
     submission = _Submission(idempotency_key, fingerprint, key_id)
     allowance = services.backlog.allowance(key_id)
     known = None if idempotency_key is None else services.jobs.find_by_idempotency_key(idempotency_key, key_id, submission.fingerprint)
@@ -80,12 +84,12 @@ def submit(services: Services, body: JobBody, idempotency_key: str | None, key_i
     if body.dataset is not None:
         job, created = _submit(services, body, submission, services.datasets.get(body.dataset))
     else:
-        job, created = yield from _submit_documents(services, body, submission)
+        job, created = yield from _submit_documents(services, body, submission, query)
     return Accepted(job, allowance.without(int(created)))
 
 
-def _submit_documents(services: Services, body: JobBody, submission: _Submission) -> Steps[tuple[Job, bool]]:
-    dataset = yield from make_dataset(services, body.documents)
+def _submit_documents(services: Services, body: JobBody, submission: _Submission, query: Mapping[str, str]) -> Steps[tuple[Job, bool]]:
+    dataset = yield from make_dataset(services, body.documents, query)
     needed = False
     try:
         job, needed = _submit(services, body, submission, dataset)
@@ -152,12 +156,14 @@ def _encoder(services: Services, body: JobBody, dataset: Dataset) -> EncoderRef 
     return EncoderRef(name=id.name, digest=id.digest)
 
 
-def _check(body: JobBody, idempotency_key: str | None) -> None:
+def _check(body: JobBody, idempotency_key: str | None, query: Mapping[str, str]) -> None:
     check_name("model", body.model)
     if (body.dataset is None) != is_given(body.documents):
         raise InvalidRequest("dataset", "give either dataset or documents")
     if body.annotations is not None and body.dataset is None:
         raise InvalidRequest("annotations", "needs a dataset: documents in the body have no log")
+    if "extra" in query and body.dataset is not None:
+        raise InvalidRequest("extra", "is for documents in the body: those of a dataset have been read")
     if body.start_from is not None and find_algorithm(body.algorithm).start is None:
         able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
         raise InvalidRequest("start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}")
@@ -165,13 +171,14 @@ def _check(body: JobBody, idempotency_key: str | None) -> None:
         raise InvalidRequest("Idempotency-Key", f"must have 1 to {_MAX_KEY_LENGTH} characters")
 
 
-def _fingerprint(body: JobBody, longest: int) -> Steps[str]:
+def _fingerprint(body: JobBody, query: Mapping[str, str], longest: int) -> Steps[str]:
     """Digest of what the request means; the spacing and the order of its JSON do not matter."""
     meaning: dict[str, Any] = {"dataset": body.dataset, "documents": None, "model": body.model, "algorithm": body.algorithm}
     meaning |= {"options": body.options, "seed": body.seed, "start_from": body.start_from}
     meaning |= {} if body.text is None else {"text": body.text}
     meaning |= {} if body.encoder is None else {"encoder": body.encoder}
     meaning |= {} if body.annotations is None else {"annotations": body.annotations}
+    meaning |= {} if "extra" not in query else {"extra": query["extra"]}
     meaning |= {} if body.publish == "if_better" else {"publish": body.publish}
     before, null, after = msgspec.json.encode(meaning, order="sorted").partition(b'"documents":null')
     digest = hashlib.sha256(before + null.removesuffix(b"null"))

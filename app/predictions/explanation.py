@@ -1,6 +1,6 @@
 """Explanations: the largest weights of a model, and the contributions whose sum is the score of a document."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
@@ -155,10 +155,10 @@ async def explain(request: Request, services: Services, reference: str) -> Respo
     loaded = await load_model(services, reference)
     # ids of training documents are read from the store
     pool = services.load_pool if isinstance(loaded.model, KernelModel) else services.predict_pool
-    return await in_thread(pool, _answer, services, loaded, body)
+    return await in_thread(pool, _answer, services, loaded, body, _batches(services, body, request.query_params))
 
 
-def _answer(services: Services, loaded: Loaded, body: ExplainBody) -> Response:
+def _answer(services: Services, loaded: Loaded, body: ExplainBody, batches: Iterable[Batch]) -> Response:
     """All explanations are computed before any item is described, so that ids of training documents are read once."""
     version, model, _ = loaded
     if body.class_ is not None and body.class_ not in version.classes:
@@ -166,7 +166,7 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody) -> Response:
     columns = [version.classes[class_index] for class_index in positives_of(len(version.classes))]
     weights = [top_weights(model.weights_of(column), body.n) for column in range(len(columns))]
     unseen = UnseenCounter()
-    documents = list(_documents(services, version, model, body, unseen))
+    documents = list(_documents(version, model, body, list(batches), unseen))
     used = [part.items for pair in weights for part in pair] + [each.explanation.contributions.items for each in documents]
     describe = _describer(services, version, model, np.unique(np.concatenate(used)))
     content = {
@@ -186,8 +186,7 @@ def _answer(services: Services, loaded: Loaded, body: ExplainBody) -> Response:
     return loaded.marked(Response(_ENCODER.encode(content), media_type="application/json"))
 
 
-def _documents(services: Services, version: Version, model: Model, body: ExplainBody, unseen: UnseenCounter) -> Iterator[_Explained]:
-    batches = list(_batches(services, body))
+def _documents(version: Version, model: Model, body: ExplainBody, batches: list[Batch], unseen: UnseenCounter) -> Iterator[_Explained]:
     for batch, scored in zip(batches, score_posted(model, batches), strict=True):
         unseen.count(scored)
         texts = list(batch.rows) if isinstance(batch.rows, TextRows) else [None] * batch.rows.n_rows
@@ -200,13 +199,13 @@ def _documents(services: Services, version: Version, model: Model, body: Explain
             yield _Explained(id or str(scored.positions[index]), version.classes[class_index], column, explanation, texts[index])
 
 
-def _batches(services: Services, body: ExplainBody) -> Iterable[Batch]:
-    """The documents of a body; none if it has no documents."""
+def _batches(services: Services, body: ExplainBody, query: Mapping[str, str]) -> Iterable[Batch]:
+    """The documents of a body, read as they are asked for; none if it has no documents."""
     if not is_given(body.documents):
         return []
     bounds = services.settings.prediction_bounds
     bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))
-    return decode_documents(document_blocks(body.documents), {"content-type": "application/json"}, bounds)
+    return decode_documents(document_blocks(body.documents), {"content-type": "application/json"}, bounds, query=query)
 
 
 def _weights(found: Weights, describe: Describe) -> list[Item]:

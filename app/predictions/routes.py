@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, ENCODING, error_responses, json_body, path_parameter
+from app.http.openapi_fragments import DOCUMENT_BODY, DOCUMENTS, ENCODING, EXTRA, error_responses, json_body, path_parameter
 from app.http.route_classes import RawRoute
 from app.http.version_numbers import NUMBER, version_reference
 from app.predictions.explanation import ExplainBody, ExplanationOut, explain
@@ -35,7 +35,7 @@ def _explain_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
     example = {"documents": [{"id": "d1", "indices": [3, 17], "values": [0.2, 0.9]}], "n": 10}
     described = json_body(ExplainBody, example, documents=DOCUMENTS["properties"]["documents"])
     described["requestBody"]["required"] = False
-    return {**described, "parameters": [*parameters, ENCODING]}
+    return {**described, "parameters": [*parameters, EXTRA, ENCODING]}
 
 
 def _extra(*parameters: dict[str, Any]) -> dict[str, Any]:
