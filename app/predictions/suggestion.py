@@ -118,7 +118,8 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     answers = services.datasets.log(body.dataset).answers()
     documents = services.datasets.open_annotated(body.dataset, answers)
     source = _Source(services, version, model, body.dataset, documents)
-    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), [*answers, *claimed_by_others(services, body.dataset, body.by)])
+    taken = [*{*answers, *claimed_by_others(services, body.dataset, body.by)}]
+    unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), taken, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
     ignorant = version.confidence == "none"
     drawn = _claimed(source, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
@@ -148,7 +149,7 @@ def _claimed(source: _Source, unlabeled: Positions, body: SuggestBody, share: fl
         kept |= {position: draw for position, draw in drawn.items() if position not in lost}
         if not lost:
             return kept
-        unlabeled = np.setdiff1d(unlabeled, [*drawn])
+        unlabeled = np.setdiff1d(unlabeled, [*drawn], assume_unique=True)
 
 
 def _drawn(source: _Source, unlabeled: Positions, body: SuggestBody, n: int, share: float, warnings: list[str]) -> dict[int, Draw]:
@@ -158,7 +159,7 @@ def _drawn(source: _Source, unlabeled: Positions, body: SuggestBody, n: int, sha
     """
     n = min(n, len(unlabeled))
     random = np.random.default_rng(body.seed).choice(unlabeled, random_share(n, share), replace=False)
-    chosen = _chosen(source, np.setdiff1d(unlabeled, random), body.strategy, n - len(random), warnings)
+    chosen = _chosen(source, np.setdiff1d(unlabeled, random, assume_unique=True), body.strategy, n - len(random), warnings)
     draws = dict.fromkeys(random.tolist(), Draw.RANDOM)
     return {position: draws.get(position, Draw.CHOSEN) for position in interleaved(random, chosen).tolist()}
 
