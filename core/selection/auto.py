@@ -65,7 +65,7 @@ def auto(task: Selecting) -> Selection:
     parts = [Part(place / len(blocks), (place + 1) / len(blocks)) for place in range(len(blocks))]
     races = [_race(task, block, part) for block, part in zip(blocks, parts, strict=True)]
     offered = [each for race in races for each in race.offered]
-    choice = choose([candidate for _, candidate in offered])
+    choice = choose([candidate for _, candidate in offered], task.class_indices)
     selected = [_Selected(*offered[place], weight) for place, weight in choice.places]
     results, held_out, solved = _solutions_in_time(task, selected, choice.fractions)
     known = np.isfinite(held_out).all(axis=1)

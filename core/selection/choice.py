@@ -1,7 +1,7 @@
 """Chooses among candidates: which of them have a part in the model, with what weights, and the class fractions that they agree on."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ class Choice(NamedTuple):
     """shape (n_classes,): class fractions of the unlabeled documents; None if there are none of these"""
 
 
-def choose(candidates: Sequence[Candidate]) -> Choice:
-    """Choose by labels left out. Candidates whose scores are linear are added; another is chosen alone, where it predicts best of all.
+def choose(candidates: Sequence[Candidate], class_indices: NDArray[np.integer[Any]]) -> Choice:
+    """Choose by labels left out; ``class_indices`` are the classes of the labeled rows.
 
+    Candidates whose scores are linear are added; another is chosen alone, where it predicts best of all.
     One that learns from labels alone has small odds to be alone. Of equals, as where no label can be left out, those that learn from unlabeled
     documents are preferred, then the first.
     """
@@ -32,7 +33,7 @@ def choose(candidates: Sequence[Candidate]) -> Choice:
     if not candidates[best].linear:
         return Choice([(best, 1.0)], fractions)
     linear = [place for place, candidate in enumerate(candidates) if candidate.linear]
-    weights = stack_weights([candidates[place] for place in linear])
+    weights = stack_weights([candidates[place] for place in linear], class_indices)
     known = [(place, weight) for place, weight in zip(linear, weights, strict=True) if weight]
     return Choice(sorted(known, key=lambda each: -each[1]), fractions)
 

@@ -6,22 +6,24 @@ labels left out do say goes into the weights.
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.elementary import exp, log
+from core.one_vs_rest import n_classes_of, positives_of
 from core.problem.result import Linear, Result, Status
 from core.selection.candidates import Candidate
-from core.validation.calibration import SLOPE, Calibration
+from core.selection.comparison import judge
+from core.validation.calibration import SLOPE, Calibration, fit_sigmoid
 
 Vector = NDArray[np.float64]
 
 _LEAST_WEIGHT = 0.03
 """weight below which a candidate has no part in a stack"""
 SUPERVISED_ODDS = 0.1
-"""odds of what learns from labels alone against the best that learns from unlabeled documents, before labels left out are asked"""
+"""odds of what learns from labels alone against what learns from unlabeled documents, before labels left out are asked"""
 _MOST_NATS = 50.0
 
 
@@ -49,25 +51,50 @@ def weights_by_loss(log_likelihoods: Sequence[float]) -> Vector:
     return np.square(least / losses) if np.isfinite(least) else np.ones(len(losses))
 
 
-def stack_weights(candidates: Sequence[Candidate]) -> list[float]:
-    """The weights of candidates in a stack, 0 of those that would hardly count; they sum to 1.
+def stack_weights(candidates: Sequence[Candidate], class_indices: NDArray[np.integer[Any]]) -> list[float]:
+    """The weights of candidates in a stack, 0 of those that would hardly count; they sum to 1. ``class_indices`` are the classes of the labeled rows.
 
-    The supervised SVM is hardly ever much better than what learns from unlabeled documents, and often much worse. It has small odds, which all of the
-    likelihood multiplies: where clusters mislead, labels left out say so, and it takes over. Where no label could be left out it has none.
+    Three pools are compared: of what learns from unlabeled documents, of all candidates, and of the supervised SVM. The supervised SVM is hardly ever
+    much better than what learns from unlabeled documents, and often much worse. So a pool with it has small odds, which all of the likelihood of its
+    sum multiplies: where clusters mislead, or labels are many, labels left out say so. The weights are the mean of the pools'. Where no label could
+    be left out the supervised SVM has none.
     """
     known = np.array([candidate.judgement.log_likelihood for candidate in candidates])
-    learned = np.array([candidate.learns for candidate in candidates])
-    if not learned.any() or not np.isfinite(known[learned]).any():
+    learned, finite = np.array([candidate.learns for candidate in candidates]), np.isfinite(known)
+    if not (learned & finite).any():
         weights = weights_by_loss(known.tolist())
+    elif not (~learned & finite).any() or not any(candidate.judgement.chance for candidate in candidates):
+        weights = _pool(known, learned)
     else:
-        weights = np.zeros(len(candidates))
-        weights[learned] = weights_by_loss(known[learned].tolist())
-        if any(candidate.judgement.chance for candidate in candidates):
-            nats = np.clip(known[~learned] - known[learned].max(), -_MOST_NATS, _MOST_NATS)
-            weights[~learned] = SUPERVISED_ODDS * exp(nats)
+        weights = _mean_pool([_pool(known, members) for members in (learned, np.ones_like(learned), ~learned)], candidates, class_indices)
     weights /= weights.sum()
     weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
     return [float(weight) for weight in weights / weights.sum()]
+
+
+def _pool(known: Vector, members: NDArray[np.bool_]) -> Vector:
+    """The weights of these members by their log-likelihoods, summing to 1; 0 of the others."""
+    weights = np.zeros(len(known))
+    weights[members] = weights_by_loss(known[members].tolist())
+    return np.asarray(weights / weights.sum())
+
+
+def _mean_pool(pools: Sequence[Vector], candidates: Sequence[Candidate], class_indices: NDArray[np.integer[Any]]) -> Vector:
+    """The mean of pools, each weighing by its odds and the likelihood of labels left out by its sum; all but the first have small odds."""
+    useful = [place for place in range(len(candidates)) if any(pool[place] for pool in pools)]
+    log_odds = {place: _held_out_log_odds(candidates[place].held_out, class_indices) for place in useful}
+    left_out = np.all([np.isfinite(each).all(axis=1) for each in log_odds.values()], axis=0)
+    sums = [_sum_of([pool[place] * log_odds[place][left_out] for place in useful]) for pool in pools]
+    nats = np.array([judge(each, class_indices[left_out]).log_likelihood for each in sums])
+    odds = np.where(np.arange(len(pools)) > 0, SUPERVISED_ODDS, 1.0) * exp(np.maximum(nats - nats.max(), -_MOST_NATS))
+    return _sum_of([pool * share for pool, share in zip(pools, odds / odds.sum(), strict=True)])
+
+
+def _held_out_log_odds(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Log-odds of labels left out by sigmoids of a candidate's scores, both of shape (n_labeled, n_problems)."""
+    known, positives = np.isfinite(held_out).all(axis=1), positives_of(n_classes_of(held_out.shape[1]))
+    fits = [fit_sigmoid(column[known], class_indices[known] == positive) for column, positive in zip(held_out.T, positives, strict=True)]
+    return np.asarray(held_out * [slope for slope, _ in fits] + [offset for _, offset in fits])
 
 
 def pooled_fractions(candidates: Sequence[Candidate]) -> Vector | None:

@@ -7,7 +7,7 @@ from core.problem.result import Linear, Result, Status
 from core.selection.candidates import Candidate, Wanted
 from core.selection.choice import choose
 from core.selection.class_fractions import FractionEstimate
-from core.selection.comparison import Judgement
+from core.selection.comparison import Judgement, judge
 from core.selection.stack import Member, stack, stack_weights, weights_by_loss
 from core.validation.calibration import SLOPE, Calibration
 
@@ -63,61 +63,95 @@ def test_weights_are_inverse_to_the_square_of_the_loss() -> None:
     assert weights_by_loss([0.0, -0.05])[1] > 0.9, "labels that are all right prove nothing"
 
 
-def candidate(algorithm: str, log_likelihood: float, fractions: tuple[float, float] | None = None) -> Candidate:
-    """A candidate that labels left out make so likely."""
+LABELS = np.arange(40) % 2
+PLACES = {"svm": 0, "tsvm": 10, "mixture": 20, "graph": 0, "ridge": 0}
+"""where a method's mistakes begin: those of methods that are added are different ones"""
+
+
+def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None = None) -> Candidate:
+    """A candidate that has so many of 40 labels left out wrong."""
 
     def solvers(wanted: Wanted) -> list[object]:
         raise AssertionError
 
+    scores = np.where(LABELS, 1.0, -1.0)
+    scores[np.arange(PLACES[algorithm], PLACES[algorithm] + wrong) % 40] *= -1
     found = None if fractions is None else FractionEstimate(np.array(fractions), np.zeros((0, 1)), [], [], [], False)
-    judgement = Judgement(log_likelihood, -10.0, 0)
     traits = {"linear": algorithm not in ("graph", "ridge"), "learns": algorithm not in ("svm", "ridge")}
-    return Candidate(algorithm, algorithm, np.zeros((0, 1)), judgement, solvers, {}, found=found, **traits)  # type: ignore[arg-type]
+    judgement = judge(scores[:, None], LABELS)
+    return Candidate(algorithm, algorithm, scores[:, None], judgement, solvers, {}, found=found, **traits)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("supervised", "share"), [(-9.0, 0.0), (-5.0, 0.1 / 1.1), (-1.0, 5.46 / 6.46), (-np.inf, 0.0)])
-def test_the_supervised_takes_over_only_where_labels_left_out_clearly_say_so(supervised: float, share: float) -> None:
-    weights = stack_weights([candidate("svm", supervised), candidate("tsvm", -5.0, (0.5, 0.5))])
-    assert weights[0] == pytest.approx(share, abs=1e-2)
+def log_likelihood(wrong: int) -> float:
+    return candidate("svm", wrong).judgement.log_likelihood
+
+
+@pytest.mark.parametrize(("supervised", "least", "most"), [(12, 0.0, 0.03), (6, 0.1, 0.15), (2, 0.6, 1.0)])
+def test_the_supervised_has_a_large_share_only_where_labels_left_out_clearly_say_so(supervised: int, least: float, most: float) -> None:
+    """The mistakes are the same, as far as there are as many: a sum is no better than the better one."""
+    weights = stack_weights(
+        [candidate("svm", supervised), candidate("mixture", 6, (0.5, 0.5))._replace(held_out=candidate("svm", 6).held_out)], LABELS
+    )
+    assert least <= weights[0] <= most
     assert sum(weights) == pytest.approx(1)
 
 
+def test_a_sum_with_the_supervised_is_taken_where_it_is_likelier_than_either_alone() -> None:
+    """Their mistakes have nothing to do with each other, and labels are many."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 2
+    known = []
+    for name in ("svm", "tsvm"):
+        scores = (np.where(labels, 1.0, -1.0) + rng.normal(0, 1.2, 400))[:, None]
+        known.append(candidate(name, 0)._replace(held_out=scores, judgement=judge(scores, labels)))
+    weights = stack_weights(known, labels)
+    assert 0.4 < weights[0] < 0.6, "neither alone"
+
+
+def test_scores_that_are_not_finite_have_no_part() -> None:
+    broken = np.full((40, 1), np.nan)
+    svm, tsvm = candidate("svm", 2), candidate("tsvm", 6, (0.5, 0.5))
+    nothing = judge(broken, LABELS)
+    assert stack_weights([svm._replace(held_out=broken, judgement=nothing), tsvm], LABELS) == [0.0, 1.0]
+    assert stack_weights([svm, tsvm._replace(held_out=broken, judgement=nothing)], LABELS) == [1.0, 0.0]
+
+
 def test_without_labels_left_out_the_supervised_has_no_part() -> None:
-    candidates = [candidate("svm", 0.0), candidate("tsvm", 0.0, (0.5, 0.5)), candidate("mixture", 0.0, (0.5, 0.5))]
-    assert stack_weights([each._replace(judgement=Judgement(0.0, 0.0, 0)) for each in candidates]) == [0.0, 0.5, 0.5]
+    candidates = [candidate("svm", 0), candidate("tsvm", 0, (0.5, 0.5)), candidate("mixture", 0, (0.5, 0.5))]
+    nothing = [each._replace(judgement=Judgement(0.0, 0.0, 0), held_out=np.full((40, 1), np.nan)) for each in candidates]
+    assert stack_weights(nothing, LABELS) == [0.0, 0.5, 0.5]
 
 
 def test_what_hardly_counts_is_left_out() -> None:
-    assert stack_weights([candidate("tsvm", -3.0, (0.5, 0.5)), candidate("mixture", -40.0, (0.5, 0.5))]) == [1.0, 0.0]
+    assert stack_weights([candidate("tsvm", 0, (0.5, 0.5)), candidate("mixture", 20, (0.5, 0.5))], LABELS) == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
     ("known", "chosen"),
     [
-        ({"svm": -3.0, "tsvm": -4.0, "graph": -2.0}, ["graph"]),
-        ({"svm": -1.0, "tsvm": -4.0, "graph": -2.0}, ["svm", "tsvm"]),
-        ({"svm": -3.0, "tsvm": -4.0, "ridge": -2.0}, ["tsvm", "svm"]),
-        ({"svm": -6.0, "tsvm": -6.0, "ridge": -2.0}, ["ridge"]),
-        ({"svm": 0.0, "tsvm": 0.0, "graph": 0.0}, ["tsvm", "svm"]),
-        ({"svm": -4.0, "tsvm": -3.0, "mixture": -2.0}, ["mixture", "tsvm"]),
-        ({"svm": -4.0}, ["svm"]),
+        ({"svm": 6, "tsvm": 8, "graph": 4}, ["graph"]),
+        ({"svm": 1, "tsvm": 8, "graph": 4}, ["svm", "tsvm"]),
+        ({"svm": 8, "tsvm": 6, "ridge": 5}, ["tsvm", "svm"]),
+        ({"svm": 9, "tsvm": 9, "ridge": 2}, ["ridge"]),
+        ({"svm": 4, "tsvm": 4, "graph": 4}, ["tsvm", "svm"]),
+        ({"svm": 12, "tsvm": 4, "mixture": 3}, ["mixture", "tsvm"]),
+        ({"svm": 4}, ["svm"]),
     ],
 )
-def test_linear_candidates_are_added_and_another_is_alone(known: dict[str, float], chosen: list[str]) -> None:
+def test_linear_candidates_are_added_and_another_is_alone(known: dict[str, int], chosen: list[str]) -> None:
     fractions = {"tsvm": (0.8, 0.2), "mixture": (0.4, 0.6), "graph": (0.1, 0.9), "ridge": (0.1, 0.9)}
-    candidates = [candidate(name, value, fractions.get(name)) for name, value in known.items()]
-    choice = choose(candidates)
+    candidates = [candidate(name, wrong, fractions.get(name)) for name, wrong in known.items()]
+    choice = choose(candidates, LABELS)
     assert [candidates[place].algorithm for place, _ in choice.places] == chosen
     assert sum(weight for _, weight in choice.places) == pytest.approx(1)
     if len(known) == 1:
         assert choice.fractions is None
-    elif "mixture" in known:
-        assert choice.fractions is not None
-        assert choice.fractions[0] == pytest.approx((0.8 * 0.5625 + 0.4) / 1.5625)
-    elif chosen in (["graph"], ["ridge"]):
-        assert choice.fractions is not None
-        share = (3 / (1 - known["tsvm"])) ** 2
-        assert choice.fractions[0] == pytest.approx((0.8 * share + 0.1) / (share + 1))
+        return
+    assert choice.fractions is not None
+    others = [name for name in ("mixture", "graph", "ridge") if name in known and (name == "mixture" or chosen == [name])]
+    if others:
+        losses = [1 - log_likelihood(known[name]) for name in ("tsvm", others[0])]
+        share = (losses[1] / losses[0]) ** 2
+        assert choice.fractions[0] == pytest.approx((0.8 * share + fractions[others[0]][0]) / (share + 1))
     else:
-        assert choice.fractions is not None
         assert choice.fractions.tolist() == [0.8, 0.2]
