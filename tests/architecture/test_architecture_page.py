@@ -70,3 +70,8 @@ def test_its_lines_are_short(page: str) -> None:
 
 def test_the_check_of_the_diagram_can_fail(page: str) -> None:
     assert rooms_of(page.replace("upkeep  ", "attic   ")) != rooms_of(page)
+
+
+def test_decisions_are_numbered_in_turn(repository: Path) -> None:
+    records = sorted((repository / "docs/decisions").glob("*.md"))
+    assert [(int(record.name[:4]), record.read_text().split(".")[0]) for record in records] == [(n, f"# {n}") for n in range(1, len(records) + 1)]
