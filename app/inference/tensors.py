@@ -38,6 +38,8 @@ _STRINGS: Mapping[str, Sequence[str]] = {TEXT: ("BYTES",)}
 _TOGETHER = [[_STRINGS], [SPARSE], [DENSE], [_STRINGS, DENSE], [SPARSE, DENSE]]
 """Inputs that are documents."""
 _MOST_INPUTS = 8
+_AT_ONCE = 1 << 18
+"""values of a dense matrix whose positions are looked up at once"""
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_numbers = msgspec.json.Decoder(list[float]).decode
 _decode_rows = msgspec.json.Decoder(list[list[float]]).decode
@@ -100,12 +102,12 @@ def _part(
     arrays: dict[str, NDArray[Any]] = {}
     for name, datatypes in form.items():
         arrays[name] = yield from _array(named[name], behind[name], datatypes, bounds, reserve)
-    rows = _rows(arrays, bounds)
+    rows = yield from _rows(arrays, bounds, reserve)
     return {VECTOR: rows} if form is DENSE else parts_of(rows)
 
 
-def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds) -> SparseRows:
-    rows = _of_dense(arrays["X"]) if "X" in arrays else _of_sparse(arrays)
+def _rows(arrays: Mapping[str, NDArray[Any]], bounds: Bounds, reserve: Reserve) -> Generator[None, None, SparseRows]:
+    rows = (yield from _of_dense(arrays["X"], reserve)) if "X" in arrays else _of_sparse(arrays)
     if rows.n_rows > bounds.documents:
         raise LimitExceeded("documents", bounds.documents)
     wrong = layout_fault(rows)
@@ -165,11 +167,21 @@ def _of_sparse(arrays: Mapping[str, NDArray[Any]]) -> SparseRows:
     return SparseRows(indptr, indices.astype(np.uint32), _narrow(arrays["data"]), n_features)
 
 
-def _of_dense(matrix: NDArray[Any]) -> SparseRows:
-    values = _narrow(matrix)
-    kept = np.flatnonzero(values)
-    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(values, axis=1))]).astype(np.int64)
-    return SparseRows(indptr, (kept % max(1, values.shape[1])).astype(np.uint32), values.ravel()[kept], values.shape[1])
+def _of_dense(matrix: NDArray[np.float32], reserve: Reserve) -> Generator[None, None, SparseRows]:
+    """The values that are not zero; yields None after each slice of rows, whose positions take several times the memory of its values."""
+    n_rows, n_features = matrix.shape
+    indptr = np.zeros(n_rows + 1, np.int64)
+    np.cumsum(np.count_nonzero(matrix, axis=1), out=indptr[1:])
+    reserve(indptr.nbytes + 8 * int(indptr[-1]))
+    indices, values = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32)
+    height = max(1, _AT_ONCE // max(1, n_features))
+    for start in range(0, n_rows, height):
+        part = matrix[start : start + height]
+        here = slice(int(indptr[start]), int(indptr[start + len(part)]))
+        of_rows, indices[here] = np.nonzero(part)
+        values[here] = part[of_rows, indices[here]]
+        yield None
+    return SparseRows(indptr, indices, values, n_features)
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
@@ -190,10 +202,13 @@ def _array(
         raise InvalidRequest(tensor.name, f"its shape must be of {n_dimensions} numbers, not negative")
     if tensor.shape[0] and not tensor.shape[-1]:
         raise InvalidRequest(tensor.name, f"has {tensor.shape[0]} documents without a single feature")
+    if tensor.name in DENSE and tensor.shape[0] > bounds.documents:
+        raise LimitExceeded("documents", bounds.documents)
     if prod(tensor.shape) > bounds.nonzeros:
         raise LimitExceeded("numbers in a tensor", bounds.nonzeros)
-    parts: list[NDArray[np.float64]] = []
-    for part in _numbers(tensor, bounds) if binary is None else [numbers_of(tensor.name, tensor.datatype, binary)]:
+    parts: list[NDArray[Any]] = []
+    for numbers in _numbers(tensor, bounds) if binary is None else [numbers_of(tensor.name, tensor.datatype, binary)]:
+        part = _narrow(numbers) if tensor.name in DENSE else numbers
         reserve(part.nbytes)
         parts.append(part)
         yield
