@@ -3,20 +3,24 @@
 Tasks are pure functions of files in the store: what a dead worker had is counted again elsewhere, and stored under other keys.
 """
 
+import mmap
+import os
 import secrets
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from core.documents.kinds import TextRows
 from core.documents.text.batches import threads_for
 from core.documents.text.counts import Frequencies
-from core.documents.text.runs import TermRun, WordCounts, WordRun, bounds, merged_terms, merged_words, term_runs, word_runs
+from core.documents.text.runs import Run, TermRun, WordCounts, WordRun, in_bucket, merged_terms, merged_words, term_runs, word_runs
 from core.documents.text.words import Words
 from workers.cluster.shards import local_file, opened_store
 from workers.contract import File
@@ -25,7 +29,8 @@ from workers.store.os_errors import translate_os_errors
 
 _TABLES = 128 << 20
 """bytes of the tables of a task"""
-_Run = TypeVar("_Run", WordRun, TermRun)
+_ALIGNED = 8
+"""bytes of the largest numbers in a file"""
 
 
 class Counting(NamedTuple):
@@ -42,7 +47,7 @@ class Counting(NamedTuple):
 def store_texts(store: Store, key: str, texts: TextRows) -> File:
     """Store texts for tasks."""
     first, last = int(texts.indptr[0]), int(texts.indptr[-1])
-    return _stored(store, key, {"indptr": texts.indptr - first, "letters": texts.data[first:last]})
+    return _stored(store, key, [texts.indptr - first, texts.data[first:last]])
 
 
 def count_words(file: File, counting: Counting) -> File:
@@ -61,45 +66,64 @@ def count_terms(file: File, words: File, counting: Counting) -> File:
 
 def merge_words(bucket: int, files: Sequence[File], counting: Counting, least: int) -> WordCounts:
     """The words of a bucket, of all texts, that occur in at least so many documents."""
-    runs = [run for file in files for run in _runs(counting.store_url, file, bucket, WordRun)]
-    return merged_words(runs, least, lambda held: None)
+    return merged_words(_bucket_of(files, counting, bucket, WordRun), least, lambda held: None)
 
 
 def merge_terms(bucket: int, files: Sequence[File], counting: Counting, least: int, most: int) -> Frequencies:
     """The terms of a bucket, of all texts, as core.documents.text.runs merges them."""
-    runs = [run for file in files for run in _runs(counting.store_url, file, bucket, TermRun)]
-    return merged_terms(runs, np.uint64(counting.multiplier), least, most) if runs else (np.zeros(0, np.uint64), np.zeros(0, np.int32))
+    return merged_terms(_bucket_of(files, counting, bucket, TermRun), np.uint64(counting.multiplier), least, most)
 
 
-def _store_runs(runs: Iterable[_Run], counting: Counting) -> File:
-    """One file, of which a task that merges a bucket reads the arrays of that bucket alone."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for number, run in enumerate(runs):
-        places = bounds(run.hashes, counting.n_buckets)
-        for bucket in range(counting.n_buckets):
-            part = run.between(places[bucket], places[bucket + 1]).alone()
-            arrays |= {f"{bucket}-{number}-{name}": array for name, array in part._asdict().items() if len(part.hashes)}
-    return _stored(opened_store(counting.store_url), f"{counting.prefix}/runs/{secrets.token_hex(4)}", arrays)
+def _store_runs(runs: Iterable[Run], counting: Counting) -> File:
+    """One file, of which a task that merges a bucket finds its part by the hashes, which ascend in each run."""
+    key = f"{counting.prefix}/runs/{secrets.token_hex(4)}"
+    return _stored(opened_store(counting.store_url), key, chain.from_iterable(runs))
+
+
+def _bucket_of(files: Sequence[File], counting: Counting, bucket: int, kind: type[Run]) -> list[Run]:
+    """What the runs in these files have in a bucket."""
+    found = []
+    for file in files:
+        arrays = _arrays(counting.store_url, file)
+        while run := tuple(islice(arrays, len(kind._fields))):
+            # copied, since a map keeps its file open, and files are many
+            found.append(in_bucket(kind(*run), bucket, counting.n_buckets).copied())
+    return found
 
 
 @translate_os_errors("write", "the counts of terms")
-def _stored(store: Store, key: str, arrays: dict[str, NDArray[Any]]) -> File:
-    path = Path(store.staging()) / "arrays.npz"
-    np.savez(path, allow_pickle=False, **arrays)
-    file = store.upload(key, path)
-    path.parent.rmdir()
-    return file
+def _stored(store: Store, key: str, arrays: Iterable[NDArray[Any]]) -> File:
+    """Arrays in one file, each as in an .npy file, and aligned."""
+    folder = store.staging()
+    try:
+        with (folder / "arrays").open("wb") as file:
+            for array in arrays:
+                npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(array))
+                file.write(np.ascontiguousarray(array).data)
+                file.seek(-file.tell() % _ALIGNED, os.SEEK_CUR)
+        return store.upload(key, folder / "arrays")
+    finally:
+        # the process of a worker goes on when a task has failed
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _texts(url: str, file: File) -> TextRows:
-    with np.load(local_file(url, file), allow_pickle=False) as arrays:
-        return TextRows(arrays["indptr"], arrays["letters"])
+    return TextRows(*_arrays(url, file))
 
 
-def _runs(url: str, file: File, bucket: int, kind: type[_Run]) -> list[_Run]:
-    with np.load(local_file(url, file), allow_pickle=False) as arrays:
-        numbers = sorted({int(name.split("-")[1]) for name in arrays.files if name.startswith(f"{bucket}-")})
-        return [kind(**{name: arrays[f"{bucket}-{number}-{name}"] for name in kind._fields}) for number in numbers]
+def _arrays(url: str, file: File) -> Iterator[NDArray[Any]]:
+    """The arrays of ``_stored``, mapped."""
+    if not file.bytes:  # which cannot be mapped
+        return
+    with local_file(url, file).open("rb") as opened:
+        held = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        while opened.tell() < file.bytes:
+            npy.read_magic(opened)
+            shape, _, dtype = npy.read_array_header_1_0(opened)
+            array: NDArray[Any] = np.ndarray(shape, dtype, held, opened.tell())
+            yield array
+            opened.seek(array.nbytes, os.SEEK_CUR)
+            opened.seek(-opened.tell() % _ALIGNED, os.SEEK_CUR)
 
 
 @lru_cache(maxsize=1)

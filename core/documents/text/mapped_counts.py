@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from core.documents.text.counts import Frequencies
 from core.documents.text.runs import (
     TERM_BYTES,
     WORD_BYTES,
+    Run,
     TermRun,
     WordCounts,
     WordRun,
-    bounds,
+    in_bucket,
     merged_terms,
     merged_words,
     term_runs,
@@ -28,7 +29,6 @@ from core.documents.text.words import Words, drawn_multiplier
 from core.progress import Part
 from core.threads import Threads
 
-Run = TypeVar("Run", WordRun, TermRun)
 _LEAST_BLOCK, _MOST_BLOCK = 1 << 24, 1 << 30
 _MOST_MERGED = 1 << 22
 """entries of a bucket at most, which are sorted in less than a second"""
@@ -75,9 +75,8 @@ class MappedCounter:
         """The runs of each bucket, and the share of the work that is done before it."""
         total, merging = sum(len(run.hashes) for run in runs), part.part(_COUNTED, 1.0)
         n_buckets = max(1, -(-total // _MOST_MERGED), -(-entry_bytes * total // max(1, self._most_bytes)))
-        places = [bounds(run.hashes, n_buckets) for run in runs]
         for bucket in range(n_buckets):
-            yield merging.at(bucket / n_buckets), [run.between(own[bucket], own[bucket + 1]) for run, own in zip(runs, places, strict=True)]
+            yield merging.at(bucket / n_buckets), [in_bucket(run, bucket, n_buckets) for run in runs]
             for run in runs:
                 for array in run:
                     Pages(array).release(0, len(array))

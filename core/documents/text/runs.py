@@ -2,7 +2,7 @@
 of hashes at a time. Counts are whole numbers: their sums are the same however texts are cut, and in whatever order runs are merged."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,10 @@ class WordRun(NamedTuple):
         """Words ``start`` to ``stop`` as a view."""
         return self._replace(hashes=self.hashes[start:stop], indptr=self.indptr[start : stop + 1], counts=self.counts[start:stop])
 
-    def alone(self) -> Self:
-        """The words without the letters of others."""
+    def copied(self) -> "WordRun":
+        """A copy, without the letters of other words."""
         first, last = int(self.indptr[0]), int(self.indptr[-1])
-        return self._replace(indptr=self.indptr - first, letters=self.letters[first:last])
+        return WordRun(self.hashes.copy(), self.indptr - first, self.letters[first:last].copy(), self.counts.copy())
 
 
 class TermRun(NamedTuple):
@@ -54,9 +54,12 @@ class TermRun(NamedTuple):
         """Terms ``start`` to ``stop`` as a view."""
         return self._replace(hashes=self.hashes[start:stop], counts=self.counts[start:stop])
 
-    def alone(self) -> Self:
-        """The terms, which have nothing of others."""
-        return self
+    def copied(self) -> "TermRun":
+        """A copy."""
+        return TermRun(self.hashes.copy(), self.counts.copy())
+
+
+Run = TypeVar("Run", WordRun, TermRun)
 
 
 class WordCounts(NamedTuple):
@@ -106,11 +109,11 @@ def _term_run(hashes: NDArray[np.uint64], counts: NDArray[np.int32]) -> TermRun:
     return TermRun(hashes[order], counts[order])
 
 
-def bounds(hashes: NDArray[Any], n_buckets: int) -> list[int]:
-    """Where each bucket begins among these hashes, and where the last one ends: n_buckets + 1 places."""
-    values = 1 << 8 * hashes.itemsize
-    edges = np.array([values * bucket // n_buckets for bucket in range(1, n_buckets)], hashes.dtype)
-    return [0, *np.searchsorted(hashes, edges).tolist(), len(hashes)]
+def in_bucket(run: Run, bucket: int, n_buckets: int) -> Run:
+    """What a run has in one of so many buckets of hashes, as a view."""
+    values, kind = 1 << 8 * run.hashes.itemsize, run.hashes.dtype.type
+    first, last = values * bucket // n_buckets, values * (bucket + 1) // n_buckets - 1
+    return run.between(int(np.searchsorted(run.hashes, kind(first))), int(np.searchsorted(run.hashes, kind(last), "right")))
 
 
 def merged_words(runs: Sequence[WordRun], least: int, note: Held) -> WordCounts:

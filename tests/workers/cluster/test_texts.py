@@ -22,7 +22,7 @@ from workers.cluster.counter import ClusterCounter
 from workers.cluster.engine import ClusterStore
 from workers.cluster.shards import opened_store
 from workers.contract import File
-from workers.errors import StoreUnavailable
+from workers.errors import StoreFull, StoreUnavailable
 from workers.repositories.datasets import Batch
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
@@ -31,6 +31,7 @@ from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.engines import ChosenEngine
 
+NO_WORD = "!" * 1_000_000
 ANSWERED = Event()
 """until then no worker answers"""
 
@@ -52,10 +53,12 @@ def stored_in(folder: Path, url: str = "") -> ClusterStore:
 
 @pytest.mark.parametrize("options", [TextOptions(), TextOptions(max_terms=150), TextOptions(ngrams=1, min_documents=1)], ids=str)
 def test_terms_have_the_bits_of_memory(client: Client, tmp_path: Path, options: TextOptions) -> None:
-    texts, stored, shares = TextRows.of([*collection(), *ODD]), stored_in(tmp_path), list[float]()
+    texts, stored, shares = TextRows.of([*collection(), NO_WORD, *ODD]), stored_in(tmp_path), list[float]()
     found = fit_by_parts(partial(ClusterCounter, texts, client, stored), texts, options, lambda done, held: shares.append(done))
     expected = fit_terms(texts, options, lambda done, held: None)
     assert len(stored.store.children("jobs/x/texts/parts")) > 3
+    runs = stored.store.children("jobs/x/texts/runs")
+    assert any(not stored.store.read(f"jobs/x/texts/runs/{name}") for name in runs), "a part has no words"
     assert found.words == expected.words
     np.testing.assert_array_equal(found.keys, expected.keys)
     assert found.idf.tobytes() == expected.idf.tobytes()
@@ -81,6 +84,20 @@ def test_a_job_is_shared_and_leaves_nothing_behind(
     assert engines == ["memory", "cluster"]
     one, two = (version.files["model"].sha256 for version in Models(store).versions("news"))
     assert one == two
+
+
+def test_what_cannot_be_stored_is_left_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker goes on after a task that failed, and nobody looks for its files."""
+    store = open_store(f"file://{tmp_path}/store")
+
+    def full(self: Store, key: str, path: Path) -> File:
+        assert path.stat().st_size
+        raise StoreFull("no room")
+
+    monkeypatch.setattr(type(store), "upload", full)
+    with pytest.raises(StoreFull):
+        tasks.store_texts(store, "jobs/x/texts/parts/0", TextRows.of(["a text"]))
+    assert list(store.staging().parent.glob("*/*")) == []
 
 
 def held(*_: object) -> None:

@@ -16,8 +16,8 @@ from core.documents.space import MEMORY
 from core.documents.text import batches, counts, mapped_counts
 from core.documents.text.batches import TextCheckpoint
 from core.documents.text.counts import Frequencies
-from core.documents.text.mapped_counts import MappedCounter, Run
-from core.documents.text.runs import WordCounts, bounds, merged_terms, merged_words, term_runs, word_runs
+from core.documents.text.mapped_counts import MappedCounter
+from core.documents.text.runs import Run, WordCounts, in_bucket, merged_terms, merged_words, term_runs, word_runs
 from core.documents.text.tfidf import TextTerms
 from core.documents.text.tfidf_by_parts import Counter, fit_by_parts
 from core.documents.text.tfidf_fit import fit_terms
@@ -53,7 +53,7 @@ class Apart:
 
     def _buckets(self, runs: Sequence[Run]) -> Iterator[list[Run]]:
         for number in self._order.sample(range(self._n_buckets), self._n_buckets):
-            yield [run.between(*bounds(run.hashes, self._n_buckets)[number : number + 2]) for run in self._order.sample(runs, len(runs))]
+            yield [in_bucket(run, number, self._n_buckets) for run in self._order.sample(runs, len(runs))]
 
 
 def check_equal(counting: Callable[[TextCheckpoint], Counter], texts: TextRows, options: TextOptions) -> None:
