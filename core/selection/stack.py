@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.numerics.elementary import exp, log
-from core.one_vs_rest import n_classes_of, positives_of
 from core.problem.result import Linear, Result, Status
 from core.selection.candidates import Candidate
 from core.selection.comparison import judge
-from core.validation.calibration import SLOPE, Calibration, fit_sigmoid
+from core.validation.calibration import SLOPE, Calibration, fit_sigmoids
 
 Vector = NDArray[np.float64]
 
@@ -92,9 +91,9 @@ def _mean_pool(pools: Sequence[Vector], candidates: Sequence[Candidate], class_i
 
 def _held_out_log_odds(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """Log-odds of labels left out by sigmoids of a candidate's scores, both of shape (n_labeled, n_problems)."""
-    known, positives = np.isfinite(held_out).all(axis=1), positives_of(n_classes_of(held_out.shape[1]))
-    fits = [fit_sigmoid(column[known], class_indices[known] == positive) for column, positive in zip(held_out.T, positives, strict=True)]
-    return np.asarray(held_out * [slope for slope, _ in fits] + [offset for _, offset in fits])
+    known = np.isfinite(held_out).all(axis=1)
+    slopes, offsets = fit_sigmoids(held_out[known], class_indices[known])
+    return held_out * slopes + offsets
 
 
 def pooled_fractions(candidates: Sequence[Candidate]) -> Vector | None:

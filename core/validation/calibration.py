@@ -71,8 +71,7 @@ def fit_calibration(
     """
     known = np.isfinite(held_out).all(axis=1)
     n_classes = n_classes_of(held_out.shape[1])
-    fits = [fit_sigmoid(held_out[known, column], class_indices[known] == positive) for column, positive in enumerate(positives_of(n_classes))]
-    slopes, offsets = np.array([fit[0] for fit in fits]), np.array([fit[1] for fit in fits])
+    slopes, offsets = fit_sigmoids(held_out[known], class_indices[known])
     if n_classes > 2 and known.any():
         factor = inverse_temperature(slopes * held_out[known] + offsets, class_indices[known])
         slopes, offsets = factor * slopes, factor * offsets
@@ -94,6 +93,13 @@ def fit_calibration_to_labels(
 ) -> Calibration:
     """As ``fit_calibration`` where only labels are known: the mean probabilities of rows left out become the class fractions of the labels."""
     return fit_calibration(held_out, class_indices, held_out, np.bincount(class_indices, minlength=n_classes) / len(class_indices), checkpoint)
+
+
+def fit_sigmoids(scores: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> tuple[Vector, Vector]:
+    """Slopes and offsets of the columns of scores, shape (n, n_columns), of rows of these classes."""
+    positives = positives_of(n_classes_of(scores.shape[1]))
+    fits = [fit_sigmoid(column, class_indices == positive) for column, positive in zip(scores.T, positives, strict=True)]
+    return np.array([slope for slope, _ in fits]), np.array([offset for _, offset in fits])
 
 
 def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, float]:
