@@ -88,7 +88,7 @@ class GatewaySettings(Settings):
     model_cache_bytes: Count = 512 * 2**20
     """Bytes of models that are kept in memory; beyond, the least recently used are dropped."""
     score_cache_bytes: Count = 128 * 2**20
-    """Bytes of predictions of whole datasets that are kept for the next page of documents and the next suggestions, 12 a document for each."""
+    """Bytes of predictions of whole datasets that are kept for the next page of documents and the next suggestions, 20 a document."""
     version_cache_seconds: Seconds = 0.25
     """Seconds for which the version that a model serves is cached, where the store is not a local folder."""
     max_version_age_seconds: Seconds = 86_400.0

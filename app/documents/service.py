@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from app.codecs.json.text import InvalidJson, decode_json
 from app.datasets.claims import claim, claimed_by_others
 from app.datasets.stored_documents import stored_documents
-from app.documents.dataset_scores import DatasetScores, scores_at, scores_of_dataset
 from app.documents.schemas import Order, State
 from app.documents.search import search
 from app.errors import InvalidRequest
+from app.predictions.dataset_scores import DatasetScores, scores_at, scores_of_dataset
 from app.services import Services
 from core.documents.drawn import Draw
 from core.models.model import Model

@@ -16,8 +16,8 @@ from app.datasets.claims import claim, claimed_by_others
 from app.datasets.stored_documents import stored_documents
 from app.http.bodies import read_json
 from app.http.schemas import Schema
+from app.predictions.dataset_scores import scores_of_dataset, two_likeliest
 from app.predictions.ignorance import ignorance
-from app.predictions.margins import margins_of_dataset, two_likeliest
 from app.predictions.prediction import load_model
 from app.predictions.schemas import LabeledDocument
 from app.predictions.scoring import UnseenCounter, rows_at, run_scoring, score_stored
@@ -174,11 +174,11 @@ def _chosen(source: _Source, candidates: Positions, strategy: Strategy, n: int, 
 
 def _least_certain(source: _Source, candidates: Positions, most: int) -> Balanced:
     """The documents of least margin, evenly of the classes that are predicted."""
-    known = margins_of_dataset(source.services, source.version, source.model, source.dataset, source.documents)
+    known = scores_of_dataset(source.services, source.version, source.model, source.dataset, source.documents)
     pool = BalancedMargins(most)
     for start in range(0, len(candidates), _BLOCK):
         block = candidates[start : start + _BLOCK]
-        pool.add(block, known.first[block], known.margins[block])
+        pool.add(block, known.predicted[block], known.margins[block])
     return pool.balanced
 
 
@@ -203,8 +203,8 @@ def _suggestions(version: Version, model: Model, documents: Documents, drawn: Ma
     for scored in score_stored(model, documents, ascending):
         unseen.count(scored)
         probabilities = model.probabilities(scored.scores)
-        first, second, margins = two_likeliest(model, scored.scores)
-        labels = model.labels_of(scored.scores)
+        first, second, margins = two_likeliest(scored.scores, probabilities)
+        labels = model.labels_of(scored.scores, probabilities)
         rivals = np.where(first == labels, second, first)
         for index, (position, label, rival) in enumerate(zip(scored.positions.tolist(), labels.tolist(), rivals.tolist(), strict=True)):
             found[position] = {

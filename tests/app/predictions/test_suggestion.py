@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.predictions import margins
+from app.predictions import dataset_scores
 from app.predictions.ignorance import ignorance
 from app.predictions.scoring import ScoredBatch, score_stored
 from core.evaluation import active_learning as querying
@@ -70,7 +70,7 @@ def test_the_least_sure_come_first(gateway: Gateway) -> None:
 
 
 def test_a_version_scores_a_dataset_once(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels that come meanwhile, other seeds and numbers need no other scores; another version or dataset does."""
+    """Labels that come meanwhile, other seeds and numbers, and pages by predictions need no other scores; another version or dataset does."""
     scored = 0
 
     def score(*arguments: Any) -> Iterator[ScoredBatch]:
@@ -78,13 +78,15 @@ def test_a_version_scores_a_dataset_once(gateway: Gateway, monkeypatch: pytest.M
         scored += 1
         return score_stored(*arguments)
 
-    monkeypatch.setattr(margins, "score_stored", score)
+    monkeypatch.setattr(dataset_scores, "score_stored", score)
     publish(gateway.store)
     dataset = upload(gateway)
     assert ids(suggest(gateway, dataset=dataset, n=2, strategy="uncertain")) == ["even", "near"]
     answer = {"annotations": [{"id": "1", "document": "even", "label": "yes"}]}
     assert gateway.client.post(f"/v1/datasets/{dataset}/annotations", json=answer).is_success
     assert sorted(ids(suggest(gateway, dataset=dataset, n=5, strategy="uncertain", seed=5))) == ["far", "near", "no", "twin"]
+    page = gateway.client.get(f"/v1/datasets/{dataset}/documents", params={"model": "news", "order": "least_certain", "limit": 2})
+    assert [each["id"] for each in page.json()["documents"]] == ["even", "near"]
     assert scored == 1
     suggest(gateway, dataset=upload(gateway), n=2)
     assert scored == 2
