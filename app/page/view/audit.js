@@ -91,7 +91,7 @@ function Next({ dataset, ids, classes, onAnswer, onUndo, canUndo }) {
   });
   return html`<section aria-label="Document">${ids.length > 0 && html`<${Paper} key=${ids[0]}>${current ? html`<${Document} document=${current} />` : html`<p class="quiet">Fetching documents …</p>`}<//>`}
     ${!ids.length ? null : classes.length ? html`<${Answers} classes=${classes} onLabel=${(/** @type {any} */ label) => current && onAnswer({ label })} />` : html`<p class="quiet">Label some documents first, so that there are classes.</p>`}
-    <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.trouble.value && `. ${outbox.trouble.value} Nothing is lost.`}</span></div></section>`;
+    <div class="row steady"><button disabled=${!current} onClick=${() => onAnswer({ action: "skip" })}><${Key}>space<//> Skip</button><button disabled=${!canUndo} onClick=${onUndo}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outbox.text}</span></div></section>`;
 }
 
 /** @param {{report: any, precision: number, onPrecision: (precision: number) => void}} props */

@@ -52,7 +52,7 @@ export function Doubts({ dataset }) {
     <p>Labels that look wrong to a model which was not told them. The most doubtful comes first.</p>
     ${found.value.warnings.map((/** @type {string} */ warning) => html`<${Notice}>${warning}<//>`)}
     ${current ? html`<${Doubt} doubt=${current} classes=${summary.value ? classesOf(dataset, summary.value) : []} place=${place} count=${doubts.length} onAnswer=${answer} />` : html`<${Empty} title=${doubts.length ? "That was the last doubt" : "No label looks wrong"}><p>${found.value.n_labeled} labels were looked at.</p><a class="button primary" href=${to("label", dataset.id)}>Go on labeling</a><//>`}
-    <div class="row steady"><button onClick=${leave} disabled=${!current}><${Key}>space<//> Not sure</button><button onClick=${undo} disabled=${!place}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.trouble.value && `. ${outbox.trouble.value} Nothing is lost.`}</span></div>`;
+    <div class="row steady"><button onClick=${leave} disabled=${!current}><${Key}>space<//> Not sure</button><button onClick=${undo} disabled=${!place}><${Key}>u<//> Undo</button><span class="row-end quiet" id="saved" role="status">${outbox.text}</span></div>`;
 }
 
 /** @param {{doubt: any, classes: (string | number)[], place: number, count: number, onAnswer: (label: any) => void}} props */

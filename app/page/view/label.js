@@ -107,7 +107,7 @@ export function Label({ dataset }) {
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
         <button onClick=${undo} disabled=${!history.answers.length}><${Key}>u<//> Undo</button>
-        <span class="row-end quiet" id="saved" role="status">${outbox.text}${outbox.trouble.value && `. ${stopped(outbox.trouble.value)} Nothing is lost.`}</span>
+        <span class="row-end quiet" id="saved" role="status">${outbox.text}</span>
       </div>
       <${Reply} last=${last} />
       ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}

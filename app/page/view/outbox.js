@@ -3,7 +3,7 @@
 import { Refusal, part, post } from "./api.js";
 import { identifier } from "./project.js";
 import { keysFrom, remove, store, stored } from "./stored.js";
-import { computed, signal } from "./ui.js";
+import { computed, signal, stopped } from "./ui.js";
 
 const MOST = 200;
 const MOST_TOLD = 3;
@@ -24,7 +24,7 @@ export class Outbox {
     this.refused = signal(/** @type {string[]} */ ([]));
     this.trouble = signal("");
     this.waiting = signal(/** @type {Answer[]} */ ([]));
-    this.text = computed(() => `saved ${this.saved.value}, waiting ${this.waiting.value.length}`);
+    this.text = computed(() => `saved ${this.saved.value}, waiting ${this.waiting.value.length}${this.trouble.value && `. ${stopped(this.trouble.value)} Nothing is lost.`}`);
     this.sending = false;
     this.failures = 0;
     this.most = MOST;
