@@ -2,6 +2,7 @@
 
 import asyncio
 import http.server
+import io
 import shutil
 import threading
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 from halfmoon import AsyncHalfmoon, Conflict, ConnectionFailed, Halfmoon, InvalidRequest, JobFailed, NotFound, TooManyRequests, WaitTimeout
@@ -82,6 +84,20 @@ def test_models(hm: Halfmoon, gateway: Gateway) -> None:
     assert hm.jobs.get(version.job).labels().to_dict() == {"c": "yes"}
     model.delete()
     assert list(hm.models.all()) == []
+
+
+def test_labels_are_saved_as_the_service_writes_them(hm: Halfmoon, gateway: Gateway) -> None:
+    job = hm.jobs.get(publish(gateway.store).job)
+
+    def saved(*arguments: Any) -> io.BytesIO:
+        file = io.BytesIO()
+        job.save_labels(file, *arguments)
+        return io.BytesIO(file.getvalue())
+
+    label = {"id": "c", "label": "yes", "score": 1.0}
+    assert pd.read_csv(saved()).dropna(axis=1).to_dict("records") == [label]
+    assert msgspec.json.decode(saved("ndjson").read()) == {**label, "probability": None}
+    assert pd.read_parquet(saved("parquet")).dropna(axis=1).to_dict("records") == [label]
 
 
 def test_jobs_that_do_not_succeed(hm: Halfmoon) -> None:
