@@ -4,10 +4,12 @@ import os
 import platform
 import re
 import statistics
+import subprocess
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -79,6 +81,16 @@ def class_indices_of(y: NDArray[Any], labeled: NDArray[np.int64]) -> tuple[NDArr
     class_indices = np.full(len(y), -1, np.int32)
     class_indices[labeled] = np.searchsorted(classes, y[labeled])
     return class_indices, classes.tolist()
+
+
+@cache
+def commit() -> str:
+    """The commit of the code that runs; empty where it is not known."""
+    try:
+        command = ["git", "rev-parse", "--short", "HEAD"]
+        return subprocess.run(command, cwd=Path(__file__).parent, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def machine() -> str:

@@ -6,7 +6,6 @@ measured on documents outside the pool, so that no strategy is measured on what 
 
 import argparse
 import json
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.base import machine, rows_of, table, write
+from benchmarks.base import commit, machine, rows_of, table, write
 from benchmarks.data import BUILD
 from benchmarks.kernel.plots import Panel, draw
 from benchmarks.panel.measures import class_fractions, error, total_variation
@@ -151,15 +150,6 @@ def curves(names: Sequence[str], algorithms: Sequence[str], seeds: int) -> dict[
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_text(json.dumps(known))
     return known
-
-
-@cache
-def commit() -> str:
-    """The commit of the code that runs; empty where it is not known."""
-    try:
-        return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=BUILD.parent, check=True, capture_output=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
 
 
 def key(name: str, learner: Learner, strategy: str, seed: int | str) -> str:

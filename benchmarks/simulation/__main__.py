@@ -1,6 +1,6 @@
 """``python -m benchmarks.simulation [--seeds 100000] [--first 0]``: runs seeds, prints those after which an invariant does not hold, and counts.
 
-A thousand seeds and more write a section of ``docs/storm.md``, also if they are interrupted.
+A thousand seeds and more add a line to ``docs/storm.md``, also if they are interrupted.
 """
 
 import argparse
@@ -9,28 +9,26 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import structlog
 
-from benchmarks.base import machine, put_section, table
+from benchmarks.base import commit, machine, put_section, table
 from benchmarks.simulation.protocol import simulate, violations
 
 _EVERY = 1000
+_DOCS = Path(__file__).parents[2] / "docs"
+_TITLE = "## Schedules of the simulation"
+_HEADS = ["commit", "first", "schedules", "calls", "violations", "schedules a second of a processor"]
 
 
-def section(first: int, count: int, calls: int, failed: int, seconds: float) -> str:
-    """The section of the page."""
-    return (
-        "## The protocol in a simulation\n\n"
-        "Gateways, workers, reconcilers, garbage collection, retention and an upgrade run their own code in one process, against a simulated store, "
-        "Redis and clock. A scheduler with a seed may fail, delay or kill at every call, and clocks are up to an hour off. "
-        "Twenty-two rules of the protocol are taken out one by one in `tests/benchmarks/test_simulation.py`, and each is noticed.\n\n"
-        f"Made by `python -m benchmarks.simulation --first {first} --seeds {count}` on: {machine()}.\n\n"
-        + table(
-            ["schedules", "calls", "violations", "schedules a second of a processor"],
-            [[f"{count:,}", f"{calls:,}", failed, f"{count / seconds:.1f}"]],
-        )
-    )
+def section(page: str, row: Sequence[str]) -> str:
+    """The section of the page with a row more."""
+    rows = [line.strip("| ").split(" | ") for line in page.partition(f"{_TITLE}\n")[2].partition("\n## ")[0].splitlines() if line.startswith("| ")][
+        2:
+    ]
+    made = f"Made by `python -m benchmarks.simulation --first FIRST`, which adds a line; the last on: {machine()}."
+    return f"{_TITLE}\n\n{made}\n\n" + table(_HEADS, [*rows, list(row)])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,7 +50,9 @@ def main(arguments: Sequence[str]) -> int:
                 print(f"{count} schedules, {calls} calls, {failed} violations, {time.process_time() - began:.0f} s of a processor", flush=True)
     print(f"{count} schedules, {calls} calls, {failed} violations")
     if count >= _EVERY:
-        put_section("storm.md", section(given.first, count, calls, failed, time.process_time() - began))
+        rate = count / (time.process_time() - began)
+        row = [commit(), str(given.first), f"{count:,}", f"{calls:,}", str(failed), f"{rate:.1f}"]
+        put_section("storm.md", section((_DOCS / "storm.md").read_text(), row))
     return int(failed > 0)
 
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks import learning
+from benchmarks.base import commit
 from benchmarks.learning import AUTO_CHOSEN, CURVES, POINTS, STRATEGIES, SVM, Curve, Split, chosen, key, page, run
 from benchmarks.panel.sets import Documents
 from core.train import TrainingTask, train
@@ -51,7 +52,7 @@ def test_what_is_chosen_is_unlabeled_and_chosen_once(data: Split, strategy: str,
 def test_curves_fall_and_know_what_they_measure(data: Split) -> None:
     curve = run("made", SVM, "random", 0)
     assert [len(values) for values in (curve.errors, curve.variations, curve.calibrations)] == [len(POINTS)] * 3
-    assert curve.code == learning.commit()
+    assert curve.code == commit()
     assert curve.errors[-1] < curve.errors[0]
     assert set(curve.variations) == {None}
     told = run("made", AUTO_CHOSEN, "diverse", 0)
