@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cached_property
 from importlib.metadata import version
 
 from app.services.webhooks.addresses import AddressRefused, Network, Target, allowed_addresses, target_of
@@ -54,7 +55,11 @@ class Sender:
 
     def __init__(self, networks: Sequence[Network]) -> None:
         self._networks = networks
-        self._tls = ssl.create_default_context()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The certificates of the world. They are read at the first message that needs them, not by every gateway as it starts."""
+        return ssl.create_default_context()
 
     def check(self, url: str) -> None:
         """Raises AddressRefused for an address that may not be called now. A name that is not known yet may be."""
