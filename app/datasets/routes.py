@@ -13,6 +13,7 @@ from app.http.openapi_fragments import DOCUMENT_BODY, DRAWS, ENCODING, LABELS, N
 from app.http.paging import Cursor, PageSize
 from app.http.route_classes import RESERVATION, AuthorizedRoute, RawRoute
 from app.services import Services, ServicesDep, services_of
+from app.services.left_out import left_out
 from workers.contract import Dataset
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=AuthorizedRoute)
@@ -45,7 +46,8 @@ async def create_dataset(request: Request) -> Response:
 def list_datasets(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = None) -> DatasetPage:
     """List datasets, newest first."""
     found, following = services.datasets.list(limit, cursor)
-    return DatasetPage(datasets=[DatasetOut.of(dataset) for dataset in found], next_cursor=following)
+    warnings = left_out(services.store.damage, r"datasets/[^/]+/manifest\.json")
+    return DatasetPage(datasets=[DatasetOut.of(dataset) for dataset in found], next_cursor=following, warnings=warnings)
 
 
 @router.get("/{id}", responses=error_responses(404, 422, 503))

@@ -5,7 +5,7 @@ from typing import Self
 import msgspec
 from pydantic import AwareDatetime, Field
 
-from app.http.schemas import Schema
+from app.http.schemas import Page, Schema
 from core.documents.kinds import Kind
 from workers.contract import Dataset, DatasetPart
 
@@ -43,12 +43,10 @@ class DatasetOut(Schema):
         return cls(**fields, classes={str(label): count for label, count in dataset.classes})
 
 
-class DatasetPage(Schema):
+class DatasetPage(Page):
     """A page of datasets, newest first."""
 
     datasets: list[DatasetOut]
-    next_cursor: str | None
-    """Value of ``cursor`` for the next page; null on the last page."""
 
 
 class LabelsBody(msgspec.Struct, forbid_unknown_fields=True):

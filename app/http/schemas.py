@@ -11,6 +11,15 @@ class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, ser_json_inf_nan="null")
 
 
+class Page(Schema):
+    """A page of a list."""
+
+    next_cursor: str | None
+    """Value of ``cursor`` for the next page; null on the last page."""
+    warnings: list[str] = Field(examples=[["1 damaged record is left out: datasets/ds-06h0/manifest.json; `halfmoon doctor` says what is wrong"]])
+    """What the list leaves out, because it is damaged."""
+
+
 class FaultOut(Schema):
     """A fault of one document or field."""
 

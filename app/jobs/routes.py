@@ -25,6 +25,7 @@ from app.jobs.schemas import JobBody, JobOut, JobPage, Point, Trace
 from app.jobs.submission import submit
 from app.services import Services, ServicesDep, services_of
 from app.services.job_follower import add_progress, job_now
+from app.services.left_out import left_out
 from core.options.text import TextOptions
 from core.registry import OFFERED, Algorithm
 from workers.contract import JobState
@@ -157,7 +158,8 @@ def list_jobs(
     with suppress(RedisStateUnavailable, QueueUnavailable):
         for job in found:
             add_progress(job, services.redis_state, services.queue)
-    return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following)
+    warnings = left_out(services.store.damage, r"jobs/[^/]+/(request|outcome|published)\.json")
+    return JobPage(jobs=[JobOut.of(job) for job in found], next_cursor=following, warnings=warnings)
 
 
 @router.get("/{id}", responses=error_responses(404, 422, 503))

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime
 
-from app.http.schemas import ComparisonOut, ProblemOut, Schema
+from app.http.schemas import ComparisonOut, Page, ProblemOut, Schema
 from workers.contract import EncoderRef, Job, JobState, Progress, Publish
 
 
@@ -90,11 +90,10 @@ class JobOut(Schema):
         )
 
 
-class JobPage(Schema):
+class JobPage(Page):
     """A page of jobs, newest first."""
 
     jobs: list[JobOut]
-    next_cursor: str | None
 
 
 class Point(Schema):

@@ -1,5 +1,6 @@
 """Routes of models: list, show and delete models, versions and aliases."""
 
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,8 +12,10 @@ from app.http.paging import Cursor, PageSize
 from app.http.route_classes import AuthorizedRoute, RawRoute
 from app.http.version_numbers import VersionNumber, checked_number
 from app.models.export import ExportFormat, export
-from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut
+from app.models.schemas import AliasBody, AliasOut, ModelOut, ModelPage, ModelSummary, VersionOut, records_of_models
 from app.services import Services, ServicesDep, services_of
+from app.services.left_out import left_out
+from workers.store.parallel import in_parallel
 
 router = APIRouter(prefix="/v1/models", tags=["models"], route_class=AuthorizedRoute)
 raw_router = APIRouter(prefix="/v1/models", tags=["models"], route_class=RawRoute)
@@ -36,14 +39,15 @@ _FILE: dict[int | str, dict[str, Any]] = {
 def list_models(services: ServicesDep, limit: PageSize = 50, cursor: Cursor = None) -> ModelPage:
     """List the models that have a version, by name."""
     names, following = services.models.names(limit, cursor)
-    summaries = (ModelSummary.of(services.models, name) for name in names)
-    return ModelPage(models=[summary for summary in summaries if summary], next_cursor=following)
+    summaries = in_parallel(partial(ModelSummary.of, services.models), names)
+    models = [summary for summary in summaries if summary]
+    return ModelPage(models=models, next_cursor=following, warnings=left_out(services.store.damage, records_of_models("[^/]+")))
 
 
 @router.get("/{name}", responses=error_responses(404, 422, 503))
 def show_model(services: ServicesDep, name: str) -> ModelOut:
     """Show a model with its versions and aliases."""
-    return ModelOut.of(services.models, name)
+    return ModelOut.of(services.models, name, services.store.damage)
 
 
 @router.delete("/{name}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 503))

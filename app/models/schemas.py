@@ -1,16 +1,26 @@
 """Schemas of models, and of the bodies of their calls."""
 
+import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
 from pydantic import AwareDatetime, Field
 
-from app.http.schemas import ComparisonOut, Schema
+from app.http.schemas import ComparisonOut, Page, Schema
+from app.services.left_out import left_out
 from core.documents.kinds import Kind
 from workers.contract import Confidence, Label, Version
 from workers.errors import NotFound, StoreDamaged
 from workers.repositories.models import Models
+from workers.store.damage import Damage
+
+
+def records_of_models(name: str) -> str:
+    """Pattern of the keys of what lists of models have, of those whose name matches."""
+    return rf"models/{name}/(versions|aliases)/[^/]+\.json"
+
 
 Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
@@ -74,14 +84,25 @@ class ModelOut(Schema):
     """Number of the version to which the name alone refers: the newest that takes over."""
     versions: list[VersionOut]
     aliases: dict[str, int]
+    warnings: list[str]
+    """What the lists leave out, because it is damaged."""
 
     @classmethod
-    def of(cls, models: Models, name: str) -> Self:
+    def of(cls, models: Models, name: str, damage: Damage) -> Self:
         """The model of that name; raises NotFound."""
-        versions = models.versions(name)
+        with ThreadPoolExecutor(1, "aliases") as threads:
+            # beside the versions, of which there may be thousands
+            aliases = threads.submit(models.aliases, name)
+            versions = models.versions(name)
         # as Models.resolve does, which would list thousands of versions again
         served = next((version for version in reversed(versions) if version.takes_over), None) or models.resolve(name)
-        return cls(name=name, served=served.number, versions=[VersionOut.of(version) for version in versions], aliases=models.aliases(name))
+        return cls(
+            name=name,
+            served=served.number,
+            versions=[VersionOut.of(version) for version in versions],
+            aliases=aliases.result(),
+            warnings=left_out(damage, records_of_models(re.escape(name))),
+        )
 
 
 class ModelSummary(Schema):
@@ -103,11 +124,10 @@ class ModelSummary(Schema):
             return None
 
 
-class ModelPage(Schema):
+class ModelPage(Page):
     """A page of models, by name."""
 
     models: list[ModelSummary]
-    next_cursor: str | None
 
 
 class AliasOut(Schema):

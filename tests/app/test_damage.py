@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.conftest import TWO_CLASSES, Gateway, problem_of, publish
+from tests.app.conftest import TWO_CLASSES, Gateway, Start, problem_of, publish
 from workers.names import new_id
 
 
@@ -40,6 +40,23 @@ def test_what_is_damaged_is_named(gateway: Gateway, damaged: dict[str, str]) -> 
         assert key in problem["detail"]
         assert "retry-after" not in answer.headers, "a retry does not help"
     assert measured(gateway, "halfmoon_damaged_records") == len(damaged)
+
+
+def test_lists_say_what_they_leave_out(start: Start, gateway: Gateway, damaged: dict[str, str]) -> None:
+    keys = {path.split("/")[2]: key for path, key in damaged.items()}
+    for name in ("jobs", "datasets"):
+        page = gateway.client.get(f"/v1/{name}").json()
+        assert page["warnings"] == [f"1 damaged record is left out: {keys[name]}; `halfmoon doctor` says what is wrong"]
+    (warning,) = gateway.client.get("/v1/models").json()["warnings"]
+    assert keys["models"] in warning
+    for _ in range(3):
+        publish(gateway.store, "news")
+    assert gateway.client.get("/v1/models/news").json()["warnings"] == []
+    for key in ("aliases/live", "versions/1"):
+        gateway.store.replace(f"models/news/{key}.json", b"")
+    shown = start().client.get("/v1/models/news").json()
+    assert [version["version"] for version in shown["versions"]] == [2, 3]
+    assert shown["warnings"][0].startswith("2 damaged records are left out: models/news/aliases/live.json, models/news/versions/1.json;")
 
 
 def test_all_else_goes_on(gateway: Gateway, damaged: dict[str, str]) -> None:

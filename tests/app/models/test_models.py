@@ -147,6 +147,7 @@ def test_listing_and_showing(gateway: Gateway) -> None:
     assert gateway.client.get("/v1/models", params={"cursor": page["next_cursor"]}).json() == {
         "models": [{"name": "b", "newest": 1, "served": 1, "aliases": {}}],
         "next_cursor": None,
+        "warnings": [],
     }
     shown = gateway.client.get("/v1/models/a").json()
     assert [version["version"] for version in shown["versions"]] == [1, 2]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,15 @@ def test_a_file_that_breaks_off_is_resumed_where_it_was(store: Store, server: Bu
     assert len(server.starts) >= 4
     assert reported == sorted(reported)
     assert reported[-1] == len(CONTENT)
+
+
+def test_files_have_a_time_out_on_silence_alone(store: Store) -> None:
+    """One to the last byte would bound the size of a file."""
+    assert isinstance(store, bucket.BucketStore)
+    clients: list[Any] = [store._client, store._files]
+    records, files = (client.client_options for client in clients)
+    assert (records["timeout"], files["timeout"]) == ("30s", "1day")
+    assert (records["read_timeout"], files["read_timeout"]) == ("30s", "500ms")
 
 
 def test_what_was_fetched_is_kept_for_the_next_time(store: Store, server: Bucket) -> None:

@@ -137,5 +137,6 @@ def test_a_store_without_conditional_writes_is_refused(any_store: Store, monkeyp
     check_first_writer(any_store)
     assert any_store.children("admission") == []
     monkeypatch.setattr(type(any_store), "create", create)
-    with pytest.raises(CannotStart, match="does not support conditional writes"):
-        check_first_writer(any_store)
+    for check in (check_first_writer, admit):
+        with pytest.raises(CannotStart, match="does not support conditional writes"):
+            check(any_store)

@@ -1,0 +1,17 @@
+"""What lists leave out: a record that cannot be read stops no list, which says so."""
+
+import re
+
+from workers.store.damage import Damage
+
+_MOST_NAMED = 10
+
+
+def left_out(damage: Damage, pattern: str) -> list[str]:
+    """A warning that names the damaged records whose keys match the pattern, as far as this process has come across them; none if all can be read."""
+    keys = sorted(key for key in damage.found if re.fullmatch(pattern, key))
+    if not keys:
+        return []
+    count = "1 damaged record is" if len(keys) == 1 else f"{len(keys)} damaged records are"
+    more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+    return [f"{count} left out: {', '.join(keys[:_MOST_NAMED])}{more}; `halfmoon doctor` says what is wrong"]
