@@ -294,7 +294,7 @@ def _patched(simulation: Simulation) -> ExitStack:
     stack.enter_context(patch.object(Record, "model_validate_json", classmethod(_decoded)))
     stack.enter_context(patch.object(names, "time", clock))
     stack.enter_context(patch.object(names, "secrets", SimpleNamespace(token_bytes=chance.randbytes)))
-    for room in (sightings, store_retry):
+    for room in (sightings, store_retry, garbage_collection):
         stack.enter_context(patch.object(room, "time", clock))
     calendar = SimpleNamespace(now=lambda zone: datetime.fromtimestamp(world.wall, zone))
     for room in (job_records, model_records, alias_records, attempts, reconcile, retention, garbage_collection):

@@ -165,6 +165,22 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def killed_at(store: Store, monkeypatch: pytest.MonkeyPatch, call: str, ending: str) -> Iterator[None]:
+    """The process is killed inside the block, before this call of the store with a key of this ending."""
+    original = getattr(type(store), call)
+
+    def killed(self: Store, key: str, *arguments: Any) -> Any:
+        if key.endswith(ending):
+            raise KeyboardInterrupt
+        return original(self, key, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), call, killed)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
 def two_clouds(n: int = 60, labeled: int = 6, seed: int = 0) -> Batch:
     """Documents of two classes that differ clearly, the first ``labeled`` of each with a label."""
     generator = np.random.default_rng(seed)

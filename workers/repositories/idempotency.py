@@ -43,6 +43,11 @@ class IdempotencyKeys:
         """The claim to the key of this digest, None if it is free."""
         return records.find(self._store, _path(digest), Claim)
 
+    def held(self, key: str, caller: str | None, job: str) -> bool:
+        """Whether a key of a caller belongs to a job."""
+        claim = self.find(digest_of(key, caller))
+        return claim is not None and claim.job == job
+
     def free(self, digest: str, job: str) -> None:
         """Free the key of this digest, unless it was freed before and another job has it by now."""
         with suppress(StoreDamaged):

@@ -11,7 +11,6 @@ open/{id}                            the job is not known to have ended; created
 """
 
 import json
-import re
 import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -94,11 +93,14 @@ class Jobs:
         ``options`` are not validated. Raises InvalidName, NotFound for the dataset, IdempotencyConflict when the ``fingerprint`` of the key differs.
         """
         check_name("model", model)
-        id = new_id("job")
-        if idempotency_key is not None:
-            id = self._idempotency_keys.claim(idempotency_key, caller, id, fingerprint)
+        new = id = new_id("job")
+        while idempotency_key is not None:
+            id = self._idempotency_keys.claim(idempotency_key, caller, new, fingerprint)
             if self._store.exists(f"jobs/{id}/request.json"):
                 return self.get(id), False
+            # a deletion frees the key before it removes the request: if the key is not free by now, the request was never stored
+            if id == new or self._idempotency_keys.held(idempotency_key, caller, id):
+                break
         request = JobRequest(
             id=id,
             dataset=dataset,
@@ -217,14 +219,6 @@ class Jobs:
     def gone(self, id: str) -> bool:
         """Whether no such job exists or is being made: a job in the making is open before it has a folder, and gets its request last."""
         return not self._store.exists(f"open/{id}") and not self._store.exists(f"jobs/{id}/request.json")
-
-    def remove_leftovers(self, job: Job) -> None:
-        """Remove the files of the attempts at a finished job that its outcome does not name."""
-        folder = f"jobs/{job.request.id}/attempts"
-        named = {file.key for file in job.outcome.files.values()} if job.outcome else set()
-        for name in self._store.children(folder):
-            if re.fullmatch(r"\d+", name) or is_id("trace", name):
-                delete_except(self._store, f"{folder}/{name}", named)
 
     def cancel(self, id: str) -> Job:
         """Request that a job stops; a job that no worker has claimed ends at once. Idempotent. Raises NotFound, JobNotCancellable."""

@@ -12,8 +12,11 @@
 What a policy no longer keeps is another matter: see ``workers.upkeep.retention``.
 """
 
+import re
+import time
 from datetime import UTC, datetime, timedelta
 
+from workers.contract import Outcome
 from workers.errors import NotFound, StoreDamaged
 from workers.names import is_id
 from workers.repositories.jobs import Jobs
@@ -35,7 +38,7 @@ class GarbageCollector:
         self._leftover_time = timedelta(seconds=leftover_seconds)
         self._clean: set[str] = set()
         """ids of jobs that had no leftovers any more since ``_clean_since``"""
-        self._clean_since = datetime.now(UTC)
+        self._clean_since = time.monotonic()
 
     def remove_abandoned(self) -> None:
         """Remove what was left of versions, attempts and deleted jobs.
@@ -54,9 +57,10 @@ class GarbageCollector:
     def _remove_leftovers(self) -> list[str]:
         """Remove files of attempts that came to nothing; returns the ids of folders that belong to no job."""
         orphans, now, ids = [], datetime.now(UTC), self._store.children("jobs")
-        if now - self._clean_since > self._leftover_time:
+        # by a clock that nobody sets: one that is set back would let what is left stay for as long
+        if time.monotonic() - self._clean_since > self._leftover_time.total_seconds():
             # a deletion of one of them may have been cut short since, or an attempt may have come late
-            self._clean, self._clean_since = set(), now
+            self._clean, self._clean_since = set(), time.monotonic()
         self._clean.intersection_update(ids)
         for id in ids:
             if id in self._clean or not is_id("job", id):
@@ -70,6 +74,13 @@ class GarbageCollector:
                 continue
             if job.state.final and job.outcome and abs(now - job.outcome.finished_at) > self._leftover_time:
                 # an end that lies in the future is of a clock that was ahead; what the outcome names stays in any case
-                self._jobs.remove_leftovers(job)
+                self._remove_unnamed(id, job.outcome)
                 self._clean.add(id)
         return orphans
+
+    def _remove_unnamed(self, id: str, outcome: Outcome) -> None:
+        """Remove the files of the attempts at a job that its outcome does not name."""
+        folder, named = f"jobs/{id}/attempts", {file.key for file in outcome.files.values()}
+        for name in self._store.children(folder):
+            if re.fullmatch(r"\d+", name) or is_id("trace", name):
+                delete_except(self._store, f"{folder}/{name}", named)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.conftest import make_dataset
+from tests.workers.conftest import killed_at, make_dataset
 from workers.contract import Job
 from workers.errors import IdempotencyConflict, NotFound
 from workers.repositories.datasets import Datasets
@@ -20,17 +20,8 @@ def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(store
         job, created = Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")
         return job.request.id, created
 
-    create = type(store).create
-
-    def dying(self: Store, key: str, data: bytes) -> bool:
-        if key.endswith("request.json"):
-            raise KeyboardInterrupt
-        return create(self, key, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store), "create", dying)
-        with pytest.raises(KeyboardInterrupt):
-            post()
+    with killed_at(store, monkeypatch, "create", "request.json"):
+        post()
     assert [job.request.id for job in Jobs(store).unfinished()] == []
     id, created = post()
     assert created
@@ -69,6 +60,30 @@ def test_the_deletion_of_a_job_that_was_refused_leaves_its_key_to_the_next(store
     job, _ = post(second)
     Jobs(store).delete(refused)
     assert post(second)[0].request.id == job.request.id
+
+
+def test_a_job_that_is_deleted_while_its_request_is_repeated_is_not_made_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under its id it would run, and be published, twice."""
+    dataset, exists = make_dataset(store).id, type(store).exists
+
+    def post() -> tuple[Job, bool]:
+        return Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")
+
+    job, _ = post()
+    Jobs(store).cancel(job.request.id)
+
+    def late(self: Store, key: str) -> bool:
+        if key == f"jobs/{job.request.id}/request.json":
+            monkeypatch.setattr(type(store), "exists", exists)
+            Jobs(store).delete(job.request.id)
+        return exists(self, key)
+
+    monkeypatch.setattr(type(store), "exists", late)
+    again, created = post()
+    assert created
+    assert again.request.id != job.request.id
+    assert post()[0].request.id == again.request.id
+    assert store.children("jobs") == [again.request.id]
 
 
 def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:

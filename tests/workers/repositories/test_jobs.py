@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.conftest import make_dataset, submit, success
+from tests.workers.conftest import killed_at, make_dataset, submit, success
 from workers.contract import Dataset, Job, JobState, Outcome, Version
 from workers.errors import Conflict, IdempotencyConflict, InvalidName, JobNotCancellable, NotFound, StoreDamaged
 from workers.names import new_id
@@ -294,17 +294,8 @@ def test_a_publication_cut_short_is_completed(store: Store, monkeypatch: pytest.
     id = submit(store)
     Jobs(store).claim_attempt(id, "w")
     Jobs(store).record_outcome(id, success(store))
-    create = type(store).create
-
-    def dying(self: Store, key: str, data: bytes) -> bool:
-        if key.endswith("published.json"):
-            raise KeyboardInterrupt
-        return create(self, key, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store), "create", dying)
-        with pytest.raises(KeyboardInterrupt):
-            Jobs(store).publish(id)
+    with killed_at(store, monkeypatch, "create", "published.json"):
+        Jobs(store).publish(id)
     assert state(store, id) is JobState.RUNNING
     version = Jobs(store).publish(id)
     assert version is not None

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.workers.conftest import make_dataset, submit, success
 from workers.contract import Alias, File, JobState
@@ -15,6 +16,7 @@ from workers.repositories.job_list import JobList
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import KeyMissing, Store, open_store, records
+from workers.upkeep.garbage_collection import GarbageCollector
 from workers.upkeep.inspection import inspect_records
 
 DAMAGED = [b"", b'{"version": 1, "updated', b"[]", b'{"version":"one","updated_at":"2026-01-01T00:00:00Z"}', b"\xff\xfe"]
@@ -29,13 +31,16 @@ def test_a_damaged_record_is_named(store: Store, content: bytes) -> None:
 
 
 def test_what_was_repaired_or_removed_counts_no_more(store: Store) -> None:
-    for key in ("a.json", "b.json", "c.json"):
-        store.create(key, b"{")
-        assert records.find_readable(store, key, Alias) is None
-    store.delete("a.json")
-    store.replace("b.json", b'{"version":1,"updated_at":"2026-01-01T00:00:00Z"}')
-    store.damage.check_again()
+    with capture_logs() as lines:
+        for key in ("a.json", "b.json", "c.json"):
+            store.create(key, b"{")
+            assert records.find_readable(store, key, Alias) is None
+        store.delete("a.json")
+        store.replace("b.json", b'{"version":1,"updated_at":"2026-01-01T00:00:00Z"}')
+        store.damage.check_again()
     assert list(store.damage.found) == ["c.json"]
+    logged = [(line["key"], line["log_level"]) for line in lines]
+    assert logged == [(f"{name}.json", "error") for name in "abc"] + [("a.json", "info"), ("b.json", "info")], "each change is logged once"
 
 
 def test_a_damaged_file_counts_until_it_is_restored(any_store: Store, tmp_path: Path) -> None:
@@ -110,7 +115,7 @@ def test_foreign_files_stop_nothing(store: Store, tmp_path: Path, filled: tuple[
     models.remove_abandoned()
     datasets.remove_abandoned()
     datasets.recover_deletions()
-    jobs.remove_leftovers(jobs.get(done))
+    GarbageCollector(store, jobs, models, leftover_seconds=0).remove_abandoned()
     jobs.cancel(waiting)
     datasets.delete(dataset)
     assert all((tmp_path / "store" / "jobs" / done / "attempts" / name).exists() for name in FOREIGN), "what is not ours stays"

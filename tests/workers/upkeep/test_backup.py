@@ -26,6 +26,7 @@ from workers.repositories.models import Models
 from workers.store import KeyMissing, Store, open_raw, open_store, records
 from workers.upkeep import backup
 from workers.upkeep.backup import BackupFailed, back_up, restore
+from workers.upkeep.garbage_collection import GarbageCollector
 
 VERSION = Version(
     name="m",
@@ -211,7 +212,7 @@ def wrong(store: Store, kept: set[str], alive: set[str]) -> Iterator[str]:
             if job.outcome is None:
                 finish(store, job.request.id, job.attempt + 1)
             jobs.publish(job.request.id)
-            jobs.remove_leftovers(jobs.get(job.request.id))
+    GarbageCollector(store, jobs, models, leftover_seconds=0).remove_abandoned()
     versions: list[Version] = list(models.every_version())
     for version in versions:
         for file in version.files.values():

@@ -1,12 +1,13 @@
 """Garbage collection removes what was abandoned, and never what is in use, whatever happens meanwhile."""
 
+import time
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 
-from tests.workers.conftest import later, make_dataset, submit
+from tests.workers.conftest import killed_at, later, make_dataset, submit
 from tests.workers.upkeep.finished_jobs import done, failed, ids, upload
 from workers.contract import Job, JobState, Publication
 from workers.errors import NotFound, StoreDamaged, StoreUnavailable
@@ -174,21 +175,18 @@ def test_what_a_deleted_job_has_left_goes_and_a_job_whose_request_is_still_to_co
     assert store.exists(f"jobs/{coming}/attempts/1/labels")
 
 
-def test_the_rest_of_a_job_that_had_no_leftovers_before_its_deletion_goes_within_a_day(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("clock", ["right", "set back"])
+def test_the_rest_of_a_job_that_had_no_leftovers_before_its_deletion_goes_within_a_day(
+    store: Store, monkeypatch: pytest.MonkeyPatch, clock: str
+) -> None:
     id = failed(store, 90_000)
-    garbage, delete = GarbageCollector(store, Jobs(store), Models(store)), type(store).delete
+    garbage = GarbageCollector(store, Jobs(store), Models(store))
     garbage.remove_abandoned()
-
-    def dying(self: Store, prefix: str) -> None:
-        if prefix == f"jobs/{id}":
-            raise KeyboardInterrupt
-        delete(self, prefix)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(store), "delete", dying)
-        with pytest.raises(KeyboardInterrupt):
-            Jobs(store).delete(id)
-    tomorrow = datetime.now(UTC) + timedelta(seconds=86_401)
-    monkeypatch.setattr("workers.upkeep.garbage_collection.datetime", SimpleNamespace(now=lambda zone: tomorrow))
+    with killed_at(store, monkeypatch, "delete", f"jobs/{id}"):
+        Jobs(store).delete(id)
+    passed = time.monotonic() + 86_401
+    then = datetime.now(UTC) + timedelta(seconds=86_401 if clock == "right" else -3600)
+    monkeypatch.setattr("workers.upkeep.garbage_collection.time", SimpleNamespace(monotonic=lambda: passed))
+    monkeypatch.setattr("workers.upkeep.garbage_collection.datetime", SimpleNamespace(now=lambda zone: then))
     garbage.remove_abandoned()
     assert store.children("jobs") == []
