@@ -2,7 +2,10 @@
 
 import threading
 
+import pytest
+
 from app.services.store_probe import StoreProbe
+from tests.app.conftest import Gateway, problem_of
 from tests.waiting import SOON
 
 
@@ -39,3 +42,8 @@ def test_those_who_ask_at_once_share_an_answer() -> None:
     for thread in threads:
         thread.join()
     assert asked == [1]
+
+
+def test_readiness_asks_it(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StoreProbe, "writable", lambda probe: False)
+    assert "the store cannot be written" in problem_of(gateway.client.get("/v1/health/ready"), 503)["detail"]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from workers.settings import Settings
+from workers.worker import run
 from workers.worker.processors import usable_processors
 
 
@@ -31,3 +33,10 @@ def test_so_does_that_of_an_older_kernel(tmp_path: Path, quota: str, count: int)
 
 def test_without_a_quota_all_are_used(tmp_path: Path) -> None:
     assert usable_processors(tmp_path) == 8
+
+
+@pytest.mark.parametrize(("given", "count"), [(0, 3), (2, 2)])
+def test_a_worker_trains_with_these_unless_it_is_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: int, count: int) -> None:
+    monkeypatch.setattr(run, "usable_processors", lambda: 3)
+    settings = Settings(store_url=f"file://{tmp_path}/store", redis_url=f"unix://{tmp_path}/nowhere.sock", training_threads=given)
+    assert run._context(settings, "w").threads == count
