@@ -31,13 +31,13 @@ class Startup:
         Raises CannotStart when a child exits before the gateway is ready for the first time, or when that takes too long. Later, the supervisor
         restarts what exits.
         """
+        health = _health(self._url)
         if self._gateway_ready:
             self.supervisor.poll()
         elif exited := self.supervisor.exited():
             raise CannotStart(f"{exited[0]} ended while the service was starting; its message is above")
-        elif time.monotonic() > self._deadline:
+        elif health is None and time.monotonic() > self._deadline:  # a step of the warm-up may have lasted longer: the gateway is asked first
             raise CannotStart(f"the gateway was not ready within {GATEWAY_TIMEOUT_SECONDS:g} s")
-        health = _health(self._url)
         if health is None or self.complete:
             return
         if health["workers"]:
