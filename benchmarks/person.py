@@ -87,21 +87,22 @@ class Person(NamedTuple):
     mistakes: np.random.Generator
 
 
-def random_documents(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
-    """Random documents that have no answer."""
-    query: dict[str, str | int] = {"order": "random", "state": "open", "limit": n, "seed": seed}
-    found: list[dict[str, Any]] = answered(person.client.get(f"/v1/datasets/{person.dataset}/documents", params=query))["documents"]
-    return found
-
-
-def suggested(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
-    """What the page shows: random documents until there is a model."""
-    body = {"dataset": person.dataset, "n": n, "seed": seed, "random": RANDOM}
+def suggested(person: Person, n: int, seed: int, share: float = RANDOM) -> list[dict[str, Any]]:
+    """What the page shows, ``share`` of it random: documents that have no answer, random ones until there is a model."""
+    body = {"dataset": person.dataset, "n": n, "seed": seed, "random": share}
     answer = person.client.post(f"/v1/models/{person.model}/suggest", json=body)
+    found: list[dict[str, Any]]
     if answer.status_code == httpx.codes.NOT_FOUND:
-        return random_documents(person, n, seed)
-    found: list[dict[str, Any]] = answered(answer)["suggestions"]
+        query: dict[str, str | int] = {"order": "random", "state": "open", "limit": n, "seed": seed}
+        found = answered(person.client.get(f"/v1/datasets/{person.dataset}/documents", params=query))["documents"]
+    else:
+        found = answered(answer)["suggestions"]
     return found
+
+
+def random_documents(person: Person, n: int, seed: int) -> list[dict[str, Any]]:
+    """Random documents: the same as at the page where that shows random ones alone, so that the persons differ by what is chosen."""
+    return suggested(person, n, seed, share=1.0)
 
 
 def answered(answer: httpx.Response) -> Any:

@@ -121,7 +121,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
     taken = [*{*answers, *claimed_by_others(services, body.dataset, body.by)}]
     unlabeled = np.setdiff1d(np.flatnonzero(documents.class_indices < 0), taken, assume_unique=True)
     unseen, warnings = UnseenCounter(), [] if len(unlabeled) else ["all documents of the dataset have labels"]
-    ignorant = version.confidence == "none"
+    ignorant = ignorance(version)
     drawn = _claimed(source, unlabeled, body, 1.0 if ignorant or body.strategy == "random" else body.random, warnings)
     suggestions = _suggestions(version, model, documents, drawn, unseen)
     if "document" in body.include:
@@ -135,7 +135,7 @@ def _answer(services: Services, version: Version, model: Model, body: SuggestBod
         "n_unlabeled": len(unlabeled),
         "margin_of": "scores" if model.calibration is None else "probabilities",
         "suggestions": suggestions,
-        "warnings": [*([ignorance(version.held_out)] if ignorant else []), *unseen.warnings(), *dict.fromkeys(warnings)],
+        "warnings": [*([ignorant] if ignorant else []), *unseen.warnings(), *dict.fromkeys(warnings)],
     }
     return Response(_ENCODER.encode(content), media_type="application/json")
 

@@ -7,17 +7,18 @@ from app.predictions.suggestion import Strategy, SuggestBody
 from benchmarks.panel.draws import Labels
 from core.documents.drawn import Draw
 from core.documents.rows import SparseRows
-from core.evaluation.active_learning import POOL, BalancedMargins, comparable, interleaved, random_share, representatives, top_two
+from core.evaluation.active_learning import POOL, BalancedMargins, comparable, has_few_labels, interleaved, random_share, representatives, top_two
 from core.train import Training
 
 Positions = NDArray[np.int64]
 
 
 def suggested(training: Training, rows: SparseRows, strategy: Strategy, n: int, seed: int) -> dict[int, Draw]:
-    """Positions of ``n`` documents to label, in order, and how each was drawn. A model that knows nothing suggests random documents."""
-    assert training.report is not None
+    """Positions of ``n`` documents to label, in order, and how each was drawn. A model that knows too little suggests random documents."""
+    assert training.confidence is not None
     body = SuggestBody("", n, strategy, seed=seed)
-    ignorant = training.report["confidence"] == "none"
+    known = training.confidence
+    ignorant = known.level == "none" or has_few_labels(known.total, len(training.model.classes))
     share = 1.0 if ignorant or strategy == "random" else body.random
     random = np.random.default_rng(seed).choice(training.unlabeled, random_share(n, share), replace=False)
     chosen = _chosen(training, rows, random, strategy, n - len(random))

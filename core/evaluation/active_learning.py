@@ -22,6 +22,8 @@ POOL = 3
 """factor on the number of documents requested: representatives are selected among so many of least margin"""
 MOST_NONZEROS = 1 << 23
 """most nonzeros of the documents that are compared with each other, or bytes of their text, which has fewer nonzeros"""
+LABELS_A_CLASS = 3
+"""labels left out, for each class of a model, from which on it chooses documents"""
 _LEAST_MIXED = 4
 _ROUNDING = 1e-9
 _BLOCK = 256
@@ -105,6 +107,15 @@ class BalancedMargins:
         classes = np.repeat([predicted for predicted, _ in pools], [len(pool.positions) for _, pool in pools]).astype(np.intp)
         order = np.lexsort((positions, margins, ranks))[: self._most]
         return Balanced(positions[order], classes[order])
+
+
+def has_few_labels(n_left_out: int, n_classes: int) -> bool:
+    """Whether a model has too few labels to choose documents, by how many were left out to see whether it is right.
+
+    Of twenty classes, each with one label or two, it is unsure of nearly all documents. What it chose would teach no more of the classes than random
+    documents do, and nothing of how common they are.
+    """
+    return n_left_out < LABELS_A_CLASS * n_classes
 
 
 def random_share(n: int, share: float) -> int:

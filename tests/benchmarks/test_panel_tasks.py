@@ -1,6 +1,7 @@
 """The panel's tasks come in an order that covers sets and draws evenly, and rounds of labels follow the service."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from benchmarks.panel.tasks import A_ROUND, DRAWS, STRATEGIES, Task
 from core.documents.drawn import Draw
 from core.documents.rows import SparseRows
 from core.train import Training, TrainingContext, TrainingTask, train
+from core.validation.confidence import Confidence
 
 SETS = ["words", "numbers", "classes"]
 
@@ -89,7 +91,6 @@ def test_a_round_is_mixed_with_random_documents_as_the_service_does(training: Tr
     assert np.array_equal(labels.told, truth[labels.positions])
 
 
-def test_a_model_that_knows_nothing_suggests_random_documents(training: Training, rows: SparseRows) -> None:
-    assert training.report is not None
-    training.report["confidence"] = "none"
-    assert {*suggested(training, rows, "uncertain", A_ROUND, seed=0).values()} == {Draw.RANDOM}
+@pytest.mark.parametrize("known", [Confidence(20, 9, 0.5), Confidence(5, 5, 0.5)])
+def test_a_model_that_knows_too_little_suggests_random_documents(training: Training, rows: SparseRows, known: Confidence) -> None:
+    assert {*suggested(replace(training, confidence=known), rows, "uncertain", A_ROUND, seed=0).values()} == {Draw.RANDOM}

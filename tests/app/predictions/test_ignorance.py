@@ -1,15 +1,30 @@
-"""What is said of a model that knows nothing."""
+"""What is said of a model that knows too little to choose documents."""
+
+from typing import Any
 
 import pytest
 
 from app.predictions.ignorance import ignorance
-from workers.contract import HeldOut
+from workers.contract import Confidence, HeldOut, Version
 
 SAID = "the model knows no more than chance would, so all of these documents are random ones"
 
 
+def version(held_out: HeldOut | None, confidence: Confidence = "none", n_classes: int = 2) -> Version:
+    known: dict[str, Any] = {"classes": [*range(n_classes)], "held_out": held_out, "confidence": confidence}
+    return Version.model_construct(**known)
+
+
 def test_where_nothing_was_left_out() -> None:
-    assert ignorance(None) == SAID
+    assert ignorance(version(None)) == SAID
+    assert ignorance(version(None, "high")) is None
+
+
+@pytest.mark.parametrize(("n_classes", "few"), [(2, False), (6, False), (7, True), (20, True)])
+def test_few_labels_of_each_class(n_classes: int, few: bool) -> None:
+    found = ignorance(version(HeldOut(labels=20, right=15, by_chance=0.1), "high", n_classes))
+    assert (found is not None) is few
+    assert found is None or found.startswith(f"20 labels left out say too little of {n_classes} classes, so all of these documents are random ones")
 
 
 @pytest.mark.parametrize(
@@ -23,5 +38,5 @@ def test_where_nothing_was_left_out() -> None:
     ],
 )
 def test_how_many_labels_it_would_take(labels: int, right: int, by_chance: float, rest: str) -> None:
-    found = ignorance(HeldOut(labels=labels, right=right, by_chance=by_chance))
+    found = ignorance(version(HeldOut(labels=labels, right=right, by_chance=by_chance)))
     assert found == f"{SAID}: of {labels} labels left out it is right on {right}, and {rest}"

@@ -239,12 +239,22 @@ def test_chosen_ones_are_even_over_the_classes_that_are_predicted(gateway: Gatew
 @pytest.mark.parametrize("strategy", ["diverse", "uncertain", "random"])
 def test_while_the_model_knows_nothing_all_are_random(gateway: Gateway, strategy: str) -> None:
     known = HeldOut(labels=20, right=9, by_chance=0.5)
-    publish(gateway.store, report={"confidence": "none"}, held_out=known)
+    version = publish(gateway.store, report={"confidence": "none"}, held_out=known)
     dataset = upload(gateway, {f"d{k}": [float(k), 1.0] for k in range(50)})
     found = suggest(gateway, dataset=dataset, n=10, strategy=strategy, random=0)
     assert (found["strategy"], set(drawn(found).values())) == (strategy, {"random"})
-    assert found["warnings"] == [ignorance(known)]
+    assert found["warnings"] == [ignorance(version)]
     assert ids(found) == ids(suggest(gateway, dataset=dataset, n=10, strategy="random"))
+
+
+def test_while_its_classes_have_few_labels_all_are_random(gateway: Gateway) -> None:
+    publish(gateway.store, report={"confidence": "high"}, held_out=HeldOut(labels=5, right=5, by_chance=0.5))
+    found = suggest(gateway, dataset=upload(gateway), n=3, random=0)
+    assert set(drawn(found).values()) == {"random"}
+    assert found["warnings"] == [
+        "5 labels left out say too little of 2 classes, so all of these documents are random ones: from some 3 of each class on the model "
+        "chooses documents, too"
+    ]
 
 
 @pytest.mark.parametrize("confidence", ["low", "high"])
