@@ -43,7 +43,7 @@ function Finder({ classes, guess, onLabel }) {
     onLabel(found[0]);
     leave();
   };
-  return html`<label class="finder">Class <input ref=${field} name="class" value=${text} autocomplete="off" spellcheck=${false} placeholder="type to find, Enter confirms"
+  return html`<label class="finder">Class <input ref=${field} name="class" value=${text} autocomplete="off" spellcheck=${false} placeholder=${`type to find one of ${classes.length}, Enter confirms`}
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${enter} /></label>
     <div class="found">${found.slice(0, SHOWN).map((label, k) => html`<button key=${label} class=${k === 0 && wanted ? "answer guessed" : "answer"} onClick=${() => (onLabel(label), setText(""))}><span class="clip" dir="auto">${label}</span></button>`)}
     ${found.length > SHOWN && html`<span class="quiet">${found.length - SHOWN} more: type to find them</span>`}</div>`;
@@ -60,5 +60,6 @@ function NewClass({ classes, integers, onNew }) {
     if (!wrong) setName("");
   };
   return html`<form class="new-class" onSubmit=${add}><input name="new-class" value=${name} maxlength="256" placeholder="new class" aria-label="Name of a new class" autocomplete="off" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /><button disabled=${!trimmed || wrong}>Add</button>
+    ${classes.length < 2 && html`<span class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</span>`}
     ${wrong && html`<span class="quiet" role="status">The classes here are whole numbers.</span>`}</form>`;
 }

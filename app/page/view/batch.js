@@ -4,7 +4,7 @@ import { comeAgain, verdict } from "./again.js";
 import { get, modelOf, part } from "./api.js";
 import { snippet } from "./document.js";
 import { outboxOf } from "./outbox.js";
-import { claim, project } from "./project.js";
+import { CLAIM, project } from "./project.js";
 import { to } from "./route.js";
 import { trainerOf } from "./training.js";
 import { Empty, Key, Problem, counted, html, percent, say, useEffect, useKeys, useLoad, useState } from "./ui.js";
@@ -79,7 +79,7 @@ function takenOut(dataset, label) {
 /** The likeliest open documents of a class but those that were taken out. @param {string} dataset @param {string} model @param {any} label */
 async function likeliest(dataset, model, label) {
   const out = takenOut(dataset, label);
-  const query = { model, predicted: label, order: "likeliest", state: "open", limit: Math.min(MOST_LISTED, MOST + out.size), ...claim() };
+  const query = { model, predicted: label, order: "likeliest", state: "open", limit: Math.min(MOST_LISTED, MOST + out.size), ...CLAIM };
   const { documents } = await get(`v1/datasets/${part(dataset)}/documents`, query);
   return documents.filter((/** @type {any} */ each) => !out.has(each.id)).slice(0, MOST);
 }

@@ -22,7 +22,7 @@ export function Curve({ versions, forecast }) {
   const said = `Error by labels: ${points.map((each) => `${percent(each.error, 1)} after ${each.learned}`).join(", ")}`;
   return html`<figure class="curve"><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${said}>
       ${Array.from({ length: LINES + 1 }, (_, k) => (most * k) / LINES).map((error) => html`<line class="curve-grid" x1=${LEFT} x2=${WIDTH - RIGHT} y1=${up(error)} y2=${up(error)} /><text x=${LEFT - 6} y=${up(error) + 4} text-anchor="end">${percent(error, most < 0.05 ? 1 : 0)}</text>`)}
-      ${spread(points).map((each) => html`<text x=${across(each.learned)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${each.learned}</text>`)}
+      ${spread(all).map((each) => html`<text x=${across(each.learned)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${each.learned}</text>`)}
       <text x=${(LEFT + WIDTH - RIGHT) / 2} y=${HEIGHT - 4} text-anchor="middle">labels</text>
       <polyline class="curve-line" points=${points.map((each) => `${across(each.learned)},${up(each.error)}`).join(" ")} />
       ${next && html`<polyline class="curve-line curve-next" points=${[{ ...last, error: forecast.now }, next].map((each) => `${across(each.learned)},${up(each.error)}`).join(" ")} />`}

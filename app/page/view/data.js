@@ -1,7 +1,7 @@
 /** @file The data: drop a file, see what was understood, choose the columns; the datasets that there are. */
 
 import { call, get, part, send } from "./api.js";
-import { change, project } from "./project.js";
+import { change, doubtful, project } from "./project.js";
 import { go, to } from "./route.js";
 import { documentsOfLines, guess, isNumeric, isPacked, lookInto } from "./table.js";
 import { Bar, Notice, Problem, Scroll, counted, html, percent, say, useEffect, useLoad, useRef, useState, when } from "./ui.js";
@@ -111,7 +111,7 @@ function Preview({ look, chosen }) {
   const style = (/** @type {string} */ column) => (look.kind !== "table" || used.includes(column) ? "" : "quiet");
   return html`<${Scroll} label="First rows"><table>
     <thead><tr>${look.columns.map((/** @type {string} */ column) => html`<th class=${style(column)}>${column}</th>`)}</tr></thead>
-    <tbody>${look.rows.map((/** @type {string[]} */ row) => html`<tr>${look.columns.map((/** @type {string} */ column, /** @type {number} */ k) => html`<td class=${style(column)}><span class="clip">${row[k]}</span></td>`)}</tr>`)}</tbody>
+    <tbody>${look.rows.map((/** @type {string[]} */ row) => html`<tr>${look.columns.map((/** @type {string} */ column, /** @type {number} */ k) => html`<td class=${style(column)}><span class="clip" dir="auto">${row[k]}</span></td>`)}</tr>`)}</tbody>
   </table><//>`;
 }
 
@@ -136,7 +136,7 @@ function Datasets({ listed, onChange }) {
       (dataset) => html`<li key=${dataset.id}>
         <div><b>${dataset.name ?? "without a name"}</b> <span class="quiet">${when(dataset.created_at)}</span><br />
         <span class="quiet">${counted(dataset.n_documents, "document")}, ${counted(dataset.n_labeled, "label")} in the file</span>
-        ${dataset.warnings.filter((/** @type {string} */ warning) => warning !== "no document is labeled").slice(0, 2).map((/** @type {string} */ warning) => html`<br /><span class="quiet">${warning}</span>`)}</div>
+        ${doubtful(dataset).slice(0, 2).map((warning) => html`<br /><span class="quiet">${warning}</span>`)}</div>
         ${removing === dataset.id ? html`<div class="row"><span>Remove the documents and all labels of them?</span><button class="danger" onClick=${() => remove(dataset)}>Remove for good</button><button onClick=${() => setRemoving("")}>Keep</button></div>` : html`<div class="row"><button aria-label=${`Remove ${dataset.name ?? dataset.id}`} onClick=${() => setRemoving(dataset.id)}>Remove</button><a class="button" href=${to("label", dataset.id)}>Label</a></div>`}
       </li>`,
     )}

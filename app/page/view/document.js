@@ -49,10 +49,17 @@ function Values({ pairs }) {
 }
 
 /** Names and values, the largest first. @param {any} document @returns {[string, number][]} */
-function pairs(document) {
-  const found = document.features ? Object.entries(document.features) : (document.indices ?? document.vector ?? []).map((/** @type {number} */ index, /** @type {number} */ k) => (document.indices ? [`feature ${index}`, document.values[k]] : [`number ${k}`, index]));
+function pairs({ features, indices, values, vector, vectors }) {
+  const found = features
+    ? Object.entries(features)
+    : indices
+      ? indices.map((/** @type {number} */ index, /** @type {number} */ k) => [`feature ${index}`, values[k]])
+      : Object.entries(vectors ?? { number: vector ?? [] }).flatMap(([name, numbers]) => numbers.map((/** @type {number} */ number, /** @type {number} */ k) => [`${name} ${k}`, number]));
   return found.sort((/** @type {any} */ a, /** @type {any} */ b) => Math.abs(b[1]) - Math.abs(a[1]));
 }
+
+/** What models read of a document. @param {any} document */
+export const content = ({ id, text, features, indices, values, vector, vectors }) => ({ id, text, features, indices, values, vector, vectors });
 
 /** A document in a line. @param {any} document */
 export function snippet(document) {

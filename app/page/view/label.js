@@ -4,7 +4,7 @@ import { answerAgain, due } from "./again.js";
 import { Answers } from "./answers.js";
 import { get, part, post } from "./api.js";
 import { areIntegers, classesOf, forget } from "./classes.js";
-import { Document } from "./document.js";
+import { Document, content } from "./document.js";
 import { History } from "./history.js";
 import { outboxOf } from "./outbox.js";
 import { change, project } from "./project.js";
@@ -98,12 +98,12 @@ export function Label({ dataset }) {
   return html`<h1 class="unseen">Label</h1><div class="seat">
     <section class="work" aria-label="Document">
       <${Toolbar} order=${order} onOrder=${setOrder} onHelp=${() => setHelp(!help)} />
-      ${help && html`<${Help} />`}
+      ${help && html`<${Help} onClose=${() => setHelp(false)} />`}
       ${outbox.refused.value.map((text) => html`<${Notice} kind="error">${text}<//>`)}
       <${Problem} error=${summary.error ?? (current ? null : queue.error.value)} />
       ${queue.trouble.value && html`<${Notice}>The model can suggest nothing, so these documents are random. ${stopped(queue.trouble.value.message)}<${Remedy} ...${queue.trouble.value} /><//>`}
       ${current ? html`<${Card} key=${current.id} document=${current} guess=${assisted ? guess.value : null} />` : html`<${Nothing} queue=${queue} dataset=${dataset.id} order=${order} onOrder=${setOrder} />`}
-      <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} integers=${areIntegers(summary.value)} onLabel=${label} onNew=${addClass} />
+      <${Answers} classes=${classes} guess=${assisted ? guess.value?.label : undefined} integers=${areIntegers(summary.value)} onLabel=${label} onNew=${summary.value ? addClass : undefined} />
       <div class="row steady">
         <button onClick=${() => answer({ action: "skip" })} disabled=${!current}><${Key}>space<//> Skip</button>
         <button onClick=${undo} disabled=${!history.answers.length}><${Key}>u<//> Undo</button>
@@ -111,7 +111,6 @@ export function Label({ dataset }) {
       </div>
       <${Reply} last=${last} />
       ${unused.length > 0 && html`<p class="row quiet">No document has ${unused.map((name) => html`<span class="row" key=${name}><b class="clip" dir="auto">${name}</b><button class="small" aria-label=${`Remove the class ${name}`} onClick=${() => removeClass(name)}>remove</button></span>`)}</p>`}
-      ${summary.value && classes.length < 2 && html`<p class="quiet">${classes.length ? "Add at least one more class." : "Which classes are there? Add two or more, for example “spam” and “ham”."}</p>`}
     </section>
     <${Side} dataset=${dataset} counts=${counts.value} trainer=${trainer} summary=${summary.value} />
   </div>`;
@@ -162,9 +161,10 @@ function Toolbar({ order, onOrder, onHelp }) {
   </div>`;
 }
 
-function Help() {
+/** @param {{onClose: () => void}} props */
+function Help({ onClose }) {
   const keys = [["1 … 9", "the class with that number; above nine classes type its name, Enter confirms"], ["Enter", "what the model says, if you see it first"], ["space", "skip"], ["u", "undo, as often as you like"], ["↑ ↓", "scroll a long document"], ["?", "these keys"]];
-  return html`<dl class="card keys">${keys.map(([key, does]) => html`<div><dt><${Key}>${key}<//></dt><dd>${does}</dd></div>`)}</dl>`;
+  return html`<dl class="card keys">${keys.map(([key, does]) => html`<div><dt><${Key}>${key}<//></dt><dd>${does}</dd></div>`)}<div><dt></dt><dd><button class="small" onClick=${onClose}>Close</button></dd></div></dl>`;
 }
 
 /** @param {{queue: Queue, dataset: string, order: string, onOrder: (order: string) => void}} props */
@@ -221,9 +221,7 @@ function useGuess(document, trainer, wanted) {
   const version = trainer.version.value?.version;
   return useLoad(async () => {
     if (!wanted || !document || !version) return null;
-    const { id, text, features, indices, values } = document;
-    const body = { documents: [text !== undefined ? { id, text } : features ? { id, features } : { id, indices, values }], n: 6 };
-    const found = await post(`v1/models/${part(trainer.model)}/explain`, body);
+    const found = await post(`v1/models/${part(trainer.model)}/explain`, { documents: [content(document)], n: 6 });
     const explained = found.documents[0];
     const sign = explained.class === explained.label ? 1 : -1;
     const spans = explained.contributions.filter((/** @type {any} */ each) => each.spans && sign * each.contribution > 0).flatMap((/** @type {any} */ each) => each.spans);

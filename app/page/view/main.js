@@ -51,7 +51,7 @@ function Page() {
   const name = wanted();
   const without = OF_DATA.includes(name) && !parts[0] && !project.value.dataset;
   const fetched = shown.value.name === name ? shown.value.View : null;
-  const View = without ? NoData : !(name in VIEWS) ? Missing : OF_DATA.includes(name) ? OfData : (fetched ?? Fetching);
+  const View = without ? NoData : !(name in VIEWS) || (name === "model" && parts.length < 2) ? Missing : OF_DATA.includes(name) ? OfData : (fetched ?? Fetching);
   const title = TITLES[/** @type {keyof typeof TITLES} */ (view)] ?? "Nothing here";
   document.title = `${title} · Halfmoon`;
   const current = view === "model" ? "models" : view;

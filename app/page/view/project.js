@@ -22,10 +22,8 @@ export function change(changes) {
   project.value = { ...project.value, ...changes };
 }
 
-/** What keeps others from getting the same documents. Who gives no name is known by the browser. */
-export const claim = () => ({ by: project.value.by || seat, claim: CLAIM_SECONDS });
-
-const seat = ownSeat();
+/** What keeps others from getting the same documents. Claims are of a browser: a person may give a name later, and two may give the same. */
+export const CLAIM = { by: ownSeat(), claim: CLAIM_SECONDS };
 
 /** A name for this browser, which is no name of a person. */
 function ownSeat() {

@@ -1,7 +1,7 @@
 /** @file Which document comes next: the next ones are fetched before they are needed. */
 
 import { get, part, post } from "./api.js";
-import { claim } from "./project.js";
+import { CLAIM } from "./project.js";
 import { signal } from "./ui.js";
 
 const LEAST = 10;
@@ -139,7 +139,7 @@ export class Queue {
 
   async #suggested() {
     this.turn += 1;
-    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...claim() };
+    const body = { dataset: this.dataset, n: MORE + this.documents.value.length, seed: (this.seed + this.turn) % 2 ** 31, random: RANDOM, include: ["document"], ...CLAIM };
     const { suggestions } = await post(`v1/models/${part(this.model)}/suggest`, body);
     const fresh = suggestions.map((/** @type {any} */ each) => ({
       ...each.document,
@@ -164,7 +164,7 @@ export class Queue {
   /** @param {Record<string, any>} query @param {"random" | "found"} why @param {number} [limit] */
   async #page(query, why, limit = MORE) {
     const path = `v1/datasets/${part(this.dataset)}/documents`;
-    const { documents, next } = await get(path, { ...query, state: "open", limit, cursor: this.cursor, ...claim() });
+    const { documents, next } = await get(path, { ...query, state: "open", limit, cursor: this.cursor, ...CLAIM });
     this.cursor = next ?? this.cursor;
     const fresh = documents.map((/** @type {any} */ each) => ({ ...each, drawn: why, why, guess: null }));
     return { fresh, last: next === null };

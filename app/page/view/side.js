@@ -58,7 +58,7 @@ function Audited({ dataset, trainer }) {
 function Advice({ labels, counts, trainer, dataset }) {
   const version = trainer.version.value;
   const rare = Object.entries(counts).filter(([, count]) => count < 5).map(([label]) => label);
-  if (!version) return null;
+  if (!version || (!rare.length && labels < 20)) return null;
   return html`<h3>Next</h3><ul class="plain">
     ${rare.length > 0 && html`<li>Search for <b><bdi>${rare.slice(0, 3).join(", ")}</bdi></b>: a class needs some five labels.</li>`}
     ${labels >= 20 && html`<li><a href=${to("doubts", dataset)}>Look at the doubts</a></li><li><a href=${to("batch", dataset)}>Confirm many of one class</a></li>`}

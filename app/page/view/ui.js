@@ -18,7 +18,7 @@ export function say(text) {
 
 /** A share as a percentage. @param {number | null | undefined} share @param {number} [digits] */
 export function percent(share, digits = 0) {
-  return share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`;
+  return share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)}%`;
 }
 
 /** A sentence that begins with a capital. @param {string} text */
@@ -69,9 +69,9 @@ export function Problem({ error }) {
     const what = field ? `${field}: ${detail}` : detail;
     documents.set(what, [...(documents.get(what) ?? []), document].filter(Boolean));
   }
-  if (faults.length < 2) return html`<${Notice} kind="error"><p>${stopped(error.message)}<${Remedy} ...${error} /></p><//>`;
+  if (faults.length < 2) return html`<${Notice} kind="error"><p>${stopped(sentence(error.message))}<${Remedy} ...${error} /></p><//>`;
   return html`<${Notice} kind="error"><p>The first of what is wrong:</p>
-    <ul>${[...documents].slice(0, MOST_FAULTS).map(([what, named]) => html`<li>${what}${named.length > 0 && html` (<b>document ${named.slice(0, MOST_FAULTS).join(", ")}${named.length > MOST_FAULTS ? " …" : ""}</b>)`}</li>`)}</ul>
+    <ul>${[...documents].slice(0, MOST_FAULTS).map(([what, named]) => html`<li>${sentence(what)}${named.length > 0 && html` (<b>document ${named.slice(0, MOST_FAULTS).join(", ")}${named.length > MOST_FAULTS ? " …" : ""}</b>)`}</li>`)}</ul>
   <//>`;
 }
 

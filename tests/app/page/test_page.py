@@ -10,11 +10,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.codecs.base import Bounds, Reading
+from app.codecs.tables.header import header_of
 from app.http.access import COOKIE
 from app.page.files import POLICY, page_files
 from tests.app.conftest import Gateway, Start, problem_of
 from tests.waiting import until
 from workers.repositories.api_keys import ApiKeys, Scope
+from workers.repositories.datasets.manifest import class_warnings
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "accept-encoding": "gzip"}
 PAGE = Path("app/page")
@@ -55,6 +58,22 @@ def test_every_file_that_is_named_is_there(gateway: Gateway, repository: Path) -
         answer = gateway.client.get(f"/{name}")
         assert answer.status_code == 200, name
         assert answer.headers["content-type"].partition(";")[0] in ("text/javascript", "text/css", "image/svg+xml")
+
+
+def test_the_page_tells_usual_warnings_by_the_words_of_the_service(repository: Path) -> None:
+    """Else they would stand beside each document as if something were wrong with the file."""
+    found = re.search("^const USUAL = /(.*)/;$", (repository / PAGE / "view/project.js").read_text(), re.MULTILINE)
+    assert found is not None
+    several = [(f"class {k}", 1) for k in range(30)]
+    usual = [
+        *class_warnings([]),
+        *class_warnings(several[:1]),
+        *class_warnings(several),
+        *header_of(["text", "when"], Reading(Bounds(1, 1, 1, 1, 1))).warnings,
+    ]
+    hints = class_warnings([("ham", 5), ("ham ", 5), ("nan", 5)])
+    assert [re.search(found[1], warning) is None for warning in usual] == [False] * len(usual)
+    assert [re.search(found[1], warning) is None for warning in hints] == [True, True]
 
 
 def needed(path: str) -> set[str]:
