@@ -35,7 +35,11 @@ def _remedy(kind: str, id: str) -> str:
     if kind == "dataset" and not id.startswith("ds-"):
         return "; a dataset goes by the id that its upload answered, as in ds-06h0…"
     name = id.partition("@")[0].partition("/")[0]
-    return {"model": "; GET /v1/models lists all", "model version": f"; GET /v1/models/{name} lists all"}.get(kind, "")
+    lists = {
+        **{"dataset": "/v1/datasets", "job": "/v1/jobs", "model": "/v1/models", "webhook": "/v1/webhooks"},
+        **dict.fromkeys(("model version", "model alias"), f"/v1/models/{name}"),
+    }
+    return f"; GET {lists[kind]} lists all" if kind in lists else ""
 
 
 class Conflict(HalfmoonError):
@@ -46,7 +50,7 @@ class JobNotCancellable(Conflict):
     """The job has ended or is being cancelled already."""
 
     def __init__(self, id: str, state: str) -> None:
-        super().__init__(f"job {id!r} is {state}")
+        super().__init__(f"job {id!r} is {state}, so there is nothing to cancel")
         self.id = id
         self.state = state
 

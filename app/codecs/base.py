@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Literal, NamedTuple, Protocol, get_args
 
+from app.errors import InvalidRequest
 from core import errors
 from workers import contract
 from workers.repositories.datasets import Batch
@@ -60,7 +61,7 @@ class Reading:
     reserve: Reserve = lambda size: None
     """Reserves the memory of what a decoder holds of the body beside the blocks that it is fed, where the body is not read as a stream."""
     columns: Mapping[Column, str] = field(default_factory=dict)
-    """Names of the columns of a table, where the request gives them."""
+    """Names of the columns of a table, or fields of JSON, that hold text, label and id, where the request gives them."""
     extra: Extra | None = None
     """What becomes of extra columns and fields; None: those of tables are kept, others refused."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -102,3 +103,11 @@ class Format(NamedTuple):
     """Whether the format itself is compressed, so that a body may grow a thousandfold."""
     aliases: tuple[str, ...] = ()
     """Other media types of the same format."""
+    has_columns: bool = False
+    """Whether text, label and id have names in it, which a request may give."""
+
+    def open(self, reading: Reading) -> Decoder:
+        """A decoder for one body; raises InvalidRequest if the request names columns, and the format has none."""
+        if reading.columns and not self.has_columns:
+            raise InvalidRequest(next(iter(reading.columns)), f"names a column of a table or a field of JSON; {self.media_type} has neither")
+        return self.decoder(reading)

@@ -79,20 +79,35 @@ def body_decoder(
     """
     media_type = media_type_of(headers)
     if media_type not in _BY_ANY_NAME:
-        advice = next((advice for part, advice in _ADVICE.items() if part in media_type), "") if media_type else _UNNAMED
-        raise UnsupportedMediaType(f"a body of type {media_type[:64] or '(none)'}", f"{advice}documents come as {', '.join(FORMATS)}")
+        raise UnsupportedMediaType(f"a body of type {media_type[:64] or '(none)'}", f"{_advice(media_type)}documents come as {', '.join(FORMATS)}")
     decompressor = decompressor_of(headers, bounds, reserve)
     length = headers.get("content-length", "")
     if length.isdecimal():
         check_size(int(length), bounds)
     columns = {column: query[column] for column in COLUMNS if column in query}
     reading = Reading(bounds, spool, reserve, columns, _extra_of(query), _parameters_of(headers), _BY_ANY_NAME)
-    return BodyDecoder(decompressor, _BY_ANY_NAME[media_type].decoder(reading), bounds)
+    return BodyDecoder(decompressor, _BY_ANY_NAME[media_type].open(reading), bounds)
+
+
+def _advice(media_type: str) -> str:
+    """What to do instead of this media type: it may differ from a known one in what stands before its name, as text/json does."""
+    name = media_type.rpartition("/")[2].removeprefix("x-")
+    meant = next((each for each in _BY_ANY_NAME if each.rpartition("/")[2].removeprefix("x-") == name), "")
+    if not media_type or meant:
+        return f"did you mean {meant}? " if meant else _UNNAMED
+    return next((advice for part, advice in _ADVICE.items() if part in media_type), "")
 
 
 def media_type_of(headers: Mapping[str, str]) -> str:
     """The media type of Content-Type, without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def check_unread(query: Mapping[str, str], why: str) -> None:
+    """Raises InvalidRequest for a parameter that says how documents are read, where none are: ``why``."""
+    given = next((name for name in (*COLUMNS, "extra") if name in query), None)
+    if given:
+        raise InvalidRequest(given, f"is for documents in the body: {why}")
 
 
 def _extra_of(query: Mapping[str, str]) -> Extra | None:

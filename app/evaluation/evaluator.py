@@ -59,7 +59,10 @@ class Evaluator:
         Raises InvalidDocuments if none is labeled, StoreUnavailable."""
         truth = np.concatenate(self._truth) if self._truth else np.zeros(0, np.int32)
         if not len(truth):
-            raise InvalidDocuments("no document has a label to compare with; send labeled documents", [Fault("", "label", "no document has one")])
+            raise InvalidDocuments(
+                "no document has a label to compare with; send labeled documents; of a table ?label=NAME names the column of labels",
+                [Fault("", "label", "no document has one")],
+            )
         labels, order = self._ordered()
         self._confusion.counts = self._confusion.counts[np.ix_(order, order)]
         agreement = self._confusion.agreement()

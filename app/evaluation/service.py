@@ -9,9 +9,10 @@ from starlette.responses import Response
 
 from app.annotations.service import resolved
 from app.codecs.base import MAX_FAULTS
-from app.codecs.dispatch import document_blocks, media_type_of
+from app.codecs.dispatch import check_unread, document_blocks, media_type_of
 from app.codecs.faults import invalid_documents
 from app.codecs.json.struct import is_given
+from app.codecs.json.words import in_words
 from app.errors import InvalidRequest
 from app.evaluation.evaluator import Evaluator
 from app.evaluation.page import page_of
@@ -97,8 +98,11 @@ async def _read(request: Request, services: Services) -> _Input:
     if posted and body.annotations is not None:
         raise InvalidRequest("annotations", "needs a dataset: documents in the body have their labels with them")
     services.access.authorize(request.scope, "predictions" if posted else "datasets")
+    if not posted:
+        check_unread(request.query_params, "those of a dataset have been read")
+        return _Input((), body.dataset, body.held_out, body.annotations)
     documents = decode_documents(document_blocks(body.documents), {"content-type": JSON}, bounds, query=request.query_params)
-    return _Input(documents, body.dataset, body.held_out, body.annotations)
+    return _Input(documents, None, False, None)
 
 
 def _query(request: Request) -> EvaluateBody:
@@ -109,7 +113,8 @@ def _query(request: Request) -> EvaluateBody:
     try:
         return msgspec.convert(given, EvaluateBody, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidRequest("query", str(error)) from None
+        detail, _, field = str(error).partition(" - at `$.")
+        raise InvalidRequest(field.rstrip("`"), in_words(detail)) from None
 
 
 def _answer(services: Services, version: Version, model: Model, input: _Input, form: _Form) -> Response:

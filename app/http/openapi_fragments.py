@@ -126,8 +126,8 @@ _COLUMNS: list[dict[str, Any]] = [
         "name": column,
         "in": "query",
         "required": False,
-        "description": f"Of a table: name of the column with the {column} of each document, by default {column}."
-        + ("" if column == "text" else " Empty: no column has it."),
+        "description": f"Name of the column of a table, or field of JSON, with the {column} of each document, by default {column}."
+        + ("" if column == "text" else " Empty: none has it."),
         "schema": {"type": "string", "minLength": 1} if column == "text" else {"type": "string"},
     }
     for column in COLUMNS

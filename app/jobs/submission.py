@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from app.annotations.service import resolved
+from app.codecs.dispatch import check_unread
 from app.codecs.json.slices import decoded_slices
 from app.codecs.json.struct import is_given
 from app.codecs.json.text import InvalidJson
@@ -162,8 +163,8 @@ def _check(body: JobBody, idempotency_key: str | None, query: Mapping[str, str])
         raise InvalidRequest("dataset", "give either dataset or documents")
     if body.annotations is not None and body.dataset is None:
         raise InvalidRequest("annotations", "needs a dataset: documents in the body have no log")
-    if "extra" in query and body.dataset is not None:
-        raise InvalidRequest("extra", "is for documents in the body: those of a dataset have been read")
+    if body.dataset is not None:
+        check_unread(query, "those of a dataset have been read")
     if body.start_from is not None and find_algorithm(body.algorithm).start is None:
         able = ", ".join(algorithm.name for algorithm in OFFERED.values() if algorithm.start is not None)
         raise InvalidRequest("start_from", f"{body.algorithm} cannot start from a model; algorithms that can are {able}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from starlette.responses import Response
 
-from app.codecs.dispatch import document_blocks
+from app.codecs.dispatch import check_unread, document_blocks
 from app.codecs.json.struct import is_given
 from app.errors import InvalidRequest
 from app.http.bodies import in_thread, read_json
@@ -202,6 +202,7 @@ def _documents(version: Version, model: Model, body: ExplainBody, batches: list[
 def _batches(services: Services, body: ExplainBody, query: Mapping[str, str]) -> Iterable[Batch]:
     """The documents of a body, read as they are asked for; none if it has no documents."""
     if not is_given(body.documents):
+        check_unread(query, "it has none")
         return []
     bounds = services.settings.prediction_bounds
     bounds = replace(bounds, documents=min(MAX_DOCUMENTS, bounds.documents))

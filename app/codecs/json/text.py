@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from app.codecs.json.words import in_words
+from app.codecs.json.words import TRUNCATED, in_words
 from core.spelling import did_you_mean
 
 T = TypeVar("T")
@@ -26,8 +26,6 @@ _FIELD = re.compile(rb'"([^"\\]{1,64}+)"\s*:')
 _NOT_FINITE = re.compile(rb"(?<![\w.])(-?(?:NaN|Infinity|nan|inf))(?![\w.])")
 _MALFORMED = "JSON is malformed"
 _AT, _KEY_IN = " - at `$", " - at `key` in `$"
-_CUT = "Input data was truncated"
-"""Message of msgspec, which it also gives for half a surrogate pair at the end of a string."""
 
 
 class InvalidJson(Exception):
@@ -62,7 +60,7 @@ def _wrong(error: Exception, text: JsonText) -> InvalidJson:
         return InvalidJson("JSON is malformed: a byte order mark is allowed only at the beginning of a body")
     if isinstance(error, UnicodeDecodeError) and (position := _first_not_utf8(text)) is not None:
         return InvalidJson(f"the byte 0x{text[position]:02x} is not UTF-8; send the text in UTF-8", _string_at(text, position))
-    half = _HALF.search(text) if detail == _CUT or "surrogate" in detail else None
+    half = _HALF.search(text) if detail == TRUNCATED or "surrogate" in detail else None
     if half:
         detail = f"JSON is malformed: {half[1].decode()} is half of a character, and the other half does not follow; send the text in UTF-8"
         return InvalidJson(detail, _string_at(text, half.start(1)))

@@ -15,6 +15,9 @@ _TYPES: Mapping[str, str] = {
 _NUMBERS = {"int", "float"}
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`| (of length )?([<>]=?) (\S+))?")
 _FIELD = re.compile(r"Object (?:contains unknown|missing required) field `([^`]*)`")
+_TRAILING = re.compile(r"JSON is malformed: trailing characters( \(byte \d+\))?")
+TRUNCATED = "Input data was truncated"
+"""Message of msgspec, which it also gives for half a surrogate pair at the end of a string."""
 _BOUNDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 _OF_LENGTH = {"str": "characters", "array": "elements", "object": "fields"}
 
@@ -37,6 +40,14 @@ def in_words(detail: str) -> str:
         return f"unknown field '{found[1]}'" if "unknown" in found[0] else "is missing"
     if detail.startswith("Invalid RFC3339"):
         return "must be a time such as 2026-01-31T12:00:00Z"
+    if "matching regex" in detail:
+        return "has characters that it may not have"
+    if detail == "Number out of range":
+        return "a number is out of range: beyond 1.8e308, the largest of float64"
+    if detail == TRUNCATED:
+        return "JSON is malformed: the text ends too early"
+    if found := _TRAILING.fullmatch(detail):
+        return f"JSON is malformed: something follows its end{found[1]}"
     return detail.replace("Invalid enum value", "unknown value")
 
 

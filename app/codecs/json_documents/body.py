@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from app.codecs.base import MAX_FAULTS, Extra, Format
+from app.codecs.base import MAX_FAULTS, Format, Reading
 from app.codecs.faults import document_too_long, invalid_documents
 from app.codecs.json.text import InvalidJson, JsonText
 from app.codecs.json_documents.batches import BatchBuilder
 from app.codecs.json_documents.decoding import DocumentDecoder
-from app.codecs.json_documents.document import Document, json_fault
+from app.codecs.json_documents.document import Document
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from core.errors import Fault, InvalidDocuments
 from workers.errors import LimitExceeded
@@ -33,9 +33,9 @@ class JsonDecoder:
     Time is linear in the text, for any text and any cuts: scanning of a document resumes where the last block ended.
     """
 
-    def __init__(self, document_bytes: int, extra: Extra | None = None) -> None:
-        self._longest = document_bytes
-        self._decoder = DocumentDecoder(extra)
+    def __init__(self, reading: Reading) -> None:
+        self._longest = reading.bounds.document_bytes
+        self._decoder = DocumentDecoder(reading)
         self._builder = BatchBuilder()
         self._rest = bytearray()
         self._spans: list[tuple[int, int]] = []
@@ -171,7 +171,7 @@ class JsonDecoder:
             try:
                 documents.append(self._decoder.one(text[start:stop]))
             except InvalidJson as error:
-                faults.append(json_fault(error, text[start:stop], position))
+                faults.append(self._decoder.fault(error, text[start:stop], position))
                 if len(faults) == MAX_FAULTS:
                     break
         if faults:
@@ -182,7 +182,7 @@ class JsonDecoder:
         try:
             self._decoder.one(text)
         except InvalidJson as error:
-            return invalid_documents([json_fault(error, text, self._builder.position + len(self._spans))])
+            return invalid_documents([self._decoder.fault(error, text, self._builder.position + len(self._spans))])
         return self._malformed("malformed JSON")
 
     def _malformed(self, detail: str) -> InvalidDocuments:
@@ -282,9 +282,10 @@ _EXAMPLES = {
 }
 FORMAT = Format(
     "application/json",
-    lambda reading: WithoutByteOrderMark(JsonDecoder(reading.bounds.document_bytes, reading.extra)),
+    lambda reading: WithoutByteOrderMark(JsonDecoder(reading)),
     {
         "schema": {"$ref": "#/components/schemas/Documents"},
         "examples": {kind: {"value": {"documents": documents}} for kind, documents in _EXAMPLES.items()},
     },
+    has_columns=True,
 )

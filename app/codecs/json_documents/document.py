@@ -1,6 +1,7 @@
 """The JSON form of a document, and what is wrong with one."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -50,11 +51,14 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     """Extra fields by name, which are kept beside the document and not learned from."""
 
 
-def json_fault(error: InvalidJson, text: bytes | bytearray, position: int | None = None) -> Fault:
-    """The fault of one document in JSON. It names the document by its id where that can be read, else by its position, if known."""
+def json_fault(error: InvalidJson, text: bytes | bytearray, names: Mapping[str, str], position: int | None = None) -> Fault:
+    """The fault of one document in JSON. It names the document by its id where that can be read, else by its position, if known.
+
+    ``names`` are the fields of a document by their names in the request.
+    """
     name = id_in(text) or ("" if position is None else str(position))
     field = re.split(r"[.\[]", error.field[:MAX_TEXT])[0]
-    return Fault(name, field, (error.detail if field else shape_detail(text) or error.detail) + _advice(field, error.detail))
+    return Fault(name, field, (error.detail if field else shape_detail(text) or error.detail) + _advice(field, error.detail, names))
 
 
 def shape_detail(text: bytes | bytearray) -> str:
@@ -70,19 +74,22 @@ def shape_detail(text: bytes | bytearray) -> str:
         return "names and texts stand in double quotes in JSON, as json.dumps of Python writes them"
     if _SECOND.search(bytes(text)):
         return "a line has one document, and here a second one follows; curl keeps line ends with --data-binary, and not with -d"
+    if bytes(text).rstrip().endswith(b"},"):
+        return "the comma after the document is too much: a document ends with its line"
     if _WORDS.match(line):
         return "this is not JSON; a table is sent as text/csv, lines of label index:value as text/x-svmlight"
     return ""
 
 
-def _advice(field: str, detail: str) -> str:
+def _advice(given: str, detail: str, names: Mapping[str, str]) -> str:
+    field = names.get(given, given)
     if field == "label" and detail == _EMPTY:
         return _UNLABELED
     if field == "label" and detail.endswith("not an array"):
         return "; a document has one label here"
     if field in ("label", "id") and detail.startswith("must "):
         return f"; {'a label' if field == 'label' else 'an id'} is a text or an integer"
-    if field == "vectors" and "regex" in detail:
+    if field == "vectors" and "characters" in detail:
         return _PART_NAMES
-    unknown = known_fields(detail, Document.__struct_fields__)
+    unknown = known_fields(detail, names)
     return _DRAWS if field == "drawn" else unknown and f"{unknown}; {EXTRA_REMEDY}"

@@ -1,10 +1,10 @@
 """``application/x-ndjson``: a document a line."""
 
-from app.codecs.base import Extra, Format
+from app.codecs.base import Format, Reading
 from app.codecs.json.text import InvalidJson
 from app.codecs.json_documents.batches import BatchBuilder
 from app.codecs.json_documents.decoding import DocumentDecoder
-from app.codecs.json_documents.document import Document, json_fault
+from app.codecs.json_documents.document import Document
 from app.codecs.transport.byte_order_mark import WithoutByteOrderMark
 from app.codecs.transport.lines import InvalidLine, LinesDecoder
 from workers.repositories.datasets import Batch
@@ -13,9 +13,9 @@ from workers.repositories.datasets import Batch
 class NdjsonDecoder(LinesDecoder):
     """Decodes lines a block at a time, and one by one only to find out which line is wrong."""
 
-    def __init__(self, longest: int, extra: Extra | None = None) -> None:
-        super().__init__(longest)
-        self._decoder = DocumentDecoder(extra)
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading.bounds.document_bytes)
+        self._decoder = DocumentDecoder(reading)
         self._builder = BatchBuilder()
 
     def batch_of(self, block: bytes) -> Batch | None:
@@ -34,15 +34,16 @@ class NdjsonDecoder(LinesDecoder):
         try:
             return self._decoder.one(line)
         except InvalidJson as error:
-            raise InvalidLine(json_fault(error, line)) from None
+            raise InvalidLine(self._decoder.fault(error, line)) from None
 
 
 FORMAT = Format(
     "application/x-ndjson",
-    lambda reading: WithoutByteOrderMark(NdjsonDecoder(reading.bounds.document_bytes, reading.extra)),
+    lambda reading: WithoutByteOrderMark(NdjsonDecoder(reading)),
     {
         "schema": {"type": "string", "description": "A Document a line."},
         "example": '{"id": "d1", "text": "The goalkeeper saved the penalty.", "label": "sport"}\n{"id": "d2", "text": "A late goal."}\n',
     },
     aliases=("application/ndjson", "application/jsonl", "application/x-jsonl", "application/jsonlines", "application/x-jsonlines"),
+    has_columns=True,
 )

@@ -63,7 +63,7 @@ class ArrowDecoder:
                     yield self._documents(part, header, position)
                     position += part.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise invalid_documents([Fault("", "", f"this is no such file, or cut short: {_first_line(error)}")]) from None
+            raise invalid_documents([Fault("", "", f"this is no Arrow or Parquet file, or one cut short: {_first_line(error)}")]) from None
 
     def warnings(self) -> Sequence[str]:
         """See Decoder: which columns are not learned from."""
@@ -212,7 +212,7 @@ def _first_line(error: Exception) -> str:
 def _format(media_type: str, batches: Batches, what: str, *aliases: str) -> Format:
     description = f"{what}, read where the extra arrow is installed. By default the columns text, label and id are read, and others kept."
     schema = {"schema": {"type": "string", "format": "binary", "description": description}}
-    return Format(media_type, lambda reading: ArrowDecoder(reading, media_type, batches), schema, compressed=True, aliases=aliases)
+    return Format(media_type, lambda reading: ArrowDecoder(reading, media_type, batches), schema, compressed=True, aliases=aliases, has_columns=True)
 
 
 PARQUET = _format("application/vnd.apache.parquet", _parquet, "A Parquet file", "application/x-parquet", "application/parquet")

@@ -117,4 +117,4 @@ class _Flatbuffer:
 
 
 def _broken(detail: str) -> Exception:
-    return invalid_documents([Fault("", "", f"this is no such file, or cut short: {detail}")])
+    return invalid_documents([Fault("", "", f"this is no Arrow or Parquet file, or one cut short: {detail}")])

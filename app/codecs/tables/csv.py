@@ -228,7 +228,9 @@ def _format(media_type: str, separators: str, description: str, example: str, al
     def decoder(reading: Reading) -> Decoder:
         return with_charset(WithoutByteOrderMark(TableDecoder(reading, separators)), reading.parameters.get("charset"))
 
-    return Format(media_type, decoder, {"schema": {"type": "string", "description": description}, "example": example}, aliases=aliases)
+    return Format(
+        media_type, decoder, {"schema": {"type": "string", "description": description}, "example": example}, aliases=aliases, has_columns=True
+    )
 
 
 CSV = _format(

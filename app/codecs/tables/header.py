@@ -49,11 +49,15 @@ def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, i
         name = asked.get(column, column)
         if not name and column != "text":
             continue
-        found = [place for place, each in enumerate(names) if each == name]
-        if not found and column not in asked:
-            found = [place for place, each in enumerate(lower) if each == name]
+        found = _places_of(name, names)
+        if column not in asked:
+            found = [place for place in found or _places_of(name, lower) if place not in places.values()]
         if len(found) > 1:
             raise refused_table(f"the first row names the column {name[:_SHOWN]!r} twice", column)
+        if found and found[0] in places.values():
+            raise refused_table(
+                f"the column {name[:_SHOWN]!r} holds the {_at(places, found[0])} already; an empty ?{column}= says that there is none", column
+            )
         if found:
             places[column] = found[0]
         elif column in asked or column == "text":
@@ -61,8 +65,16 @@ def _places(names: Sequence[str], asked: Mapping[Column, str]) -> dict[Column, i
     return places
 
 
+def _places_of(name: str, names: Sequence[str]) -> list[int]:
+    return [place for place, each in enumerate(names) if each == name]
+
+
+def _at(places: Mapping[Column, int], place: int) -> Column:
+    return next(column for column, taken in places.items() if taken == place)
+
+
 def _missing(column: Column, name: str, names: Sequence[str]) -> InvalidDocuments:
-    advice = did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME"
+    advice = did_you_mean(name, names) or f"; say which column it is by ?{column}=NAME, on the command line --{column} NAME"
     return refused_table(f"no column is named {name[:_SHOWN]!r}; the first row has {listed(names)}{advice}", column)
 
 

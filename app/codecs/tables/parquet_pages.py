@@ -115,4 +115,4 @@ def _byte(file: IO[bytes]) -> int:
 
 
 def _broken(what: str) -> Exception:
-    return invalid_documents([Fault("", "", f"this is no such file, or cut short: {what}")])
+    return invalid_documents([Fault("", "", f"this is no Arrow or Parquet file, or one cut short: {what}")])

@@ -35,7 +35,9 @@ ENDINGS = {
     "svmlight": "text/x-svmlight",
     "libsvm": "text/x-svmlight",
     "parquet": "application/vnd.apache.parquet",
+    "pq": "application/vnd.apache.parquet",
     "arrow": "application/vnd.apache.arrow.stream",
+    "feather": "application/vnd.apache.arrow.stream",
     "zip": "application/zip",
     "tar": "application/x-tar",
     "tgz": "application/gzip",
@@ -130,7 +132,7 @@ class MultipartDecoder:
         if format is None or format is FORMAT:
             raise UnsupportedMediaType(f"the file {file[:64]!r} of type {kind[:64] or '(none)'}", f"files end with .{', .'.join(ENDINGS)}")
         parameters = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in options.items()}
-        return format.decoder(replace(self._reading, parameters=parameters, formats={}))
+        return format.open(replace(self._reading, parameters=parameters, formats={}))
 
     def _end(self) -> None:
         self._ended = True
@@ -157,4 +159,5 @@ FORMAT = Format(
         }
     },
     compressed=True,
+    has_columns=True,
 )

@@ -93,10 +93,11 @@ def test_a_dataset_with_one_class(gateway: Gateway, queue: Queue) -> None:
     assert queue.depth() == 0
 
 
+_LISTED = "; GET /v1/datasets lists all"
 _ASKS_FOR_AN_ID = "; a dataset goes by the id that its upload answered, as in ds-06h0…"
 
 
-@pytest.mark.parametrize(("id", "remedy"), [("ds-nothing", ""), ("../../etc", _ASKS_FOR_AN_ID), ("ds-" + "0" * 24, "")])
+@pytest.mark.parametrize(("id", "remedy"), [("ds-nothing", _LISTED), ("../../etc", _ASKS_FOR_AN_ID), ("ds-" + "0" * 24, _LISTED)])
 def test_an_unknown_dataset(gateway: Gateway, id: str, remedy: str) -> None:
     problem = problem_of(gateway.job(dataset=id), 404)
     assert problem["detail"] == f"there is no dataset {id!r}{remedy}"
@@ -118,7 +119,7 @@ def test_a_missing_field_is_named(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("documents", "detail"),
     [
-        (b'[{"indices": [1], "values": [1e999], "label": "a"}]', "document 0: values: Number out of range"),
+        (b'[{"indices": [1], "values": [1e999], "label": "a"}]', "document 0: values: a number is out of range: beyond 1.8e308"),
         (b'[{"indices": [1], "label": ' + b"9" * 5000 + b"}]", "document 0: label: Integer value out of range"),
         (b'[{"text": "\xff"}]', "document 0: text: the byte 0xff is not UTF-8"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.codecs.base import BLOCK_BYTES
+from app.codecs.base import BLOCK_BYTES, Bounds, Reading
 from app.codecs.json_documents import body as module
 from app.codecs.json_documents.body import JsonDecoder
 from app.codecs.json_documents.ndjson import NdjsonDecoder
@@ -30,8 +30,12 @@ DOCUMENTS: list[dict[str, Any]] = [
 TEXT = json.dumps({"documents": DOCUMENTS}, indent=1).encode()
 
 
+def reading(document_bytes: int) -> Reading:
+    return Reading(Bounds(2**40, 2**40, document_bytes, 10**9, 10**9))
+
+
 def decode(pieces: list[bytes], longest: int = 10**6) -> list[tuple[list[int], Any, str | None]]:
-    decoder = JsonDecoder(longest)
+    decoder = JsonDecoder(reading(longest))
     batches = [*itertools.chain.from_iterable(map(decoder.feed, pieces)), *decoder.finish()]
     found = []
     for rows, labels, ids, *_ in batches:
@@ -119,7 +123,7 @@ def test_an_endless_document_is_looked_through_a_few_times_only(monkeypatch: pyt
     looked = Looked(monkeypatch)
     head, unit = HOSTILE[name]
     pieces = 2**21 // size
-    decoder = JsonDecoder(2**30)
+    decoder = JsonDecoder(reading(2**30))
     piece = (unit * size)[: size // len(unit) * len(unit)]
     assert list(decoder.feed(b'{"documents": [' + head)) == []
     for _ in range(pieces):
@@ -128,7 +132,7 @@ def test_an_endless_document_is_looked_through_a_few_times_only(monkeypatch: pyt
 
 
 def test_white_space_is_not_kept() -> None:
-    decoder = JsonDecoder(1000)
+    decoder = JsonDecoder(reading(1000))
     for part in (b'{"documents": [', b" " * 5000, b'{"indices": [1]}', b"\n" * 5000, b",", b"\t" * 5000, b'{"indices": [2]}]', b" " * 5000, b"}"):
         list(decoder.feed(part))
         assert len(decoder._rest) < 100
@@ -143,19 +147,20 @@ def test_a_document_that_is_too_long_is_refused_as_soon_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("decoder", "body", "where"),
     [
-        (JsonDecoder, b'{"documents": [{"indices": []}, {"indices": [%b]}]}', "at position 1"),
-        (NdjsonDecoder, b'{"indices": []}\n{"indices": [%b]}\n{"indices": []}\n', "in line 2"),
+        (lambda longest: JsonDecoder(reading(longest)), b'{"documents": [{"indices": []}, {"indices": [%b]}]}', "at position 1"),
+        (lambda longest: NdjsonDecoder(reading(longest)), b'{"indices": []}\n{"indices": [%b]}\n{"indices": []}\n', "in line 2"),
         (SvmlightDecoder, b"1 1:1\n1 5:1%b\n1 1:1\n", "in line 2"),
     ],
+    ids=["JSON", "NDJSON", "svmlight"],
 )
 @pytest.mark.parametrize("length", [1, 40, 150, 1000])
 def test_a_document_that_is_too_long_is_refused_however_it_comes(
     decoder: Callable[[int], JsonDecoder | LinesDecoder], body: bytes, where: str, length: int
 ) -> None:
     def read(spaces: int) -> int:
-        text, reading = body % (b" " * spaces), decoder(100)
+        text, reader = body % (b" " * spaces), decoder(100)
         pieces = [text[at : at + length] for at in range(0, len(text), length)]
-        return sum(batch.rows.n_rows for piece in pieces for batch in reading.feed(piece)) + sum(batch.rows.n_rows for batch in reading.finish())
+        return sum(batch.rows.n_rows for piece in pieces for batch in reader.feed(piece)) + sum(batch.rows.n_rows for batch in reader.finish())
 
     assert read(80) >= 2
     with pytest.raises(LimitExceeded, match=f"bytes in the document {where}"):

@@ -105,9 +105,9 @@ def test_many_rows_and_one_long_text_many_times() -> None:
         (parquet({"text": ["a"], "label": [[1]]}), "label: is of list"),
         (parquet({"text": ["a"], "label": [0.5]}), "label: 0.5 is a float with a fraction"),
         (parquet({"text": ["a"], "label": [True]}), "label: is of bool"),
-        (b"text,label\na,b\n", "this is no such file, or cut short"),
-        (parquet(TABLE)[:-50], "this is no such file, or cut short"),
-        (b"", "this is no such file, or cut short"),
+        (b"text,label\na,b\n", "this is no Arrow or Parquet file, or one cut short"),
+        (parquet(TABLE)[:-50], "this is no Arrow or Parquet file, or one cut short"),
+        (b"", "this is no Arrow or Parquet file, or one cut short"),
     ],
 )
 def test_what_is_refused(body: bytes, detail: str) -> None:
@@ -242,7 +242,7 @@ def test_one_long_label_many_times() -> None:
 def test_names_that_are_no_text() -> None:
     for write, media_type in ((parquet, PARQUET), (stream, ARROW)):
         body = write({"text": ["a"], "more": ["b"]}).replace(b"more", b"mo\xffe")
-        with pytest.raises(InvalidDocuments, match="no such file"):
+        with pytest.raises(InvalidDocuments, match="no Arrow or Parquet file"):
             read(body, media_type)
 
 
