@@ -3,12 +3,14 @@
 import argparse
 import gc
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -17,8 +19,12 @@ from app.cli.files import add_columns, key_of, query_of
 from app.cli.files import add_commands as add_files
 from app.cli.keys import add_command as add_keys
 from core.errors import HalfmoonError
+from core.spelling import did_you_mean
 from workers.errors import CannotStart
 
+_INVALID = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+_WORD = re.compile(r"[\w-]+")
+_OPTION = re.compile(r"--[\w-]+")
 _USAGE_ERROR = 2
 """Exit code of argparse for wrong arguments."""
 
@@ -52,9 +58,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says which word was probably meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the class above, but for arguments that are not known: they are an error of the command that has them."""
+        options, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unknown argument {rest[0]}{did_you_mean(rest[0], _OPTION.findall(self.format_usage()))}")
+        return options, rest
+
+    def error(self, message: str) -> NoReturn:
+        """As the class above, with what was probably meant by a word that is none of those that are possible."""
+        wrong = _INVALID.search(message)
+        super().error(message + (did_you_mean(wrong[1], _WORD.findall(wrong[2])) if wrong else ""))
+
+
 def _parser() -> argparse.ArgumentParser:
     description = "Semi-supervised classification of documents as a service."
-    parser = argparse.ArgumentParser(prog="halfmoon", description=description, epilog="To see it work: halfmoon demo. To use it: halfmoon up.")
+    parser = _Parser(prog="halfmoon", description=description, epilog="To see it work: halfmoon demo. To use it: halfmoon up.")
     parser.add_argument("--version", action="version", version=version("halfmoon"))
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(metavar="command")
@@ -90,7 +112,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--workers", type=_count, default=2, help="number of worker processes (default: %(default)s)")
     command.set_defaults(run=_cluster)
 
-    command = commands.add_parser("doctor", help="check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix")
+    doctor = "check settings, Redis, store, disk and kernels, or a file of documents, and say what to fix"
+    example = "halfmoon doctor --data tickets.csv --text body --label topic"
+    command = commands.add_parser("doctor", help=doctor, description=f"{doctor[0].upper()}{doctor[1:]}.", epilog=f"example: {example}")
     command.add_argument("--data", type=Path, metavar="FILE", help="say what would be understood of this file, and what is wrong with it, instead")
     add_columns(command)
     command.set_defaults(run=_doctor)
@@ -183,6 +207,8 @@ def _doctor(options: argparse.Namespace) -> int:
         return report(examine())
     from app.cli.documents_check import examine_documents
 
+    if options.data.is_dir():
+        raise CannotStart(f"{str(options.data)!r} is a folder; text files in folders are sent as a .zip or .tar of it")
     if not options.data.is_file():
         raise CannotStart(f"there is no file {str(options.data)!r}")
     return report(examine_documents(options.data, query_of(options)))

@@ -28,8 +28,9 @@ _FILE = (
     "named by class"
 )
 _COLUMNS = ("text", "label", "id")
-_FORMATS: Mapping[str, Literal["ndjson", "parquet"]] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}
-"""Formats of files by the ends of their names; others are CSV."""
+_Format = Literal["csv", "ndjson", "parquet"]
+_FORMATS: Mapping[str, _Format] = {".csv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}
+"""Formats of files by the ends of their names."""
 _Run = Callable[["Halfmoon", argparse.Namespace], None]
 
 
@@ -43,16 +44,17 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     label = _command(add, "label", "train on a file, and write the labels of its unlabeled documents", _label)
     _add_file(label)
     _add_job(label)
-    label.add_argument("--out", type=Path, help="file to write, .csv, .ndjson or .parquet (default: CSV on the standard output)")
+    out = "file to write, .csv, .ndjson or .parquet (default: CSV on the standard output)"
+    label.add_argument("--out", type=_out("csv", "ndjson", "parquet"), help=out)
 
     predict = _command(add, "predict", "write the labels that a model gives to the documents of a file", _predict)
     _add_model(predict)
-    _add_documents(predict, ("text",))
-    predict.add_argument("--out", type=Path, help="file to write, .csv or .ndjson (default: CSV on the standard output)")
+    _add_file(predict, ("text", "id"))
+    predict.add_argument("--out", type=_out("csv", "ndjson"), help="file to write, .csv or .ndjson (default: CSV on the standard output)")
 
     evaluate = _command(add, "evaluate", "report how good a model is on a file of labeled documents", _evaluate)
     _add_model(evaluate)
-    _add_documents(evaluate, ("text", "label"))
+    _add_file(evaluate, ("text", "label"))
     evaluate.add_argument("--page", type=Path, help="file for the page of figures and plots (HTML)")
 
     export = _command(add, "export", "write a model as a file that predicts without the service", _export)
@@ -76,25 +78,15 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="name of the model, name@alias, or name:number for a version")
 
 
-def _add_file(parser: argparse.ArgumentParser) -> None:
+def _add_file(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS) -> None:
     parser.add_argument("file", type=Path, help=_FILE)
-    add_columns(parser)
+    add_columns(parser, columns)
 
 
-def _add_documents(parser: argparse.ArgumentParser, columns: Iterable[str]) -> None:
-    """Add the file, and these of its columns: the others are not read."""
-    parser.add_argument("file", type=Path, help=_FILE)
-    _add_names(parser, columns)
-
-
-def _add_names(parser: argparse.ArgumentParser, columns: Iterable[str]) -> None:
+def add_columns(parser: argparse.ArgumentParser, columns: Iterable[str] = _COLUMNS) -> None:
+    """Add the options that say how a file of documents is read: which of its columns are read, and what becomes of others."""
     for name in columns:
-        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table with the {name} (default: {name})")
-
-
-def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a file of documents is read."""
-    _add_names(parser, _COLUMNS)
+        parser.add_argument(f"--{name}", metavar="COLUMN", help=f"column of a table, or field of JSON, with the {name} (default: {name})")
     parser.add_argument(
         "--extra",
         choices=("keep", "ignore", "refuse"),
@@ -104,7 +96,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 def query_of(options: argparse.Namespace) -> dict[str, str]:
     """What the options say how a file is read, as the query parameters of an upload."""
-    return {name: value for name in (*_COLUMNS, "extra") if (value := getattr(options, name)) is not None}
+    return {name: value for name in (*_COLUMNS, "extra") if (value := getattr(options, name, None)) is not None}
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
@@ -147,17 +139,16 @@ def _label(service: "Halfmoon", options: argparse.Namespace) -> None:
 
 
 def _predict(service: "Halfmoon", options: argparse.Namespace) -> None:
-    if _format(options.out) == "parquet":
-        raise CannotStart(f"--out {options.out}: predictions are written as .csv or .ndjson")
-    found = service.models[_reference(options.model)].predict(options.file, text=options.text)
+    found = service.models[_reference(options.model)].predict(_file(options), **query_of(options))
     probabilities: Sequence[float | None] = found.confidences or [None] * len(found)
-    rows = zip(range(len(found)), found.labels, probabilities, strict=True)
-    _write(options.out, ("position", "label", "probability"), rows)
+    names: Iterable[Any] = range(len(found)) if found.ids is None else found.ids
+    rows = zip(names, found.labels, probabilities, strict=True)
+    _write(options.out, ("position" if found.ids is None else "id", "label", "probability"), rows)
     _print_warnings(found.warnings)
 
 
 def _evaluate(service: "Halfmoon", options: argparse.Namespace) -> None:
-    evaluation = service.models[_reference(options.model)].evaluate(options.file, text=options.text, label=options.label)
+    evaluation = service.models[_reference(options.model)].evaluate(_file(options), text=options.text, label=options.label, extra=options.extra)
     print(evaluation)
     if options.page:
         options.page.write_text(evaluation.page, encoding="utf-8")
@@ -174,9 +165,21 @@ def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:
 def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, Any]:
     """The documents of the file, and the job that learns from them."""
     of_algorithm = _options(options.option)
-    data = service.datasets.create(options.file, **query_of(options))
+    data = service.datasets.create(_file(options), **query_of(options))
     _print_warnings(data.warnings)
-    return data, service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
+    try:
+        return data, service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
+    except Exception:
+        data.delete()  # the next try sends the file again
+        raise
+
+
+def _file(options: argparse.Namespace) -> Path:
+    """The file of documents; raises CannotStart if there is none."""
+    file: Path = options.file
+    if not file.exists():
+        raise CannotStart(f"there is no file {str(file)!r}")
+    return file
 
 
 def _options(given: Iterable[str]) -> Mapping[str, Any]:
@@ -219,8 +222,22 @@ def _write(path: Path | None, columns: Sequence[str], rows: Iterable[Sequence[An
             table.writerows(rows)
 
 
-def _format(path: Path | None) -> Literal["csv", "ndjson", "parquet"]:
-    return "csv" if path is None else _FORMATS.get(path.suffix, "csv")
+def _format(path: Path | None) -> _Format:
+    return "csv" if path is None else _FORMATS[path.suffix]
+
+
+def _out(*formats: _Format) -> Callable[[str], Path]:
+    """The type of an argument that names a file to write in one of these formats."""
+
+    def checked(text: str) -> Path:
+        path, endings = Path(text), [ending for ending, format in _FORMATS.items() if format in formats]
+        if path.suffix not in endings:
+            raise argparse.ArgumentTypeError(f"{text!r}: the end of the name says what is written; it may be {', '.join(endings)}")
+        if not path.parent.is_dir():
+            raise argparse.ArgumentTypeError(f"there is no folder {str(path.parent)!r}")
+        return path
+
+    return checked
 
 
 @contextmanager

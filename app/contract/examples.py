@@ -93,6 +93,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "model": "news",
         "version": 1,
         "classes": ["politics", "sport"],
+        "ids": ["d5", "d6"],
         "labels": ["sport", "politics"],
         "scores": [[0.465], [-0.514]],
         "probabilities": [[0.288, 0.712], [0.741, 0.259]],

@@ -26,21 +26,26 @@ class AnswerTexts:
         self._labels = np.array(list(labels), object)
         self._reserve = reserve
         self._flat = flat
-        self._texts: dict[str, list[bytes]] = {"labels": [], "scores": [], "probabilities": []}
+        self._texts: dict[str, list[bytes]] = {"ids": [], "labels": [], "scores": [], "probabilities": []}
         self.n_rows = 0
         self.unseen = UnseenCounter()
 
     def add_each(self, batches: Iterable[Batch]) -> Iterator[None]:
         """Score and add the documents of a body, some in each step. Raises InvalidDocuments, LimitExceeded, TooManyRequests."""
         most = max(1, _NUMBERS // max(self._model.n_columns, len(self._model.classes)))
-        for scored in score_posted(self._model, batches):
+        for scored in score_posted(self._model, self._named(batches)):
             self.unseen.count(scored)
             for start in range(0, len(scored.scores), most):
                 self._add(scored.scores[start : start + most])
                 yield
 
+    @property
+    def has_ids(self) -> bool:
+        """Whether a document has an id."""
+        return bool(self._texts["ids"])
+
     def array(self, name: str) -> Iterator[bytes]:
-        """Parts of the JSON array of labels, scores or probabilities; null if there are none."""
+        """Parts of the JSON array of ids, labels, scores or probabilities; null if there are none."""
         texts = self._texts[name]
         if not texts:
             yield b"null"
@@ -49,6 +54,20 @@ class AnswerTexts:
             yield b"," if index else b"["
             yield text
         yield b"]"
+
+    def _named(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches, after their ids were written: from the first document that has one, and of those before then, too."""
+        position = 0
+        for batch in batches:
+            stop = position + batch.rows.n_rows
+            if self.has_ids or (batch.ids and any(id is not None for id in batch.ids)):
+                start = position if self.has_ids else 0
+                given = [None] * (position - start) + list(batch.ids or [None] * batch.rows.n_rows)
+                for at in range(0, len(given), _NUMBERS):
+                    part = given[at : at + _NUMBERS]
+                    self._write("ids", [str(start + at + place) if id is None else id for place, id in enumerate(part)])
+            position = stop
+            yield batch
 
     def _add(self, scores: NDArray[np.float64]) -> None:
         self.n_rows += len(scores)

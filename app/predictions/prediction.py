@@ -104,7 +104,7 @@ def _answer(loaded: Loaded, texts: AnswerTexts, steps: Iterator[None]) -> Iterat
     version = loaded.version
     yield from steps
     parts = [_ENCODER.encode({"model": version.name, "version": version.number, "classes": version.classes})[:-1]]
-    for name in ("labels", "scores", "probabilities"):
+    for name in (*(["ids"] if texts.has_ids else []), "labels", "scores", "probabilities"):
         parts += [f',"{name}":'.encode(), *texts.array(name)]
     parts += [b',"warnings":', _ENCODER.encode([*loaded.warnings, *texts.unseen.warnings()]), b"}"]
     yield loaded.marked(Response(b"".join(parts), media_type="application/json"))

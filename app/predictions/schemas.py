@@ -10,6 +10,8 @@ class Prediction(Schema):
     model: str
     version: int
     classes: list[Label]
+    ids: list[str] | None = None
+    """Ids of the documents; of one without an id its position. Left out if none has an id."""
     labels: list[Label]
     scores: list[list[float]]
     """Scores, a row a document. Two classes have one column, for the second of ``classes``."""

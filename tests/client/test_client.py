@@ -5,15 +5,27 @@ import http.server
 import io
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 import pytest
-from halfmoon import AsyncHalfmoon, Conflict, ConnectionFailed, Halfmoon, InvalidRequest, JobFailed, NotFound, TooManyRequests, WaitTimeout
+from halfmoon import (
+    AsyncHalfmoon,
+    Conflict,
+    ConnectionFailed,
+    Halfmoon,
+    InvalidData,
+    InvalidRequest,
+    JobFailed,
+    NotFound,
+    TooManyRequests,
+    WaitTimeout,
+)
 
 from tests.app.conftest import Gateway, publish
 
@@ -66,12 +78,82 @@ def test_errors_name_what_is_wrong(hm: Halfmoon) -> None:
     assert error.value.type == "/problems/invalid-documents"
 
 
+NAMES: dict[str, tuple[Callable[[Halfmoon], Any], str]] = {
+    "no name": (lambda hm: hm.models[""], "model '': give its name or id"),
+    "a path": (lambda hm: hm.models["a/b"], "model 'a/b': give its name or id"),
+    "a number": (lambda hm: hm.models[3], "model 3: give its name or id"),  # type: ignore[index]
+    "a version as text": (lambda hm: hm.models["news", "3"], "a version is models['news', 3] by its number"),  # type: ignore[index]
+    "an alias and a number": (lambda hm: hm.models["news@live", 3], "or models['news@live'] by an alias"),
+    "no job": (lambda hm: hm.jobs.get(""), "job '': give its name or id"),
+    "no dataset": (lambda hm: hm.datasets.get("../models"), "dataset '../models': give its name or id"),
+    "no webhook": (lambda hm: hm.webhooks.delete(""), "webhook '': give its name or id"),
+    "documents to suggest": (lambda hm: hm.models["news"].suggest(FRAME), "a dataset is needed here, or its id, not DataFrame"),
+    "held out of other data": (lambda hm: hm.models["news"].evaluate(["a"], held_out=True), "held_out needs a dataset"),
+    "labels of a dataset": (lambda hm: hm.models["news"].evaluate("ds-1", label="topic"), "text, label, features and extra are for other data"),
+    "a file to train on": (lambda hm: hm.train("news.csv", "news"), "there is no file 'news.csv'"),
+    "a complex number": (lambda hm: hm.train("ds-1", "news", options={"lambda": 1j}), "1j is complex, which a request cannot hold"),
+    "no folder": (lambda hm: hm.models["news", 1].export("nowhere/news.zip"), "there is no folder 'nowhere'"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_cannot_be_asked_is_not_sent(name: str) -> None:
+    call, said = NAMES[name]
+    with Halfmoon("http://127.0.0.1:9", retries=0) as hm, pytest.raises(InvalidData) as refused:
+        call(hm)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "said"),
+    [
+        ("127.0.0.1:8000", None, "begins with http:// or https://"),
+        ("ftp://x", None, "begins with"),
+        (None, "schl\u00fcssel", "the API key has characters"),
+    ],
+)
+def test_addresses_and_keys_that_cannot_be(url: str | None, key: str | None, said: str) -> None:
+    with pytest.raises(InvalidData, match=said):
+        Halfmoon(url, key=key)
+
+
+def test_values_of_numpy_are_sent(hm: Halfmoon) -> None:
+    data = hm.datasets.create([{"vector": [1, 2]}, {"vector": [2, 1]}], label=list(np.array([1, 2])))
+    assert data.annotate(0, np.array([2])[0]) == 1
+    assert [(entry.document, entry.label) for entry in data.annotations()] == [("0", 2)]
+    with pytest.raises(InvalidData, match="names no document; give its id, or a suggestion"):
+        data.annotate({"text": "a"}, 1)
+
+
+def test_documents_of_a_refused_training_are_not_kept(hm: Halfmoon) -> None:
+    with pytest.raises(InvalidRequest, match="did you mean 'tsvm'"):
+        hm.train(["a", "b"], "news", algorithm="tsvmm")
+    assert list(hm.datasets.all()) == []
+
+
+def test_notebooks_show_what_the_service_has(hm: Halfmoon, gateway: Gateway) -> None:
+    version = publish(gateway.store)
+    model = hm.models["news"]
+    model.aliases["live"] = 1
+    shown = {each: each._repr_html_() for each in (hm.models, hm.jobs, hm.datasets)}
+    assert "<td>news</td><td>1</td><td>1</td><td>live</td>" in shown[hm.models]
+    assert version.job in shown[hm.jobs]
+    assert version.dataset in shown[hm.datasets]
+    assert "<td>live</td><td>1</td>" in model.aliases._repr_html_()
+    assert "Model news, version 1" in model._repr_html_()
+    assert repr(model.aliases) == "<Aliases {'live': 1}>"
+    evaluation = model.evaluate([{"indices": [1], "label": "yes"}, {"indices": [0], "label": "no"}])
+    assert repr(evaluation) == "<Evaluation of news version 1: error 0.000, 2 labeled documents>"
+
+
 def test_models(hm: Halfmoon, gateway: Gateway) -> None:
     version = publish(gateway.store, calibrated=True)
     model = hm.models["news"]
     prediction = model.predict([{"indices": [1]}, {"indices": [0]}])
     assert (prediction.labels, len(prediction), model.version) == (["yes", "no"], 2, 1)
     assert list(prediction.to_pandas().columns) == ["label", "no", "yes"]
+    named = model.predict([{"indices": [1]}, {"indices": [0], "id": 7}])
+    assert (named.ids, list(named.to_pandas().columns)) == (["0", "7"], ["id", "label", "no", "yes"])
     model.aliases["live"] = 1
     assert (dict(model.aliases), hm.models["news@live"].version) == ({"live": 1}, 1)
     assert hm.models["news", 1].predict([{"indices": [1]}]).version == 1
@@ -86,7 +168,7 @@ def test_models(hm: Halfmoon, gateway: Gateway) -> None:
     assert list(hm.models.all()) == []
 
 
-def test_labels_are_saved_as_the_service_writes_them(hm: Halfmoon, gateway: Gateway) -> None:
+def test_labels_are_saved_as_the_service_writes_them(hm: Halfmoon, gateway: Gateway, tmp_path: Path) -> None:
     job = hm.jobs.get(publish(gateway.store).job)
 
     def saved(*arguments: Any) -> io.BytesIO:
@@ -97,6 +179,11 @@ def test_labels_are_saved_as_the_service_writes_them(hm: Halfmoon, gateway: Gate
     label = {"id": "c", "label": "yes", "score": 1.0}
     assert pd.read_csv(saved()).dropna(axis=1).to_dict("records") == [label]
     assert msgspec.json.decode(saved("ndjson").read()) == {**label, "probability": None}
+    with pytest.raises(InvalidData, match="labels are written as csv, ndjson, parquet"):
+        job.save_labels(io.BytesIO(), "xlsx")  # type: ignore[arg-type]
+    (tmp_path / "out").mkdir()
+    job.save_labels(tmp_path / "out" / "labels.csv")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {"labels.csv": saved().getvalue()}
     assert pd.read_parquet(saved("parquet")).dropna(axis=1).to_dict("records") == [label]
 
 

@@ -134,11 +134,30 @@ REFUSED: dict[str, tuple[Any, Choice, str]] = {
     "too few labels": (TEXTS, Choice(label=["a"]), "label: there are fewer values than documents"),
     "too many ids": (TEXTS, Choice(id=[*map(str, range(len(TEXTS) + 1))]), "id: there are more values than documents"),
     "a label with a fraction": (TEXTS[:1], Choice(label=[1.5]), "the label 1.5 is float; a label is a text or an integer"),
-    "a truth value as label": (TEXTS[:1], Choice(label=[True]), "the label True is bool"),
+    "a truth value as label": (
+        TEXTS[:1],
+        Choice(label=[True]),
+        "the label True is a truth value; a label is a text or an integer, as labels",
+    ),
     "a number as text": (pd.DataFrame({"text": [3]}), Choice(), "the text 3 is int, no text"),
-    "rows of numbers": ([[1, 2]], Choice(), "a list of numbers is a matrix: numpy.array"),
-    "a dict": ({"text": "a"}, Choice(), "a dict is not documents; send a list of them"),
+    "rows of numbers": ([[1, 2]], Choice(), "numbers are a matrix"),
+    "a dict": ({"text": "a"}, Choice(), "a dict is not documents; give a list of dicts, or a data frame"),
     "no file": ("nothing.csv", Choice(), "there is no file 'nothing.csv'"),
+    "a folder": (".", Choice(), "'.' is a folder; text files are sent as an archive"),
+    "another file": (__file__, Choice(), "other files are read into a data frame or a list"),
+    "a column of texts": (TEXTS, Choice(label="topic"), "label: texts have no columns with names"),
+    "a label that is one value": (TEXTS, Choice(label=5), "label: 5 is int; give the name of a column, or a list"),  # type: ignore[arg-type]
+    "several labels": (TEXTS[:1], Choice(label=[["a", "b"]]), "a document has one label"),
+    "bytes": ([b"a"], Choice(), "the text b'a' is bytes, no text; decode it"),
+    "an array of three dimensions": (np.zeros((1, 1, 1)), Choice(), "not ndarray; numbers are a matrix"),
+    "a column that comes twice": (pd.DataFrame([["a", "b"]], columns=["text", "text"]), Choice(), "text: two columns are called 'text'; rename one"),
+    "text and features": (pd.DataFrame(columns(None)), Choice("body", features=["n"]), "give text= or features="),
+    "words as features": (pd.DataFrame({"x": ["a"]}), Choice(features=["x"]), "features: the column 'x' has what is no number"),
+    "gaps in features": (
+        pd.DataFrame({"x": [1, None]}),
+        Choice(features=["x"]),
+        "features: the column 'x' has gaps; fill them, as frame['x'].",
+    ),
     "a number": (7, Choice(), "documents cannot be read from int"),
     "columns of a matrix": (np.eye(2), Choice(label="a"), "a matrix has no columns with names"),
     "labels of two kinds": (np.eye(2), Choice(label=["a", 1]), "labels are all texts or all integers"),
@@ -156,3 +175,8 @@ def test_data_that_cannot_be_sent(name: str) -> None:
 def test_lines_are_one_object_where_they_are_held() -> None:
     content, headers = held(body_of(["a\nb", "c"], Choice()))
     assert (json.loads(content), headers) == ({"documents": [{"text": "a\nb"}, {"text": "c"}]}, {"Content-Type": "application/json"})
+
+
+def test_texts_of_numpy_and_missing_ones() -> None:
+    assert sent(np.array(["a", "b"]), Choice()) == [{"text": "a"}, {"text": "b"}]
+    assert sent(["a", None, float("nan")], Choice()) == [{"text": "a"}, {"text": ""}, {"text": ""}]

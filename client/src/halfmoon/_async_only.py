@@ -20,3 +20,15 @@ class AliasesMixin:
 
 class ModelMixin:
     """Nothing: an attribute cannot be awaited."""
+
+
+class ModelsMixin:
+    """Nothing: to show what the service has, it must be awaited."""
+
+
+class DatasetsMixin:
+    """Nothing, as above."""
+
+
+class JobsMixin:
+    """Nothing, as above."""

@@ -4,6 +4,9 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, TypeVar
 
+from halfmoon.display import pairs, table
+from halfmoon.records import Version
+
 T = TypeVar("T")
 
 sleep = time.sleep
@@ -33,6 +36,12 @@ class AliasesMixin(MutableMapping[str, int]):
     def __len__(self) -> int:
         return len(dict(self.all()))  # type: ignore[attr-defined]
 
+    def __repr__(self) -> str:
+        return f"<Aliases {dict(self)}>"
+
+    def _repr_html_(self) -> str:
+        return table("Aliases", ("alias", "version"), self.items())
+
 
 class ModelMixin:
     """The number of the version to which a reference refers now."""
@@ -42,3 +51,35 @@ class ModelMixin:
         """Number of the version: of the reference, of its alias, or of the version that is served."""
         number: int = self.number()  # type: ignore[attr-defined]
         return number
+
+    def _repr_html_(self) -> str:
+        found: Version = self.info()  # type: ignore[attr-defined]
+        classes = ", ".join(map(str, found.classes))
+        shown = {"algorithm": found.algorithm, "documents": found.kind, "classes": classes, "made": found.created_at, "confidence": found.confidence}
+        return pairs(f"Model {found.name}, version {found.version}", shown)
+
+
+class ModelsMixin:
+    """The models, as a notebook shows them."""
+
+    def _repr_html_(self) -> str:
+        rows = ((each.name, each.served, each.newest, ", ".join(each.aliases)) for each in self.all())  # type: ignore[attr-defined]
+        return table("Models", ("name", "served", "newest", "aliases"), rows)
+
+
+class DatasetsMixin:
+    """The datasets, as a notebook shows them."""
+
+    def _repr_html_(self) -> str:
+        records = (each.record for each in self.all())  # type: ignore[attr-defined]
+        rows = ((each.id, each.name, each.kind, each.n_documents, each.n_labeled) for each in records)
+        return table("Datasets, newest first", ("id", "name", "documents of", "number", "labeled"), rows)
+
+
+class JobsMixin:
+    """The jobs, as a notebook shows them."""
+
+    def _repr_html_(self) -> str:
+        records = (each.record for each in self.all())  # type: ignore[attr-defined]
+        rows = ((each.id, each.model_name, each.algorithm, each.state) for each in records)
+        return table("Jobs, newest first", ("id", "model", "algorithm", "state"), rows)

@@ -11,11 +11,13 @@ import msgspec
 
 from halfmoon.arrays import arrays_of, is_matrix, npz_of
 from halfmoon.errors import InvalidData
-from halfmoon.values import id_of, label_of, plain_of, text_of
+from halfmoon.values import id_of, is_missing, label_of, plain_of, text_of
 
 NDJSON = "application/x-ndjson"
 _FILES = {
-    **{".csv": "text/csv", ".tsv": "text/tab-separated-values", ".json": "application/json", ".ndjson": NDJSON, ".jsonl": NDJSON},
+    ".csv": "text/csv",
+    **dict.fromkeys((".tsv", ".tab"), "text/tab-separated-values"),
+    **{".json": "application/json", ".ndjson": NDJSON, ".jsonl": NDJSON},
     **{".npz": "application/x-npz", ".npy": "application/x-npy"},
     **{".zip": "application/zip", ".tar": "application/x-tar", ".tgz": "application/gzip"},
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "text/x-svmlight"),
@@ -62,6 +64,9 @@ class Choice(NamedTuple):
 
 def body_of(data: Any, choice: Choice) -> Body:
     """The body for data of any kind; raises InvalidData."""
+    for what, values in (("label", choice.label), ("id", choice.id)):
+        if values is not None and not isinstance(values, Iterable):
+            raise InvalidData(f"{what}: {values!r:.60} is {type(values).__name__}; give the name of a column, or a list with a value a document")
     body = _body_of(data, choice)
     return body if choice.extra is None else body._replace(query={**body.query, "extra": choice.extra})
 
@@ -76,13 +81,15 @@ def _body_of(data: Any, choice: Choice) -> Body:
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
         return _frame(data, choice)
     if isinstance(data, Mapping):
-        raise InvalidData("a dict is not documents; send a list of them, or a data frame")
+        raise InvalidData("a dict is not documents; give a list of dicts, or a data frame: pandas.DataFrame(…)")
     if isinstance(data, Iterable):
         return Body(NDJSON, lambda: _lines(data, choice))
     raise InvalidData(f"documents cannot be read from {type(data).__name__}; give a data frame, a list of texts or dicts, a matrix or a path")
 
 
 def _file(path: Path, choice: Choice) -> Body:
+    if path.is_dir():
+        raise InvalidData(f"{str(path)!r} is a folder; text files are sent as an archive, as of shutil.make_archive(name, 'zip', folder)")
     if not path.is_file():
         raise InvalidData(f"there is no file {str(path)!r}; texts are given in a list")
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -91,7 +98,9 @@ def _file(path: Path, choice: Choice) -> Body:
     if ending and ending[0] in _TABLES:
         return _frame_batches(path, choice)
     if not ending or ending[0] not in _FILES:
-        raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {', '.join((*_FILES, *_TABLES))}, each also with .gz")
+        known = f"{', '.join((*_FILES, *_TABLES))}, each also with .gz"
+        instead = "a workbook is saved as CSV" if ending in ([".xlsx"], [".xls"], [".ods"]) else "other files are read into a data frame or a list"
+        raise InvalidData(f"{path.name!r}: the end of the name says what a file is; known are {known}; {instead}")
     given = {"text": choice.text, "label": choice.label, "id": choice.id, "features": choice.features, "fields": choice.fields}
     query = {name: value for name, value in given.items() if isinstance(value, str)}
     lost = [name for name, value in given.items() if value is not None and name not in query]
@@ -148,6 +157,8 @@ def _names(frame: Any) -> list[str]:
 def _frame(frame: Any, choice: Choice) -> Body:
     names = _names(frame)
     if choice.features is not None:
+        if choice.text is not None:
+            raise InvalidData("give text= or features=; documents of both are given as dicts: {'text': …, 'features': …}")
         return _features(frame, names, choice)
     text = _column_name("text", choice.text, names)
     if text is None:
@@ -174,17 +185,31 @@ def _features(frame: Any, names: Sequence[str], choice: Choice) -> Body:
     assert choice.features is not None
     for name in choice.features:
         _column_name("features", name, names)
-    matrix = numpy.column_stack([numpy.asarray(frame[name], dtype=numpy.float32) for name in choice.features])
+    matrix = numpy.column_stack([_numbers(frame, name) for name in choice.features])
     label, id = (_values(name, value, names, len(matrix)) for name, value in (("label", choice.label), ("id", choice.id)))
     columns = [None if each is None else list(_slice(frame, each, 0, len(matrix))) for each in (label, id)]
     return _matrix(matrix, Choice(None, columns[0], columns[1]))
 
 
+def _numbers(frame: Any, name: str) -> Any:
+    import numpy
+
+    try:
+        numbers = numpy.asarray(frame[name], dtype=numpy.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidData(f"features: the column {name!r} has what is no number: {error}") from None
+    if numpy.isnan(numbers).any():
+        raise InvalidData(f"features: the column {name!r} has gaps; fill them, as frame[{name!r}].fillna(0) does")
+    return numbers
+
+
 def _column_name(what: str, given: str | None, names: Sequence[str]) -> str | None:
     """The column that holds something: the one that is named, or the one of that name if there is one."""
     if given is None:
-        return what if what in names else None
-    if given not in names:
+        given = what if what in names else None
+    if given is not None and names.count(given) > 1:
+        raise InvalidData(f"{what}: two columns are called {given!r}; rename one")
+    if given is not None and given not in names:
         similar = [f"; did you mean {name!r}?" for name in get_close_matches(given, names, 1)]
         raise InvalidData(f"{what}: there is no column {given!r}{''.join(similar)}; there are {', '.join(names[:20])}")
     return given
@@ -219,9 +244,10 @@ def _beside(frame: Any, fields: Sequence[str], start: int, stop: int) -> Iterabl
 
 def _lines(data: Iterable[Any], choice: Choice) -> Iterator[bytes]:
     labels, ids = (None if isinstance(each, str) or each is None else iter(each) for each in (choice.label, choice.id))
+    is_plain = choice.text is choice.label is choice.id is None
     source = iter(data)
     while batch := list(islice(source, _SLICE_ROWS)):
-        if labels is None and ids is None and set(map(type, batch)) == {str}:
+        if is_plain and set(map(type, batch)) == {str}:
             yield _encode_lines(list(map(Line, batch)))
         else:
             yield _encode_lines([_line(each, choice, _next("label", labels), _next("id", ids)) for each in batch])
@@ -240,10 +266,17 @@ def _next(what: str, values: Iterator[Any] | None) -> Any:
 
 
 def _line(document: Any, choice: Choice, label: Any, id: Any) -> Any:
-    if isinstance(document, str):
-        return Line(document, label_of(label), id_of(id))
+    if isinstance(document, str | bytes) or document is None or is_missing(document):
+        column = next((what for what in ("text", "label", "id") if isinstance(getattr(choice, what), str)), None)
+        if column:
+            raise InvalidData(
+                f"{column}: texts have no columns with names; {'leave it out' if column == 'text' else 'give a list with a value a text'}"
+            )
+        return Line(text_of(document), label_of(label), id_of(id))
     if not isinstance(document, Mapping):
-        raise InvalidData(f"a document is a text or a dict, not {type(document).__name__}; a list of numbers is a matrix: numpy.array(…)")
+        raise InvalidData(
+            f"a document is a text or a dict, not {type(document).__name__}; numbers are a matrix of two dimensions: numpy.array(…, float)"
+        )
     named = {"text": choice.text, "label": choice.label, "id": choice.id}
     if any(isinstance(name, str) for name in named.values()):
         fields = {name: value for name in choice.fields or () if (value := plain_of(document.get(name))) is not None}

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from halfmoon.display import table
+from halfmoon.display import pairs, table
 
 Label = str | int
 
@@ -124,6 +124,8 @@ class Prediction(Struct, frozen=True):
     scores: list[list[float]]
     probabilities: list[list[float]] | None
     """A row a document, a column a class; None if the model is not calibrated."""
+    ids: list[str] | None = None
+    """Ids of the documents; None if none has one."""
     warnings: list[str] = []
 
     def __len__(self) -> int:
@@ -135,10 +137,10 @@ class Prediction(Struct, frozen=True):
         return None if self.probabilities is None else list(map(max, self.probabilities))
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a row a document: its label, and a column of probabilities for each class."""
+        """A DataFrame with a row a document: its id if it has one, its label, and a column of probabilities for each class."""
         import pandas
 
-        columns: dict[str, Any] = {"label": self.labels}
+        columns: dict[str, Any] = {"label": self.labels} if self.ids is None else {"id": self.ids, "label": self.labels}
         if self.probabilities is not None:
             columns |= {str(label): [row[place] for row in self.probabilities] for place, label in enumerate(self.classes)}
         return pandas.DataFrame(columns)
@@ -165,6 +167,10 @@ class Suggestion(Struct, frozen=True):
     def text(self) -> str | None:
         """The text of the document, if it is one."""
         return None if self.document is None else self.document.get("text")
+
+    def _repr_html_(self) -> str:
+        shown = {"text": self.text, "label": self.label, "rival": self.rival, "probability": self.probability}
+        return pairs(f"Document {self.id}", {name: value for name, value in shown.items() if value is not None})
 
 
 class Annotation(Struct, frozen=True):
@@ -223,6 +229,9 @@ class Evaluation(Struct, frozen=True):
             print(self)
             return
         display(HTML(self._repr_html_())) if get_ipython() else print(self)
+
+    def __repr__(self) -> str:
+        return f"<Evaluation of {self.model} version {self.version}: error {self.error:.3f}, {self.labeled} labeled documents>"
 
     def __str__(self) -> str:
         lines = [f"{self.model} version {self.version}: error {self.error:.3f}, macro F1 {self.macro_f1:.3f}, of {self.labeled} labeled documents"]

@@ -14,13 +14,17 @@ def label_of(value: Any) -> str | int | None:
         return value or None
     if type(value) is int:
         return value
-    if _is_missing(value):
+    if is_missing(value):
         return None
     plain = value.item() if hasattr(value, "item") else value
     if isinstance(plain, float) and plain.is_integer():
         return int(plain)
-    if isinstance(plain, bool) or not isinstance(plain, str | int):
-        raise InvalidData(f"the label {value!r} is {type(value).__name__}; a label is a text or an integer")
+    if isinstance(plain, bool):
+        raise InvalidData(f"the label {plain} is a truth value; a label is a text or an integer, as labels.astype(str) makes them")
+    if isinstance(value, list | tuple | set):
+        raise InvalidData(f"the label {value!r:.60} is {type(value).__name__}; a document has one label, a text or an integer")
+    if not isinstance(plain, str | int):
+        raise InvalidData(f"the label {value!r:.60} is {type(value).__name__}; a label is a text or an integer")
     return label_of(str(plain) if isinstance(plain, str) else int(plain))
 
 
@@ -28,7 +32,7 @@ def id_of(value: Any) -> str | None:
     """An id; None for a missing one: the position of its document is its id then."""
     if value is None or type(value) is str:
         return value or None
-    if _is_missing(value):
+    if is_missing(value):
         return None
     plain = value.item() if hasattr(value, "item") else value
     if isinstance(plain, float) and plain.is_integer():
@@ -40,18 +44,18 @@ def text_of(value: Any) -> str:
     """A text; empty for a missing one. Raises InvalidData."""
     if type(value) is str:
         return value
-    if value is None or _is_missing(value):
+    if value is None or is_missing(value):
         return ""
     if isinstance(value, str):
         return str(value)
-    raise InvalidData(f"the text {value!r:.60} is {type(value).__name__}, no text")
+    raise InvalidData(f"the text {value!r:.60} is {type(value).__name__}, no text{'; decode it' if isinstance(value, bytes) else ''}")
 
 
 def plain_of(value: Any) -> Any:
     """A value that is kept beside a document, as JSON has it: numbers as they are, dates and all else as text; None for a missing one."""
     if value is None or isinstance(value, str | bool | int):
         return value
-    if _is_missing(value):
+    if is_missing(value):
         return None
     plain = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
     if isinstance(plain, str | bool | int | float | list | dict):
@@ -59,5 +63,24 @@ def plain_of(value: Any) -> Any:
     return plain.isoformat() if hasattr(plain, "isoformat") else str(plain)
 
 
-def _is_missing(value: Any) -> bool:
-    return type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) or (hasattr(value, "dtype") and value != value)
+def json_of(value: Any) -> Any:
+    """A value of NumPy, as of an array of labels, in a type of JSON; raises InvalidData for what has none."""
+    if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    raise InvalidData(f"{value!r:.60} is {type(value).__name__}, which a request cannot hold; give texts, numbers, lists or dicts")
+
+
+def in_path(what: str, name: Any) -> str:
+    """A name or an id as a part of an address; raises InvalidData for what would be another address."""
+    if not isinstance(name, str) or not name or set(name) & set("/?#%"):
+        raise InvalidData(f"{what} {name!r:.60}: give its name or id, a text without / ? # %")
+    return name
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for nothing: NaN, NA, NaT."""
+    return (
+        type(value).__name__ in _MISSING
+        or (isinstance(value, float) and value != value)
+        or (getattr(value, "ndim", None) == 0 and bool(value != value))
+    )

@@ -42,10 +42,15 @@ def test_without_a_command_it_prints_help(capsys: pytest.CaptureFixture[str]) ->
         (["up", "--port", "x"], "argument --port: 'x' is no port: these are numbers from 0 to 65535"),
         (["up", "--port", "65536"], "argument --port: '65536' is no port"),
         (["up", "--workers", "0"], "argument --workers: '0' is not a number of at least 1"),
+        (["trian", "tickets.csv"], "; did you mean 'train'?"),
+        (["train", "tickets.csv", "--txt", "body"], "halfmoon train: error: unknown argument --txt; did you mean '--text'?"),
+        (["predict", "news", "new.csv", "--out", "out.xlsx"], "argument --out: 'out.xlsx': the end of the name says what is written"),
+        (["predict", "news", "new.csv", "--out", "out.parquet"], "it may be .csv, .ndjson, .jsonl"),
+        (["label", "tickets.csv", "--out", "nowhere/out.csv"], "argument --out: there is no folder 'nowhere'"),
         (["cluster", "--workers", "two"], "argument --workers: 'two' is not a number of at least 1"),
     ],
 )
-def test_numbers_that_are_none_are_named(command: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arguments_that_cannot_be_are_named(command: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(command)
     assert message in capsys.readouterr().err

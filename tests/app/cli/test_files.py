@@ -31,6 +31,11 @@ def test_predictions_go_into_a_file(gateway: Gateway, tmp_path: Path, file: str)
     assert [line.split(",")[:2] for line in (tmp_path / "out.csv").read_text().splitlines()] == [["position", "label"], ["0", "yes"], ["1", "no"]]
     assert main(["predict", "news:1", file, "--out", str(tmp_path / "out.ndjson"), *at(gateway)]) == 0
     assert [json.loads(line)["label"] for line in (tmp_path / "out.ndjson").read_text().splitlines()] == ["yes", "no"]
+    table = tmp_path / "named.ndjson"
+    table.write_text('{"ticket": 7, "indices": [1], "x": 1}\n')
+    assert main(["predict", "news", str(table), "--id", "ticket", "--extra", "ignore", "--out", str(tmp_path / "out2.csv"), *at(gateway)]) == 0
+    assert (tmp_path / "out2.csv").read_text().startswith("id,label,probability\n7,yes,")
+    (tmp_path / "out2.csv").unlink()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == ["out.csv", "out.ndjson"]
 
 
@@ -61,15 +66,16 @@ def test_what_goes_wrong_is_a_line(
         (["predict", "news", file, "--url", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1"),
         (["train", str(tmp_path / "none.csv"), *at(gateway)], "there is no file"),
         (["train", file, "--option", "C", *at(gateway)], "write NAME=VALUE"),
-        (["predict", "news", file, "--out", "out.parquet", *at(gateway)], "are written as .csv or .ndjson"),
+        (["train", file, "--algorithm", "tsvmm", *at(gateway)], "did you mean 'tsvm'?"),
     ):
         assert main(arguments) == 1
         printed = capsys.readouterr()
-        assert printed.err.startswith("halfmoon: ")
+        assert printed.err.splitlines()[-1].startswith("halfmoon: ")
         assert words in printed.err
+    assert gateway.client.get("/v1/datasets").json()["datasets"] == []  # those of a training that was refused are not kept
 
 
-@pytest.mark.parametrize("command", ["train", "label", "predict", "evaluate", "watch"])
+@pytest.mark.parametrize("command", ["train", "label", "predict", "evaluate", "watch", "doctor"])
 def test_the_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([command, "--help"])

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from halfmoon._async.datasets import AsyncDataset, AsyncDatasets
+from halfmoon._async.datasets import AsyncDataset, AsyncDatasets, id_of_dataset
 from halfmoon._async.inference import AsyncInference
 from halfmoon._async.jobs import AsyncJob, AsyncJobs
 from halfmoon._async.models import AsyncModel, AsyncModels
@@ -13,6 +13,7 @@ from halfmoon._async.transport import AsyncTransport
 from halfmoon._async.webhooks import AsyncWebhooks
 from halfmoon._async_only import in_thread
 from halfmoon.display import pairs
+from halfmoon.errors import RequestFailed
 from halfmoon.local import LocalService, started
 from halfmoon.operation import operation
 from halfmoon.records import JobRecord
@@ -64,10 +65,14 @@ class AsyncHalfmoon:
         idempotency_key: str | None = None,
         **more: Any,
     ) -> AsyncJob:
-        """Train a model on a dataset; other data become one. ``more`` are fields of the job that this client does not know."""
-        dataset = data if isinstance(data, AsyncDataset | str) else await self.datasets.create(data)
+        """Train a model on a dataset, also by its id; other data become one.
+
+        ``more`` are fields of the job that this client does not know.
+        """
+        given = isinstance(data, AsyncDataset) or (isinstance(data, str) and data.startswith("ds-"))
+        dataset = data if given else await self.datasets.create(data)
         fields = {
-            "dataset": dataset if isinstance(dataset, str) else dataset.id,
+            "dataset": id_of_dataset(dataset),
             "model": model,
             "algorithm": algorithm,
             "options": options,
@@ -77,7 +82,12 @@ class AsyncHalfmoon:
             "seed": seed,
             **more,
         }
-        return await self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+        try:
+            return await self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+        except RequestFailed:
+            if not given:  # nobody knows of it
+                await dataset.delete()
+            raise
 
     @operation("create_job")
     async def _submit(self, fields: Mapping[str, Any], key: str) -> AsyncJob:

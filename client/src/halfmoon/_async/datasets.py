@@ -7,11 +7,13 @@ from typing import Any
 from msgspec import Struct
 
 from halfmoon._async.transport import AsyncTransport
+from halfmoon._async_only import DatasetsMixin
 from halfmoon.display import pairs
 from halfmoon.encode import Choice, Column, body_of
 from halfmoon.errors import InvalidData
 from halfmoon.operation import operation
-from halfmoon.records import Annotation, DatasetRecord, Label
+from halfmoon.records import Annotation, DatasetRecord, Label, Suggestion
+from halfmoon.values import id_of, in_path
 
 
 class _Page(Struct):
@@ -29,7 +31,7 @@ class _Log(Struct):
     next: int | None
 
 
-class AsyncDatasets:
+class AsyncDatasets(DatasetsMixin):
     """The datasets of a service."""
 
     def __init__(self, transport: AsyncTransport) -> None:
@@ -66,7 +68,7 @@ class AsyncDatasets:
     @operation("show_dataset")
     async def get(self, id: str) -> "AsyncDataset":
         """The dataset of this id; raises NotFound."""
-        return AsyncDataset(self._transport, await self._transport.call("GET", f"/v1/datasets/{id}", DatasetRecord))
+        return AsyncDataset(self._transport, await self._transport.call("GET", f"/v1/datasets/{in_path('dataset', id)}", DatasetRecord))
 
     @operation("list_datasets")
     async def all(self) -> "AsyncIterator[AsyncDataset]":
@@ -108,12 +110,13 @@ class AsyncDataset:
     async def annotate(self, document: Any, label: Label | None = None, *, action: str = "label", by: str | None = None, **more: Any) -> int:
         """Say in the log what a person did with a document: its label, or the action ``skip`` or ``undo``; the number of entries then.
 
-        ``document`` is an id, or a suggestion. A job learns from the log by ``annotations="latest"``.
+        ``document`` is an id, a suggestion, or a dict with an id, as ``documents`` and ``doubts`` give them.
+
+        A job learns from the log by ``annotations="latest"``.
         """
         if action == "label" and label is None:
             raise InvalidData("annotate: give the label, or action='skip'")
-        name = document if isinstance(document, str) else document.id
-        entry = {"id": str(uuid.uuid4()), "document": name, "action": action, "label": label, "by": by, **more}
+        entry = {"id": str(uuid.uuid4()), "document": _name(document), "action": action, "label": label, "by": by, **more}
         return await self.append([{key: value for key, value in entry.items() if value is not None}])
 
     @operation("annotate")
@@ -159,7 +162,7 @@ class AsyncDataset:
     @operation("show_audit")
     async def audit(self, audit: str, **params: Any) -> dict[str, Any]:
         """An audit and what it says so far, of ``model`` if that is given."""
-        return await self._transport.call("GET", f"/v1/datasets/{self.id}/audits/{audit}", dict[str, Any], params=params)
+        return await self._transport.call("GET", f"/v1/datasets/{self.id}/audits/{in_path('audit', audit)}", dict[str, Any], params=params)
 
     @operation("delete_dataset")
     async def delete(self) -> None:
@@ -172,3 +175,19 @@ class AsyncDataset:
     def _repr_html_(self) -> str:
         shown = {"documents": self.record.n_documents, "labeled": self.record.n_labeled, **self.record.classes}
         return pairs(f"Dataset {self.id}", shown | {f"warning {number}": text for number, text in enumerate(self.warnings, 1)})
+
+
+def id_of_dataset(data: Any) -> str:
+    """The id of a dataset, which may be given by it; raises InvalidData for what is none."""
+    if not isinstance(data, AsyncDataset | str):
+        raise InvalidData(f"a dataset is needed here, or its id, not {type(data).__name__}: data = hm.datasets.create(…)")
+    return data if isinstance(data, str) else data.id
+
+
+def _name(document: Any) -> str:
+    if isinstance(document, Mapping) and "id" in document:
+        return str(document["id"])
+    named = document.id if isinstance(document, Suggestion) else id_of(document)
+    if not named or isinstance(document, Mapping | list | tuple):
+        raise InvalidData(f"annotate: {document!r:.60} names no document; give its id, or a suggestion")
+    return str(named)

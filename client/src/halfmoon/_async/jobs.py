@@ -2,18 +2,20 @@
 
 import time
 from collections.abc import AsyncIterator, Mapping
+from os import PathLike
 from typing import IO, Any, Literal, Self
 
 import msgspec
 from msgspec import Struct
 
 from halfmoon._async.transport import AsyncTransport
-from halfmoon._async_only import sleep
+from halfmoon._async_only import JobsMixin, sleep
 from halfmoon.display import ProgressLine, pairs
-from halfmoon.errors import ConnectionFailed, JobFailed, WaitTimeout
+from halfmoon.errors import ConnectionFailed, InvalidData, JobFailed, WaitTimeout
 from halfmoon.labels import LabeledDocument, Labels, decode_lines
 from halfmoon.operation import operation
 from halfmoon.records import JobRecord, Progress, Trace
+from halfmoon.values import in_path
 
 _FINAL = ("succeeded", "failed", "cancelled")
 _EVENT_SECONDS = 30.0
@@ -27,7 +29,7 @@ class _Page(Struct):
     next_cursor: str | None
 
 
-class AsyncJobs:
+class AsyncJobs(JobsMixin):
     """The jobs of a service."""
 
     def __init__(self, transport: AsyncTransport) -> None:
@@ -36,7 +38,7 @@ class AsyncJobs:
     @operation("show_job")
     async def get(self, id: str) -> "AsyncJob":
         """The job of this id; raises NotFound."""
-        return AsyncJob(self._transport, await self._transport.call("GET", f"/v1/jobs/{id}", JobRecord))
+        return AsyncJob(self._transport, await self._transport.call("GET", f"/v1/jobs/{in_path('job', id)}", JobRecord))
 
     @operation("list_jobs")
     async def all(self, *, state: str | None = None, model: str | None = None) -> "AsyncIterator[AsyncJob]":
@@ -159,8 +161,12 @@ class AsyncJob:
             yield line
 
     @operation("download_labels")
-    async def save_labels(self, file: IO[bytes], format: Literal["csv", "ndjson", "parquet"] = "csv", *, fields: bool = False) -> None:
-        """Write the labels to a binary file as the service does, with ``fields`` the extra fields of the documents as columns beside them."""
+    async def save_labels(
+        self, file: "IO[bytes] | str | PathLike[str]", format: Literal["csv", "ndjson", "parquet"] = "csv", *, fields: bool = False
+    ) -> None:
+        """Write the labels to a path or a binary file as the service does, with ``fields`` the extra fields of the documents beside them."""
+        if format not in _MEDIA_TYPES:
+            raise InvalidData(f"format {format!r}: labels are written as {', '.join(_MEDIA_TYPES)}")
         await self._transport.download(self._labels(fields), file, {"Accept": _MEDIA_TYPES[format]})
 
     def _labels(self, fields: bool) -> str:
@@ -183,7 +189,7 @@ class AsyncJob:
         await self._transport.send("DELETE", f"/v1/jobs/{self.id}")
 
     def __repr__(self) -> str:
-        return f"<Job {self.id}: {self.state} {self.progress.fraction:.0%} {self.progress.phase}>"
+        return f"<Job {self.id}: {self.state}{'' if self.state in _FINAL else f' {self.progress.fraction:.0%} {self.progress.phase}'}>"
 
     def _repr_html_(self) -> str:
         record = self.record

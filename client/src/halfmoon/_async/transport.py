@@ -4,12 +4,14 @@ import os
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
 from halfmoon._async_only import sleep
-from halfmoon.errors import ConnectionFailed, RequestFailed, error_of
+from halfmoon.errors import ConnectionFailed, InvalidData, RequestFailed, error_of
+from halfmoon.values import json_of
 
 if TYPE_CHECKING:
     import httpx
@@ -23,6 +25,7 @@ _BUSY = (429, 503)
 _LONGEST_WAIT = 30.0
 _JSON = {"Content-Type": "application/json"}
 _UNNAMED: Mapping[str, str] = {}
+_encode = msgspec.json.Encoder(enc_hook=json_of).encode
 
 Chunks = Callable[[], Iterator[bytes]]
 
@@ -44,8 +47,8 @@ class AsyncTransport:
     def __init__(self, url: str | None, key: str | None, timeout: float, retries: int) -> None:
         import httpx
 
-        self.url = (url or os.environ.get("HALFMOON_URL") or DEFAULT_URL).rstrip("/")
-        key = key or os.environ.get("HALFMOON_API_KEY")
+        self.url = _address(url or os.environ.get("HALFMOON_URL") or DEFAULT_URL)
+        key = _key(key or os.environ.get("HALFMOON_API_KEY") or "")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._retries = retries
         self._client = httpx.AsyncClient(base_url=self.url, headers=headers, timeout=timeout)
@@ -75,7 +78,7 @@ class AsyncTransport:
     ) -> "httpx.Response":
         """The answer; ``repeatable`` says whether the request may come twice, by default unless it is a POST. ``chunks`` begins the body anew."""
         if json is not None:
-            content, headers = msgspec.json.encode(json), {**_JSON, **headers}
+            content, headers = _encode(json), {**_JSON, **headers}
         given = {name: value for name, value in params.items() if value is not None}
         for left in range(self._retries, -1, -1):
             try:
@@ -117,8 +120,26 @@ class AsyncTransport:
         except self._broken as error:
             raise self._failure(error) from error
 
-    async def download(self, path: str, file: IO[bytes], headers: Mapping[str, str] = _UNNAMED) -> None:
-        """Write an answer to a file as it comes; raises RequestFailed, ConnectionFailed."""
+    async def download(self, path: str, target: "IO[bytes] | str | os.PathLike[str]", headers: Mapping[str, str] = _UNNAMED) -> None:
+        """Write an answer to a binary file as it comes, or to a path, which has it when it is whole.
+
+        Raises RequestFailed, ConnectionFailed, and InvalidData if the folder of the path is missing.
+        """
+        if not isinstance(target, str | os.PathLike):
+            await self._write(path, target, headers)
+            return
+        whole = Path(target)
+        if not whole.parent.is_dir():
+            raise InvalidData(f"there is no folder {str(whole.parent)!r}")
+        part = whole.with_name(f".{whole.name}.part")
+        try:
+            with part.open("wb") as file:
+                await self._write(path, file, headers)
+            part.replace(whole)
+        finally:
+            part.unlink(missing_ok=True)
+
+    async def _write(self, path: str, file: IO[bytes], headers: Mapping[str, str]) -> None:
         async with self.stream(path, headers) as answer:
             async for block in answer.aiter_bytes():
                 file.write(block)
@@ -128,6 +149,19 @@ class AsyncTransport:
             advice = "start it by `halfmoon up`, set HALFMOON_URL, or use Halfmoon.local()"
             return ConnectionFailed(f"no service answers at {self.url} ({error}); {advice}")
         return ConnectionFailed(f"the connection to {self.url} broke off: {type(error).__name__} {error}")
+
+
+def _address(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise InvalidData(f"url {url!r}: an address begins with http:// or https://, as in {DEFAULT_URL}")
+    return url.rstrip("/")
+
+
+def _key(key: str) -> str:
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InvalidData("the API key has characters that no key has; was it cut, or read from another file?")
+    return key
 
 
 async def _stream(chunks: Chunks) -> AsyncIterator[bytes]:

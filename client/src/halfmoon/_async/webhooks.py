@@ -7,6 +7,7 @@ from msgspec import Struct
 from halfmoon._async.transport import AsyncTransport
 from halfmoon.operation import operation
 from halfmoon.records import Webhook
+from halfmoon.values import in_path
 
 
 class _List(Struct):
@@ -33,4 +34,4 @@ class AsyncWebhooks:
     @operation("delete_webhook")
     async def delete(self, id: str) -> None:
         """Delete a webhook, and the messages that wait for it."""
-        await self._transport.send("DELETE", f"/v1/webhooks/{id}")
+        await self._transport.send("DELETE", f"/v1/webhooks/{in_path('webhook', id)}")

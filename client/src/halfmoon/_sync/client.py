@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from halfmoon._sync.datasets import Dataset, Datasets
+from halfmoon._sync.datasets import Dataset, Datasets, id_of_dataset
 from halfmoon._sync.inference import Inference
 from halfmoon._sync.jobs import Job, Jobs
 from halfmoon._sync.models import Model, Models
@@ -13,6 +13,7 @@ from halfmoon._sync.transport import Transport
 from halfmoon._sync.webhooks import Webhooks
 from halfmoon._sync_only import in_thread
 from halfmoon.display import pairs
+from halfmoon.errors import RequestFailed
 from halfmoon.local import LocalService, started
 from halfmoon.operation import operation
 from halfmoon.records import JobRecord
@@ -64,10 +65,14 @@ class Halfmoon:
         idempotency_key: str | None = None,
         **more: Any,
     ) -> Job:
-        """Train a model on a dataset; other data become one. ``more`` are fields of the job that this client does not know."""
-        dataset = data if isinstance(data, Dataset | str) else self.datasets.create(data)
+        """Train a model on a dataset, also by its id; other data become one.
+
+        ``more`` are fields of the job that this client does not know.
+        """
+        given = isinstance(data, Dataset) or (isinstance(data, str) and data.startswith("ds-"))
+        dataset = data if given else self.datasets.create(data)
         fields = {
-            "dataset": dataset if isinstance(dataset, str) else dataset.id,
+            "dataset": id_of_dataset(dataset),
             "model": model,
             "algorithm": algorithm,
             "options": options,
@@ -77,7 +82,12 @@ class Halfmoon:
             "seed": seed,
             **more,
         }
-        return self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+        try:
+            return self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
+        except RequestFailed:
+            if not given:  # nobody knows of it
+                dataset.delete()
+            raise
 
     @operation("create_job")
     def _submit(self, fields: Mapping[str, Any], key: str) -> Job:

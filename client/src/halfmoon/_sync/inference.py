@@ -5,6 +5,7 @@ from typing import Any
 
 from halfmoon._sync.transport import Transport
 from halfmoon.operation import operation
+from halfmoon.values import in_path
 
 
 class Inference:
@@ -45,4 +46,4 @@ class Inference:
 
 
 def _path(name: str, version: int | None) -> str:
-    return f"/v2/models/{name}" + ("" if version is None else f"/versions/{version}")
+    return f"/v2/models/{in_path('model', name)}" + ("" if version is None else f"/versions/{version}")

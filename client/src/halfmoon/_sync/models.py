@@ -1,22 +1,23 @@
 """Models: they predict, explain, are evaluated, and suggest what to label next."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from halfmoon._sync.datasets import Dataset
+from halfmoon._sync.datasets import Dataset, id_of_dataset
 from halfmoon._sync.transport import Transport
-from halfmoon._sync_only import AliasesMixin, ModelMixin
-from halfmoon.display import table
+from halfmoon._sync_only import AliasesMixin, ModelMixin, ModelsMixin
 from halfmoon.encode import Choice, Column, body_of, held
 from halfmoon.errors import InvalidData
 from halfmoon.operation import operation
 from halfmoon.records import Evaluation, Explanation, ModelRecord, ModelSummary, Prediction, Suggestion, Version
+from halfmoon.values import in_path
 
 _HTML = {"Accept": "text/html"}
+_PAIR = 2
 _PREDICTION = msgspec.json.Decoder(Prediction)
 
 
@@ -29,15 +30,17 @@ class _Suggestions(Struct):
     suggestions: list[Suggestion]
 
 
-class Models:
+class Models(ModelsMixin):
     """The models of a service: ``models["news"]``, ``models["news@live"]``, ``models["news", 3]``."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def __getitem__(self, reference: str | tuple[str, int]) -> "Model":
-        name, number = (reference, None) if isinstance(reference, str) else reference
-        return Model(self._transport, name, number)
+        name, number = reference if isinstance(reference, tuple) and len(reference) == _PAIR else (reference, None)
+        if number is not None and (not hasattr(number, "__index__") or "@" in str(name)):
+            raise InvalidData(f"models[{name!r}, {number!r}]: a version is models['news', 3] by its number, or models['news@live'] by an alias")
+        return Model(self._transport, in_path("model", name), None if number is None else int(number))
 
     @operation("list_models")
     def all(self) -> Iterator[ModelSummary]:
@@ -100,9 +103,19 @@ class Model(ModelMixin):
         return self._transport.call("GET", f"/v1/models/{self.name}/versions/{self.number()}", Version)
 
     @operation("predict_newest", "predict_version")
-    def predict(self, documents: Any, *, text: str | None = None, features: Sequence[str] | None = None) -> Prediction:
+    def predict(
+        self,
+        documents: Any,
+        *,
+        text: str | None = None,
+        id: Column = None,
+        features: Sequence[str] | None = None,
+        extra: str | None = None,
+    ) -> Prediction:
         """Labels, scores and probabilities of documents, which come as to ``datasets.create``. A single text is a document, too."""
-        body = body_of([documents] if isinstance(documents, str) else documents, Choice(text, features=features))
+        if isinstance(documents, Dataset):
+            raise InvalidData(f"a dataset is stored already: its documents(model={self.reference!r}) have what is predicted of them")
+        body = body_of([documents] if isinstance(documents, str) else documents, Choice(text, None, id, features, None, extra))
         content, headers = held(body)
         path = f"{self._path}/predict"
         answer = self._transport.send("POST", path, content=content, headers=headers, params=body.query, repeatable=True)
@@ -124,18 +137,30 @@ class Model(ModelMixin):
 
     @operation("evaluate_newest", "evaluate_version")
     def evaluate(
-        self, data: Any, *, text: str | None = None, label: Column = None, features: Sequence[str] | None = None, held_out: bool = False
+        self,
+        data: Any,
+        *,
+        text: str | None = None,
+        label: Column = None,
+        features: Sequence[str] | None = None,
+        extra: str | None = None,
+        held_out: bool = False,
     ) -> Evaluation:
         """How good the model is on labeled documents: a dataset (also by its id), or what ``datasets.create`` takes but for ids of datasets.
 
         ``held_out`` leaves out the documents of the dataset whose labels the version was trained on.
         """
         path = f"{self._path}/evaluate"
+        choice = Choice(text, label, None, features, None, extra)
         if isinstance(data, Dataset) or (isinstance(data, str) and data.startswith("ds-")):
-            id = data if isinstance(data, str) else data.id
-            content, headers, query = msgspec.json.encode({"dataset": id, "held_out": held_out}), {"Content-Type": "application/json"}, {}
+            if choice != Choice():
+                raise InvalidData("evaluate: text, label, features and extra are for other data; a dataset has been read")
+            fields = {"dataset": id_of_dataset(data), "held_out": held_out}
+            content, headers, query = msgspec.json.encode(fields), {"Content-Type": "application/json"}, {}
         else:
-            body = body_of(data, Choice(text, label, None, features))
+            if held_out:
+                raise InvalidData("evaluate: held_out needs a dataset; whether other documents were trained on is unknown")
+            body = body_of(data, choice)
             (content, headers), query = held(body), dict(body.query)
         figures = self._transport.call("POST", path, Evaluation, content=content, headers=headers, params=query, repeatable=True)
         page = self._transport.send("POST", path, content=content, headers=headers | _HTML, params=query, repeatable=True)
@@ -144,7 +169,7 @@ class Model(ModelMixin):
     @operation("show_evaluation", "show_evaluation_of_version")
     def evaluation(self, data: Dataset | str, *, held_out: bool = False, annotations: int | str | None = None) -> Evaluation:
         """The same on a dataset, by a link that a browser opens too. ``annotations``: a number of entries of its log, or ``"latest"``."""
-        params = {"dataset": data if isinstance(data, str) else data.id, "held_out": held_out, "annotations": annotations}
+        params = {"dataset": id_of_dataset(data), "held_out": held_out, "annotations": annotations}
         figures = self._transport.call("GET", f"{self._path}/evaluate", Evaluation, params=params)
         page = self._transport.send("GET", f"{self._path}/evaluate", headers=_HTML, params=params)
         return msgspec.structs.replace(figures, page=page.text)
@@ -152,7 +177,7 @@ class Model(ModelMixin):
     @operation("suggest_newest", "suggest_by_version")
     def suggest(self, data: Dataset | str, n: int = 10, *, include: Sequence[str] = ("document",), **more: Any) -> list[Suggestion]:
         """Documents of the dataset to label next, the most useful first, each with its text. ``more``: strategy, random, seed."""
-        fields = {"dataset": data if isinstance(data, str) else data.id, "n": n, "include": list(include), **more}
+        fields = {"dataset": id_of_dataset(data), "n": n, "include": list(include), **more}
         return (self._transport.call("POST", f"{self._path}/suggest", _Suggestions, json=fields, repeatable=True)).suggestions
 
     @operation("export_version")
@@ -160,19 +185,13 @@ class Model(ModelMixin):
         """Write the version as a file that predicts without the service, and return its path: by default ``tickets-3.zip``, or ``.onnx``."""
         number = self.number()
         target = Path(f"{self.name}-{number}.{'zip' if format == 'numpy' else format}" if path is None else path)
-        part = target.with_name(f".{target.name}.part")
-        try:
-            with part.open("wb") as file:
-                self._transport.download(f"/v1/models/{self.name}/versions/{number}/export?format={format}", file)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        self._transport.download(f"/v1/models/{self.name}/versions/{number}/export?format={format}", target)
         return target
 
     @operation("doubt_newest", "doubt_by_version")
     def doubts(self, data: Dataset | str, n: int = 10) -> list[dict[str, Any]]:
         """Labels of the dataset that the model doubts, the most doubtful first."""
-        fields = {"dataset": data if isinstance(data, str) else data.id, "n": n}
+        fields = {"dataset": id_of_dataset(data), "n": n}
         answer = self._transport.call("POST", f"{self._path}/doubts", dict[str, Any], json=fields, repeatable=True)
         return list(answer["doubts"])
 
@@ -185,7 +204,3 @@ class Model(ModelMixin):
 
     def __repr__(self) -> str:
         return f"<Model {self.reference}{'' if self.number_given is None else f', version {self.number_given}'}>"
-
-    def _repr_html_(self) -> str:
-        facts: Mapping[str, Any] = {"name": self.name, "reference": self.reference, "version": self.number_given}
-        return table("Model", ("", ""), facts.items())

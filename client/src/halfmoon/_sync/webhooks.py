@@ -7,6 +7,7 @@ from msgspec import Struct
 from halfmoon._sync.transport import Transport
 from halfmoon.operation import operation
 from halfmoon.records import Webhook
+from halfmoon.values import in_path
 
 
 class _List(Struct):
@@ -33,4 +34,4 @@ class Webhooks:
     @operation("delete_webhook")
     def delete(self, id: str) -> None:
         """Delete a webhook, and the messages that wait for it."""
-        self._transport.send("DELETE", f"/v1/webhooks/{id}")
+        self._transport.send("DELETE", f"/v1/webhooks/{in_path('webhook', id)}")
