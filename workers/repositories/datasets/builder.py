@@ -107,6 +107,7 @@ class DatasetBuilder:
                 files = dict(zip(paths, uploaded, strict=True))
             dataset = self._manifest(classes, files, warnings)
             records.create(self._store, f"datasets/{self._id}/manifest.json", dataset)
+            self._check_files(dataset)
         except BaseException:
             # what cannot be removed either is garbage, which is collected a day later
             with suppress(StoreUnavailable):
@@ -136,6 +137,13 @@ class DatasetBuilder:
             documents=self._id,
             files=files,
         )
+
+    def _check_files(self, dataset: Dataset) -> None:
+        """Raise StoreUnavailable if files went meanwhile: one that takes hours is abandoned to a process whose clock is ahead by a day."""
+        there = set(self._store.children(f"datasets/{dataset.id}"))
+        gone = sorted(name for file in dataset.files.values() if (name := file.key.rpartition("/")[2]) not in there)
+        if gone:
+            raise StoreUnavailable(f"cannot write dataset {dataset.id}: {gone[0]} was removed meanwhile, as if abandoned; is a clock ahead by a day?")
 
     def _key(self, content: str, path: Path) -> str:
         return f"datasets/{self._id}/{content}{path.suffix}"

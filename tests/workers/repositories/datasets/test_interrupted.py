@@ -65,3 +65,21 @@ def test_documents_stay_whose_last_dataset_is_relabeled_while_another_is_deleted
     datasets.delete(other.id)
     assert made
     assert len(datasets.open(made[0].id).class_indices) == base.n_documents
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_upload_whose_files_another_took_for_abandoned_is_not_promised(store: Store, monkeypatch: pytest.MonkeyPatch, late: bool) -> None:
+    """By a clock that is ahead by a day, an upload of an hour is one."""
+    create = FolderStore.create
+
+    def collected_meanwhile(self: FolderStore, key: str, data: bytes) -> bool:
+        if late:
+            create(self, key, data)
+        if key.endswith("manifest.json"):
+            store.delete(key.rpartition("/")[0])
+        return late or create(self, key, data)
+
+    monkeypatch.setattr(FolderStore, "create", collected_meanwhile)
+    with pytest.raises(StoreUnavailable, match="was removed meanwhile, as if abandoned; is a clock ahead by a day"):
+        make_dataset(store)
+    assert store.children("datasets") == []
