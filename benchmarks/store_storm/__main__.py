@@ -34,7 +34,8 @@ def section(result: Result, log: Log) -> str:
     server = ", by localbucket behind a TCP proxy" if plan.kind == "s3" else ", made ill by hooks in the processes"
     return (
         f"{_TITLES[plan.kind]}\n\n"
-        f"{plan.gateways} gateways and {plan.workers} workers are processes of their own, with a client on each gateway{server}.\n"
+        f"{plan.gateways} gateways and {plan.workers} workers are processes of their own, with a client on each gateway{server}. "
+        "Beside them `halfmoon up` runs one of each.\n"
         f"Made by `python -m benchmarks.store_storm --store {plan.kind} --jobs {plan.jobs} --count {len(plan.faults)} --seed {plan.seed}`\n"
         f"in {result.seconds:.0f} s on: {machine()}.\n"
         f"{log.load}\n\n"

@@ -8,12 +8,17 @@ from enum import StrEnum
 from random import Random
 from typing import NamedTuple
 
+import psutil
+
 from benchmarks.load import status_of
-from benchmarks.store_storm.parties import FAKETIME, Parties, Party, off
+from benchmarks.store_storm.parties import FAKETIME, START_SECONDS, Parties, Party, off
+from tests.e2e.service import role_of
 from tests.storm.store_proxy import Ill, Illness
 from workers.store import KeyMissing
 
 _HOUR = 3600
+_DEATH_SECONDS = 30.0
+"""seconds within which the children of a killed supervisor have died, however busy the machine is"""
 
 
 class Fault(StrEnum):
@@ -29,6 +34,7 @@ class Fault(StrEnum):
     GATEWAY = "gateway killed"
     WORKER = "worker killed"
     CHILD = "worker's child killed"
+    SUPERVISOR = "supervisor killed (halfmoon up)"
     VALKEY = "Valkey killed"
     CLOCK = "clock of a process an hour off from now on"
 
@@ -72,6 +78,8 @@ class Injector:
                 self._damage()
             case Fault.CHILD:
                 worker = self._kill_child()
+            case Fault.SUPERVISOR:
+                worker = self._kill_supervisor()
             case Fault.CLOCK:
                 worker = self._set_clock()
             case Fault.WORKER:
@@ -110,8 +118,10 @@ class Injector:
 
     def _again(self, party: Party, **more: str) -> int:
         """Kill a party, and start it again; returns the process id that it had."""
-        pid = party.pid
+        pid, family = party.pid, party.children() if party is self._parties.supervisor else []
         party.kill()
+        if psutil.wait_procs(family, _DEATH_SECONDS)[1]:
+            raise RuntimeError("a process has outlived its supervisor")
         time.sleep(self._chance.uniform(0.2, 2.0))
         party.start(**more)
         while party is self._parties.server and not status_of(party.url, "/"):
@@ -133,6 +143,16 @@ class Injector:
                         return worker.pid
             time.sleep(0.02)
         return 0
+
+    def _kill_supervisor(self) -> int:
+        """Kill the supervisor when it has a worker, which dies with it, and start it again; returns the process id of this worker."""
+        supervisor, deadline = self._parties.supervisor, time.monotonic() + START_SECONDS
+        while not (found := [child.pid for child in supervisor.children() if role_of(child) == "worker"]):
+            if time.monotonic() > deadline:
+                raise RuntimeError("the supervisor has started no worker; the log says why")
+            time.sleep(0.1)
+        self._again(supervisor)
+        return found[0]
 
     def _damage(self) -> None:
         """An editor's copy, a foreign folder, and the record of a job that has ended cut short, which is restored after seconds."""

@@ -23,7 +23,7 @@ from workers.store import Store, open_store
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 """Library of Debian's package libfaketime, by which the clock of a process is off."""
 _BUCKET = "storm"
-_START_SECONDS = 240.0
+START_SECONDS = 240.0
 _STOP_SECONDS = 60.0
 _HOOKS = Path(__file__).parent / "hooks"
 
@@ -71,6 +71,8 @@ class Parties(NamedTuple):
 
     gateways: list[Party]
     workers: list[Party]
+    supervisor: Party
+    """``halfmoon up`` with a gateway and a worker of its own, on the same store and queue"""
     valkey: Party
     server: Party | None
     """the S3 server, if the store is a bucket"""
@@ -117,10 +119,12 @@ def parties(folder: Path, kind: str, n_gateways: int, n_workers: int, settings: 
             }
         gateways = [_gateway(stack, environment, log) for _ in range(n_gateways)]
         workers = [_started(stack, Party([sys.executable, "-m", "app.cli", "worker"], environment, log)) for _ in range(n_workers)]
+        command = [sys.executable, "-m", "tests.storm.launch", environment["HALFMOON_REDIS_URL"], str(folder / "up"), "1"]
+        supervisor = _started(stack, Party([*command, environment["HALFMOON_STORE_URL"]], environment, log))
         for gateway in gateways:
             _until(partial(_is_ready, gateway.url))
-        _until(lambda: httpx.get(f"{gateways[0].url}/v1/health/ready", trust_env=False, timeout=30).json().get("workers", 0) >= n_workers)
-        yield Parties(gateways, workers, valkey, server, proxy, illness, store, root)
+        _until(lambda: httpx.get(f"{gateways[0].url}/v1/health/ready", trust_env=False, timeout=30).json().get("workers", 0) > n_workers)
+        yield Parties(gateways, workers, supervisor, valkey, server, proxy, illness, store, root)
 
 
 def off(seconds: int) -> dict[str, str]:
@@ -154,7 +158,7 @@ def _is_ready(url: str) -> bool:
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + START_SECONDS
     while not condition():
         if time.monotonic() > deadline:
             raise RuntimeError("a process did not start; the log says why")
