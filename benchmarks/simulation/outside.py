@@ -174,7 +174,7 @@ class SimulatedStore:
         data = self.read(file.key)
         return SimpleNamespace(read_bytes=lambda: data)
 
-    def staging(self) -> Path:
+    def staging(self) -> Any:
         """Never called: attempts add their files by ``add_file``."""
         raise NotImplementedError
 
