@@ -26,7 +26,7 @@ from core.models.linear import LinearModel
 from core.models.model import Model
 from core.problem.result import Status
 from core.validation.calibration import Calibration
-from tests.waiting import HANG, until
+from tests.waiting import HANG, SOON
 from tests.workers.conftest import Valkey, make_dataset, shared_valkey, valkey
 from workers.contract import JobState, Outcome, Version
 from workers.queue.connect import connect
@@ -79,21 +79,32 @@ class Gateway:
 
 
 class _Server(uvicorn.Server):
-    """Stops at once. uvicorn polls ten times a second whether to stop and then waits a tenth, which adds up to minutes over hundreds of tests."""
+    """Stops at once. uvicorn polls ten times a second whether to stop and then waits a tenth, which adds up to minutes over hundreds of tests.
+
+    ``settled``: it has started, or failed to.
+    """
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._loop, self._stop_requested = uvloop.new_event_loop(), asyncio.Event()
+        self.settled = threading.Event()
 
     def run_on_its_loop(self, listening: socket.socket) -> None:
         """On the event loop that gateways run on."""
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self.serve([listening]))
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self.serve([listening]))
+        finally:
+            self.settled.set()
 
     def end(self) -> None:
         """Also of one that still starts, and ends then. One that has not started has closed its loop."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stop_requested.set)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.settled.set()
 
     async def main_loop(self) -> None:
         await self.on_tick(0)
@@ -127,8 +138,8 @@ def serving(settings: GatewaySettings) -> Iterator[int]:
     thread = threading.Thread(target=server.run_on_its_loop, args=(listening,), name=EVENT_LOOP)
     thread.start()
     try:
-        until(lambda: server.started or not thread.is_alive())
-        assert thread.is_alive()
+        assert server.settled.wait(SOON)
+        assert server.started
         yield listening.getsockname()[1]
     finally:
         server.end()
