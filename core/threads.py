@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import get_cached_controller
 
 from core.progress import Checkpoint
 
@@ -23,7 +23,8 @@ class Threads:
         self._executor = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None
         # BLAS threads go on spinning after a dot product and would take the core that the next pass needs: measured, twice the time. So do those
         # of NumPy's BLAS and of SciPy's, which are two, when calls of both take turns on dense matrices: even of one thread.
-        self._blas = threadpool_limits(1, "blas")
+        # The libraries are looked for again only when a module has been imported since: that takes milliseconds, and a training asks for each fold.
+        self._blas = get_cached_controller().limit(limits=1, user_api="blas")
 
     def close(self) -> None:
         """End them."""
