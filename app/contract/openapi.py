@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.contract.examples import EXAMPLES
+from app.contract.names import SCHEMAS, named_choices
 from app.errors import V2
 from app.http.access import SCHEMES, scopes_for
 from app.http.openapi_fragments import DOCUMENT, DOCUMENTS, DOCUMENTS_BY_KIND, ERROR_RESPONSES, EXTRA_FIELDS, error_responses, v2_error_responses
@@ -18,7 +19,6 @@ from app.http.schemas import ProblemOut
 from app.inference.schemas import MODELS
 from app.predictions.schemas import LabeledDocument
 
-_SCHEMAS = "#/components/schemas/"
 _ABOUT = """Semi-supervised classification: few labels and many unlabeled documents in, a model that predicts out.
 
 Post documents (`create_dataset`), train (`create_job`), wait until the job is over (`show_job`, `follow_job`), fetch the labels that it has given
@@ -72,13 +72,17 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
             operation |= _name_objects({key: operation[key] for key in operation.keys() & {"requestBody"}}, schemas)
     untitled = {name: _untitled(schema) for name, schema in sorted(schemas.items())}
     used = re.findall(r"'#/components/responses/(\w+)'", str(document["paths"]))
-    document["components"] = {"schemas": untitled, "responses": {name: ERROR_RESPONSES[name] for name in sorted({*used})}, "securitySchemes": SCHEMES}
+    document["components"] = {
+        "schemas": named_choices(untitled),
+        "responses": {name: ERROR_RESPONSES[name] for name in sorted({*used})},
+        "securitySchemes": SCHEMES,
+    }
     return _with_examples(_without_suffix(document))
 
 
 def _schemas(known: dict[str, Any]) -> dict[str, Any]:
     kinds: list[type[BaseModel]] = [ProblemOut, LabeledDocument, *MODELS]
-    _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=f"{_SCHEMAS}{{model}}")
+    _, extra = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=f"{SCHEMAS}{{model}}")
     unmentioned: dict[str, Any] = extra["$defs"] | DOCUMENTS_BY_KIND | {"Document": DOCUMENT, "Documents": DOCUMENTS, "ExtraFields": EXTRA_FIELDS}
     return {name: schema for name, schema in known.items() if name not in ("HTTPValidationError", "ValidationError")} | unmentioned
 
@@ -119,7 +123,7 @@ def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
     if not {"title", "properties"} <= named.keys():
         return named
     schemas[named["title"]] = named
-    return {"$ref": _SCHEMAS + named["title"]}
+    return {"$ref": SCHEMAS + named["title"]}
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:

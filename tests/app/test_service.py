@@ -132,6 +132,8 @@ def test_generators_of_clients_find_a_name_for_every_object() -> None:
     for name, schema in document["components"]["schemas"].items():
         for field, each in schema.get("properties", {}).items():
             assert "title" not in each, (name, field)
+            # generators would call it NameFieldType0
+            assert [option for option in each.get("anyOf", []) if option.get("type") == "object" or "enum" in option or "const" in option] == []
             # a default that is an object makes generators leave out the whole operation
             assert not isinstance(each.get("default"), dict), (name, field)
 

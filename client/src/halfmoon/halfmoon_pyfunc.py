@@ -52,9 +52,9 @@ def documents_of(frame: pd.DataFrame, kind: str) -> Any:
         return frame.iloc[:, 0].tolist()
     parts = [name for name in _PARTS if name in frame]
     if parts:
-        return [_without_missing(row) for row in frame[parts].to_dict("records")]
+        return [_without_missing(row) for row in frame[parts].to_dict(orient="records")]
     if kind == "features":
-        return [{"features": _without_missing(row)} for row in frame.to_dict("records")]
+        return [{"features": _without_missing(row)} for row in frame.to_dict(orient="records")]
     if kind == "vectors":
         return frame.to_numpy()
     raise ValueError(f"the columns {', '.join(map(str, frame.columns))} are none of {', '.join(_PARTS)}")

@@ -70,9 +70,9 @@ class AsyncHalfmoon:
         ``more`` are fields of the job that this client does not know.
         """
         given = isinstance(data, AsyncDataset) or (isinstance(data, str) and data.startswith("ds-"))
-        dataset = data if given else await self.datasets.create(data)
+        made = None if given else await self.datasets.create(data)
         fields = {
-            "dataset": id_of_dataset(dataset),
+            "dataset": id_of_dataset(data if made is None else made),
             "model": model,
             "algorithm": algorithm,
             "options": options,
@@ -85,8 +85,8 @@ class AsyncHalfmoon:
         try:
             return await self._submit({name: value for name, value in fields.items() if value is not None}, idempotency_key or str(uuid.uuid4()))
         except RequestFailed:
-            if not given:  # nobody knows of it
-                await dataset.delete()
+            if made is not None:  # nobody knows of it
+                await made.delete()
             raise
 
     @operation("create_job")
