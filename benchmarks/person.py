@@ -43,7 +43,8 @@ Made by `python -m benchmarks.person` on:
 
 Share of wrong labels after so many answers, of which 2 % are wrong, on {measured} documents that the service never had.
 The person at the page begins with random documents, then answers what the page shows: what the model suggests, half of it random.
-The other person answers random documents alone. Both begin with the same twenty documents and make their mistakes at the same answers.
+The other person answers random documents alone, the same ones where the page shows no others: the first twenty, and more of many classes.
+Both make their mistakes at the same answers.
 Each person has {pool} documents of a set, drawn at random. Figures are means over persons, ± the standard error of the mean.
 The share of random documents was chosen by other persons than these.
 
@@ -58,13 +59,18 @@ _PICTURE = """
 _NOTES = """
 ## What to make of it
 
-- Which documents are drawn first, and which of its candidates `auto` then chooses, matters as much as the order of the others. Both persons share the
-  first documents, so the differences between them are known better than the errors are.
-- On 20news-bydate the differences are near their standard errors: so few persons do not settle whether the page is worse there. With two to eight
-  labels of each of twenty classes every model is poor, in whatever order the documents come.
-- Half of what the page shows is random. A quarter, the default of `suggest`, was better on some sets and worse after 80 answers on webkb4-stemmed and
-  20news-bydate: the fewer random labels, the less is known of how common the classes are, and a transductive model leans on that.
-- Sets with many classes train for long, so fewer persons worked on them.
+- Which documents are drawn first, and which of its candidates `auto` then chooses, matters as much as the order.
+  Both persons share the first documents, and all others as long as the page shows random ones alone.
+  So the differences between them are known better than the errors are.
+- While fewer than three labels of each class were left out, all that `suggest` gives is random.
+  Of eight classes that lasts for some 30 answers, of twenty for some 60.
+  Before, the page was worse on 20news-bydate after 40 and 80 answers of four persons.
+- What suggestions cost there is knowledge of how common the classes are: labels that were chosen say nothing of it.
+  Of 80 labels of 20news-bydate, 30 of them chosen, three other persons' models were all better when all labels were
+  said to be random.
+- Half of what the page shows is random. A quarter, the default of `suggest`, was better on some sets.
+  It was worse after 80 answers on webkb4-stemmed and 20news-bydate.
+- So few persons settle no difference that is near its standard error. `--results FILE` goes on with more of them.
 """
 
 Ask = Callable[["Person", int, int], list[dict[str, Any]]]
