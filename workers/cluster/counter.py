@@ -1,5 +1,6 @@
 """Counts of texts by a cluster: the job stores parts of the texts, and takes what tasks have counted and merged, a bucket at a time."""
 
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from core.documents.text.runs import WordCounts
 from core.documents.text.words import drawn_multiplier
 from core.progress import Part
 from workers.cluster.engine import ClusterStore
-from workers.cluster.texts import Counting, count_terms, count_words, merge_terms, merge_words, store_texts
+from workers.cluster.texts import Counting, count_terms, count_words, merge_terms, merge_words, store_list, store_texts
 from workers.cluster.waiting import Waiting, told
 from workers.contract import File
 
@@ -64,9 +65,10 @@ class ClusterCounter:
         counted, merging = part.part(0.0, _COUNTED), part.part(_COUNTED, 1.0)
         with told():
             parts = [self._submit(count, file, *known, counting) for file in self._parts]
-        runs = list(self._in_turn(parts, counted))
+        key, runs = f"{self._stored.prefix}/lists/{secrets.token_hex(4)}", list(self._in_turn(parts, counted))
+        listed = store_list(self._stored.store, key, runs)
         with told():
-            buckets = [self._submit(merge, bucket, runs, counting, *bounds) for bucket in range(counting.n_buckets)]
+            buckets = [self._submit(merge, bucket, listed, counting, *bounds) for bucket in range(counting.n_buckets)]
         yield from self._in_turn(buckets, merging)
 
     def _submit(self, function: Callable[..., Any], *given: Any) -> Future[Any]:

@@ -23,8 +23,8 @@ _LAST_SECONDS = 1.0
 _NANNY_SECONDS = 3.0
 """seconds for the process that watches it to end it"""
 CONFIG = {
-    # where this scheduler is not the one of this module: a worker that is stopped, or cut off, is replaced after so long, or twice as long
-    "distributed.scheduler.worker-ttl": "10 s",
+    # the watch of this module does the same, and blames nobody for what this process has not heard for want of time
+    "distributed.scheduler.worker-ttl": None,
     # a worker that asks a dead one for what it had asks elsewhere after so long
     "distributed.comm.timeouts.connect": "10 s",
     "distributed.scheduler.no-workers-timeout": "60 s",
@@ -72,10 +72,10 @@ def local_cluster(host: str, port: int, workers: int, files: TlsFiles = NO_TLS, 
 
 
 class _SilenceWatch:
-    """Looks each second for workers that are silent, until the scheduler ends. Its own look comes once in ``worker-ttl``, and waits longer."""
+    """Looks each second for workers that are silent, until the scheduler ends."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler, self._looked = scheduler, time()
+        self._scheduler, self._looked, self._heard = scheduler, time(), time()
 
     def start(self) -> None:
         """Begin; called in the loop of the scheduler."""
@@ -83,10 +83,11 @@ class _SilenceWatch:
         look.start()
 
     async def _look(self) -> None:
-        now, before = time(), self._looked
-        if now - before < _LATE_SECONDS:  # or it was the scheduler that was stopped, and has not yet heard what the workers say
-            silent = [worker for worker in self._scheduler.workers.values() if now - worker.last_seen > _SILENT_SECONDS]
-            await asyncio.gather(*map(self._replace, silent))
+        now = time()
+        if now - self._looked > _LATE_SECONDS:  # it was the scheduler that was stopped, and has not yet heard what the workers say
+            self._heard = now
+        silent = [worker for worker in self._scheduler.workers.values() if now - max(worker.last_seen, self._heard) > _SILENT_SECONDS]
+        await asyncio.gather(*map(self._replace, silent))
         self._looked = time()
 
     async def _replace(self, worker: WorkerState) -> None:

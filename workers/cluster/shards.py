@@ -62,19 +62,27 @@ def write_shard(path: Path, rows: SparseRows) -> NDArray[np.uint32]:
     return columns
 
 
+class _Mapped:
+    """A file that is mapped to be read, and is said to be writable: read-only arrays are another type to Numba, whose loops would be compiled once
+    more for them. Nothing writes; what did would end the process. A map that can be written to would count as memory that this process allocates."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._bytes = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+        self.__array_interface__ = {**self._bytes.__array_interface__, "data": (self._bytes.ctypes.data, False)}
+
+
 class OpenShard:
     """A shard that is mapped into this process. To another one it goes as where it is stored, and is opened there."""
 
     def __init__(self, shard: Shard) -> None:
         """Raises StoreDamaged where the file is not what was stored, and StoreUnavailable where this process reads another store."""
         self.shard = shard
-        with local_file(shard.store_url, shard.file).open("rb") as file:
-            # private and writable: read-only arrays are another type to Numba, whose loops would be compiled once more; nothing writes
-            held = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        held = np.asarray(_Mapped(local_file(shard.store_url, shard.file)))
         ends = np.cumsum([0, 8 * (shard.n_rows + 1), 4 * shard.n_nonzeros, 4 * shard.n_columns, 0 if shard.full else 4 * shard.n_nonzeros])
 
         def array(place: int, dtype: Any) -> NDArray[Any]:
-            return np.ndarray((int(ends[place + 1] - ends[place]) // np.dtype(dtype).itemsize,), dtype, held, int(ends[place]))
+            return held[int(ends[place]) : int(ends[place + 1])].view(dtype)
 
         values = array(1, np.float32)
         self.columns: NDArray[np.uint32] = array(2, np.uint32)

@@ -64,12 +64,17 @@ def count_terms(file: File, words: File, counting: Counting) -> File:
         return _store_runs(term_runs(texts, known, np.uint64(counting.multiplier), _TABLES, team, lambda done, held: None), counting)
 
 
-def merge_words(bucket: int, files: Sequence[File], counting: Counting, least: int) -> WordCounts:
+def store_list(store: Store, key: str, files: Sequence[File]) -> File:
+    """Store which files the tasks that merge are to read: there are as many tasks as buckets, and each would be sent all their records."""
+    return store_texts(store, key, TextRows.of([file.model_dump_json() for file in files]))
+
+
+def merge_words(bucket: int, files: File, counting: Counting, least: int) -> WordCounts:
     """The words of a bucket, of all texts, that occur in at least so many documents."""
     return merged_words(_bucket_of(files, counting, bucket, WordRun), least, lambda held: None)
 
 
-def merge_terms(bucket: int, files: Sequence[File], counting: Counting, least: int, most: int) -> Frequencies:
+def merge_terms(bucket: int, files: File, counting: Counting, least: int, most: int) -> Frequencies:
     """The terms of a bucket, of all texts, as core.documents.text.runs merges them."""
     return merged_terms(_bucket_of(files, counting, bucket, TermRun), np.uint64(counting.multiplier), least, most)
 
@@ -80,10 +85,10 @@ def _store_runs(runs: Iterable[Run], counting: Counting) -> File:
     return _stored(opened_store(counting.store_url), key, chain.from_iterable(runs))
 
 
-def _bucket_of(files: Sequence[File], counting: Counting, bucket: int, kind: type[Run]) -> list[Run]:
-    """What the runs in these files have in a bucket."""
+def _bucket_of(files: File, counting: Counting, bucket: int, kind: type[Run]) -> list[Run]:
+    """What the runs in the files of a list have in a bucket."""
     found = []
-    for file in files:
+    for file in _listed(counting.store_url, files.model_dump_json()):
         arrays = _arrays(counting.store_url, file)
         while run := tuple(islice(arrays, len(kind._fields))):
             # copied, since a map keeps its file open, and files are many
@@ -130,3 +135,9 @@ def _arrays(url: str, file: File) -> Iterator[NDArray[Any]]:
 def _known(url: str, file: str) -> Words:
     """The words of a file, by its record: many tasks of a worker read by them."""
     return Words.of(_texts(url, File.model_validate_json(file)))
+
+
+@lru_cache(maxsize=1)
+def _listed(url: str, file: str) -> list[File]:
+    """The files of a list, by its record: as ``_known``."""
+    return [File.model_validate_json(record) for record in _texts(url, File.model_validate_json(file))]

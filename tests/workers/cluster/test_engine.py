@@ -1,12 +1,12 @@
 """The cluster gives the bits of memory, whoever works and however many there are; what fails is told by name."""
 
-import os
+import asyncio
 import random
-import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Timer
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -24,6 +24,7 @@ from tests.core.digests import dense, digest
 from tests.core.problems import normal, random_rows
 from tests.waiting import SOON, until
 from tests.workers.cluster.conftest import engine_of
+from workers.cluster import local
 from workers.cluster.address import NO_TLS
 from workers.cluster.engine import _KEPT_PASSES, ClusterAnswers, ClusterEngine, ClusterStore, connected
 from workers.cluster.local import CONFIG, local_cluster
@@ -164,24 +165,6 @@ def test_a_training_is_cancelled_while_workers_are_busy(client: Client, tmp_path
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_worker_may_be_killed(tmp_path: Path) -> None:
-    """In processes of their own, of which one is killed in the middle of a training."""
-    task = task_of(sparse(), "svm")
-    killed: list[int] = []
-    expected = digest(train(task, TrainingContext(threads=1)))
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as client:
-
-        def observer(point: Any) -> bool:
-            if point.iteration > 0 and not killed:
-                killed.append(next(iter(cluster.workers.values())).pid)
-                os.kill(killed[0], signal.SIGKILL)
-            return False
-
-        assert digest(train(task, TrainingContext(observer=observer, threads=1, engine=engine_of(client, tmp_path)))) == expected
-    assert killed
-
-
-@pytest.mark.usefixtures("small_parts")
 def test_workers_may_be_added_and_all_may_be_replaced(tmp_path: Path) -> None:
     """What was asked of a worker by name, when nobody worked, is asked of whoever comes."""
     task, came = task_of(sparse(), "svm"), list[int]()
@@ -212,6 +195,31 @@ def test_a_worker_that_is_silent_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
         assert own.loop is not None
         own.loop.add_callback(silent.periodic_callbacks["heartbeat"].stop)
         until(lambda: silent.address not in own.scheduler.workers, SOON)
+
+
+def test_nobody_is_blamed_for_what_the_scheduler_had_no_time_to_hear(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, replaced = [0.0], list[float]()
+    monkeypatch.setattr(local, "time", lambda: now[0])
+
+    async def remove_worker(*_: object, **__: object) -> None:
+        replaced.append(now[0])
+
+    worker = SimpleNamespace(last_seen=0.0, nanny=None, address="tcp://127.0.0.1:1")
+    watch: Any = local._SilenceWatch(SimpleNamespace(workers={worker.address: worker}, remove_worker=remove_worker))  # type: ignore[arg-type]
+    for second in range(20, 40):
+        now[0] = second
+        asyncio.run(watch._look())
+    assert replaced[0] == 20 + local._SILENT_SECONDS + 1
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_shards_do_not_count_as_memory_of_their_worker(client: Client, tmp_path: Path) -> None:
+    """Or a limit would keep it from reading those of another that has gone."""
+    answers = engine_of(client, tmp_path).over(sparse(), 1, lambda: None)
+    answers.product(Product(np.ones(31), np.ones(120), np.zeros(120)))
+    maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if f"{tmp_path}/store" in line]
+    assert {permissions for _, permissions, *_ in maps} == {"r--s"}
+    answers.close()
 
 
 @pytest.mark.usefixtures("small_parts")

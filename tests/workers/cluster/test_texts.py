@@ -15,11 +15,11 @@ from core.options.text import TextOptions
 from core.watch import Stopped
 from tests.core.documents.text.test_tfidf import ODD, collection
 from tests.waiting import SOON
+from tests.workers.cluster.conftest import texts_in
 from tests.workers.conftest import make_dataset, submit
 from workers.cluster import texts as tasks
 from workers.cluster.address import NO_TLS, ClusterAddress
 from workers.cluster.counter import ClusterCounter
-from workers.cluster.engine import ClusterStore
 from workers.cluster.shards import opened_store
 from workers.contract import File
 from workers.errors import StoreFull, StoreUnavailable
@@ -31,29 +31,16 @@ from workers.worker.attempt import Attempts
 from workers.worker.context import WorkerContext
 from workers.worker.engines import ChosenEngine
 
+pytestmark = pytest.mark.usefixtures("small_texts")
+
 NO_WORD = "!" * 1_000_000
 ANSWERED = Event()
 """until then no worker answers"""
 
 
-@pytest.fixture(autouse=True)
-def small_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few texts have parts and buckets, and parts have several runs."""
-    n_bytes = len(TextRows.of(collection()).data)
-    monkeypatch.setattr("workers.cluster.counter._PART_BYTES", n_bytes // 6)
-    monkeypatch.setattr("workers.cluster.counter._BUCKET_BYTES", n_bytes // 3)
-    monkeypatch.setattr("workers.cluster.texts._TABLES", 0)
-    monkeypatch.setattr("core.documents.text.batches.SPAN_ROWS", 20)
-
-
-def stored_in(folder: Path, url: str = "") -> ClusterStore:
-    own = f"file://{folder}/store"
-    return ClusterStore(open_store(own), url or own, "jobs/x/texts")
-
-
 @pytest.mark.parametrize("options", [TextOptions(), TextOptions(max_terms=150), TextOptions(ngrams=1, min_documents=1)], ids=str)
 def test_terms_have_the_bits_of_memory(client: Client, tmp_path: Path, options: TextOptions) -> None:
-    texts, stored, shares = TextRows.of([*collection(), NO_WORD, *ODD]), stored_in(tmp_path), list[float]()
+    texts, stored, shares = TextRows.of([*collection(), NO_WORD, *ODD]), texts_in(tmp_path), list[float]()
     found = fit_by_parts(partial(ClusterCounter, texts, client, stored), texts, options, lambda done, held: shares.append(done))
     expected = fit_terms(texts, options, lambda done, held: None)
     assert len(stored.store.children("jobs/x/texts/parts")) > 3
@@ -115,14 +102,14 @@ def test_a_stop_is_heard_while_workers_count(client: Client, tmp_path: Path, mon
 
     try:
         with pytest.raises(Stopped):
-            fit_by_parts(partial(ClusterCounter, texts, client, stored_in(tmp_path)), texts, TextOptions(), report)
+            fit_by_parts(partial(ClusterCounter, texts, client, texts_in(tmp_path)), texts, TextOptions(), report)
     finally:
         ANSWERED.set()
 
 
 def test_a_worker_that_reads_another_store_says_so(client: Client, tmp_path: Path) -> None:
     texts = TextRows.of(collection())
-    counting = partial(ClusterCounter, texts, client, stored_in(tmp_path, f"file://{tmp_path}/other"))
+    counting = partial(ClusterCounter, texts, client, texts_in(tmp_path, f"file://{tmp_path}/other"))
     with pytest.raises(StoreUnavailable, match=f"{tmp_path}/other has no jobs/x/texts/parts/.* it must reach the store of the service"):
         fit_by_parts(counting, texts, TextOptions(), lambda done, held: None)
 
@@ -137,4 +124,4 @@ def test_counts_that_are_lost_are_told_by_their_file(client: Client, tmp_path: P
     monkeypatch.setattr("workers.cluster.counter.count_words", lost)
     texts = TextRows.of(collection())
     with pytest.raises(StoreUnavailable, match="has no jobs/x/texts/runs/"):
-        fit_by_parts(partial(ClusterCounter, texts, client, stored_in(tmp_path)), texts, TextOptions(), lambda done, held: None)
+        fit_by_parts(partial(ClusterCounter, texts, client, texts_in(tmp_path)), texts, TextOptions(), lambda done, held: None)
