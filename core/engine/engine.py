@@ -39,8 +39,12 @@ class Answers(Protocol):
         """``sums += Xᵀ weights``."""
         ...
 
-    def cut(self, request: Cut) -> Vector:
-        """Scores, and the sum of the rows that fall short of the margin."""
+    def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
+        """The same of several."""
+        ...
+
+    def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
+        """Scores, and the sum of the rows that fall short of the margin, of each."""
         ...
 
     def is_light(self, request: Product) -> bool:

@@ -91,6 +91,11 @@ class Passes:
         else:
             sums += self._accumulate(self._loops.adjoint_rows, weights, alone=alone)
 
+    def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
+        """The same of several, one after the other: each reads the rows with a weight of its own."""
+        for request in requests:
+            self.adjoint(request, alone)
+
     def reads_few(self, request: Adjoint) -> bool:
         """Whether rows are added to the sums one by one: to clear and add up the sums of parts would cost more than to read so few."""
         return bool(np.count_nonzero(request.weights) * self._rows.n_nonzeros <= _SERIAL * self._rows.n_rows)
@@ -98,6 +103,10 @@ class Passes:
     def cut(self, request: Cut) -> Vector:
         """Scores, and the sum of the rows that fall short of the margin."""
         return self._accumulate(self._loops.cut_rows, *request)
+
+    def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
+        """The same of several."""
+        return [self.cut(request) for request in requests]
 
     def product(self, request: Product, alone: bool = False) -> Vector:
         """``Xᵀ(weights ∘ X p)`` of one right-hand side; ``alone`` as of scores."""

@@ -1,5 +1,6 @@
 """Requests of linear solvers for passes over the rows."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,12 @@ class Adjoint(NamedTuple):
 
     weights: Vector
     sums: Vector
+
+
+class Adjoints(NamedTuple):
+    """Wanted: several of these, each with sums of its own, at once; answered with None."""
+
+    requests: Sequence[Adjoint]
 
 
 class Cut(NamedTuple):

@@ -1,7 +1,7 @@
 """Runs solvers: executes the passes over the data that they ask for.
 
-A solver is a generator. It yields a request for work on the data (Product, Scores, Adjoint, Cut, those of core.engine.kernel_requests), a
-Report of where it is, or a Pause. It is sent the answer, and it returns its Result. The engine alone touches the rows (core.engine.engine). It cuts
+A solver is a generator. It yields a request for work on the data (those of core.engine.requests and core.engine.kernel_requests), a Report of where
+it is, or a Pause. It is sent the answer, and it returns its Result. The engine alone touches the rows (core.engine.engine). It cuts
 every pass into slices of a bounded number of nonzeros and shares parts among threads. Between slices it asks the observer whether to go on; if not,
 it throws Stopped into the solver, which returns its best iterate or, if it has none, lets Stopped through. So no solver knows of threads or slices,
 and many solvers over the same rows can go through one pass.
@@ -21,13 +21,28 @@ from core.documents.rows import SparseRows
 from core.engine.engine import Engine, MemoryEngine
 from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelScores, KernelSubset, KernelSums
 from core.engine.kernel_service import KernelService
-from core.engine.requests import Adjoint, Cut, Product, Scores, Vector, share
+from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
 from core.numerics.width import WIDTH
 from core.problem.result import Result
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.watch import Stopped, Watch
 
-__all__ = ["Adjoint", "Cut", "Meeting", "Pause", "Product", "Report", "Request", "Scores", "Steps", "Stopped", "Sweeper", "Vector", "as_part"]
+__all__ = [
+    "Adjoint",
+    "Adjoints",
+    "Cut",
+    "Meeting",
+    "Pause",
+    "Product",
+    "Report",
+    "Request",
+    "Scores",
+    "Steps",
+    "Stopped",
+    "Sweeper",
+    "Vector",
+    "as_part",
+]
 
 
 class Report(NamedTuple):
@@ -60,7 +75,7 @@ class Meeting(NamedTuple):
     """called once a meeting, by the thread of the sweeper"""
 
 
-Request = Product | Scores | Adjoint | Cut | KernelRequest | Report | Pause | Meeting
+Request = Product | Scores | Adjoint | Adjoints | Cut | KernelRequest | Report | Pause | Meeting
 Steps = Generator[Request, Any, Result]
 
 
@@ -196,7 +211,7 @@ class Sweeper:
         return [self._finished(run) for run in runs]
 
     def _round(self, runs: list[_Run]) -> None:
-        """Answer all requests but products; when all want a product, the products go through the data together.
+        """Answer all requests but products, cuts together; when all want a product, the products go through the data together.
 
         A solver that waits at a meeting holds nobody up.
         """
@@ -212,7 +227,14 @@ class Sweeper:
             self._resume(runs, self._passes.products(products))
         else:
             others = [run for run in runs if not isinstance(run.request, Product)]
-            self._resume(others, [self._answer(run) for run in others])
+            cuts = iter(self._cuts([run for run in others if isinstance(run.request, Cut)]))
+            self._resume(others, [next(cuts) if isinstance(run.request, Cut) else self._answer(run) for run in others])
+
+    def _cuts(self, runs: list[_Run]) -> list[Vector]:
+        """What solvers are sent that all want a cut."""
+        for run in runs:
+            run.passes += 1
+        return self._passes.cuts([run.request for run in runs if isinstance(run.request, Cut)])
 
     @staticmethod
     def _met(runs: list[_Run]) -> tuple[list[_Run], list[Any]] | None:
@@ -242,7 +264,7 @@ class Sweeper:
 
     def _is_for_one(self, request: Request | None) -> bool:
         """Whether one thread is to do what a solver wants, while others do that for other solvers."""
-        return isinstance(request, Adjoint | Scores | Report | Pause) or (isinstance(request, Product) and self._passes.is_light(request))
+        return isinstance(request, Adjoint | Adjoints | Scores | Report | Pause) or (isinstance(request, Product) and self._passes.is_light(request))
 
     def _answer(self, run: _Run, alone: bool = False) -> Any:
         """What a solver wants; ``alone``: by the calling thread, while others are at something else."""
@@ -252,12 +274,13 @@ class Sweeper:
             case Adjoint(weights):
                 run.passes += share(weights) / 2
                 self._passes.adjoint(run.request, alone)
+            case Adjoints(requests):
+                for each in requests:
+                    run.passes += share(each.weights) / 2
+                self._passes.adjoints(requests, alone)
             case Product(_, weights):
                 run.passes += share(weights)
                 return self._passes.product(run.request, alone)
-            case Cut():
-                run.passes += 1
-                return self._passes.cut(run.request)
             case Scores(_, skipped):
                 run.passes += (1 - share(skipped)) / 2
                 self._passes.scores(run.request, alone)

@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from core.numerics.width import WIDTH
 from core.options.base import MOST_SMOOTHING, BalancedOptions, SolverOptions, TrainingSize, Weight
 
 _PLANES = 64
@@ -37,5 +38,7 @@ class Cuts3vmOptions(SolverOptions, BalancedOptions):
         return MOST_SMOOTHING * self.C * length**2 < 0.5
 
     def working_bytes(self, size: TrainingSize) -> int:
-        """Bytes of the planes, and of the rows on each side of them, of all problems that are solved at a time."""
-        return size.n_parallel * _PLANES * (8 * size.n_features + size.n_documents // 8)
+        """Bytes of the planes, and of the rows on each side of them, of all problems that are solved at a time; of the planes that are linearised
+        together."""
+        planes = _PLANES * (8 * size.n_features + size.n_documents // 8)
+        return size.n_parallel * (planes + WIDTH * 8 * (size.n_documents + size.n_features))

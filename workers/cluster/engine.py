@@ -196,15 +196,23 @@ class ClusterAnswers:
         self._ask("scores", [request.vector], [request.skipped], [(request.scores, request.skipped == 0)])
 
     def adjoint(self, request: Adjoint, alone: bool = False) -> None:
-        """See Answers. Few rows are read here, where they are added to the sums one by one."""
-        if self._local.reads_few(request):
-            self._local.adjoint(request, alone)
-        else:
-            request.sums[:] += self._ask("adjoint", [], [request.weights], [])[0]
-
-    def cut(self, request: Cut) -> Vector:
         """See Answers."""
-        return self._ask("cut", [request.vector], [request.labels, request.weights], [(request.scores, np.ones(len(request.scores), bool))])[0]
+        self.adjoints([request], alone)
+
+    def adjoints(self, requests: Sequence[Adjoint], alone: bool = False) -> None:
+        """See Answers. Few rows are read here, where they are added to the sums one by one."""
+        few, many = ([request for request in requests if self._local.reads_few(request) is own] for own in (True, False))
+        self._local.adjoints(few, alone)
+        for request, sums in zip(many, self._ask("adjoint", [], [each.weights for each in many], []) if many else [], strict=True):
+            request.sums[:] += sums
+
+    def cuts(self, requests: Sequence[Cut]) -> list[Vector]:
+        """See Answers."""
+        if not requests:
+            return []
+        rows = [each for request in requests for each in (request.labels, request.weights)]
+        sinks = [(request.scores, np.ones(len(request.scores), bool)) for request in requests]
+        return self._ask("cut", [request.vector for request in requests], rows, sinks)
 
     def is_light(self, request: Product) -> bool:
         """See Answers."""

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import threading
 from contextlib import suppress
+from typing import Any
 
 import dask
 from distributed import LocalCluster, Scheduler
@@ -15,14 +16,14 @@ from tornado.ioloop import PeriodicCallback
 from workers.cluster.address import NO_TLS, TlsFiles, security_of
 
 _SILENT_SECONDS = 8.0
-"""seconds after which a worker that does not answer is replaced"""
+"""seconds after which a worker that does not answer is replaced; one that compiles on a busy machine was found silent for five"""
 _LATE_SECONDS = 3.0
 """seconds between two looks, of which more mean that this process had no time itself"""
 _LAST_SECONDS = 1.0
 """seconds for its process to end by itself"""
 _NANNY_SECONDS = 3.0
 """seconds for the process that watches it to end it"""
-CONFIG = {
+CONFIG: dict[str, Any] = {
     # the watch of this module does the same, and blames nobody for what this process has not heard for want of time
     "distributed.scheduler.worker-ttl": None,
     # a worker that asks a dead one for what it had asks elsewhere after so long

@@ -55,7 +55,7 @@ def answer(shard: OpenShard, kind: Kind, vectors: Sequence[Vector], *sent: Sent)
     """
     rows = [received(each) for each in sent]
     scores = [np.zeros(shard.shard.n_rows) for _ in vectors]
-    sums = np.zeros((0 if kind == "scores" else len(shard.passes), max(1, len(vectors)), shard.shard.n_columns + 1))
+    sums = np.zeros((0 if kind == "scores" else len(shard.passes), len(vectors) or len(sent), shard.shard.n_columns + 1))
     with shard.lock:
         for number, (passes, (start, stop)) in enumerate(zip(shard.passes, shard.shard.parts, strict=True)):
             own, part = [each[start:stop] for each in rows], [each[start:stop] for each in scores]
@@ -63,11 +63,11 @@ def answer(shard: OpenShard, kind: Kind, vectors: Sequence[Vector], *sent: Sent)
                 case "product":
                     sums[number] = passes.products([Product(*given) for given in zip(vectors, own, part, strict=True)])
                 case "cut":
-                    sums[number] = passes.cut(Cut(vectors[0], own[0], own[1], part[0]))
+                    sums[number] = passes.cuts([Cut(*given) for given in zip(vectors, own[::2], own[1::2], part, strict=True)])
                 case "scores":
                     passes.scores(Scores(vectors[0], own[0], part[0]))
                 case "adjoint":
-                    passes.adjoint(Adjoint(own[0], sums[number, 0]))
+                    passes.adjoints([Adjoint(*given) for given in zip(own, sums[number], strict=True)])
     return Answer(_read(kind, rows, scores), sums)
 
 

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.engine.runner import Adjoint, Pause, Request, Vector
+from core.engine.runner import Adjoint, Adjoints, Pause, Request, Vector
 from core.numerics.small_dense import combined, times_rows
 from core.numerics.vectors import dot, dots
+from core.numerics.width import WIDTH
 from core.optimizers.simplex_qp import maximise
 
 _PATIENCE = 30
@@ -69,16 +70,19 @@ class Planes:
         return any(among.those(members).any() for members in self._members)
 
     def linearise(self, sides: Vector) -> Generator[Request, Any, None]:
-        """Linearise all planes by other sides: for each a pass over its rows whose side changed."""
+        """Linearise all planes by other sides: for each a pass over its rows whose side changed, of several at once."""
         rows = np.flatnonzero(sides != self._sides)
         changes = self._weights[rows] * (sides - self._sides)[rows]
-        weights, among = np.zeros_like(self._weights), _Among(rows)
-        for k, members in enumerate(self._members):
-            weights[rows] = changes * among.those(members)
-            if weights[rows].any():
-                sums = np.zeros(len(self._centre) + 1)
-                yield Adjoint(weights, sums)
-                self._shift(k, sums)
+        weights, among = np.zeros((WIDTH, len(sides))), _Among(rows)
+        moved = [k for k, members in enumerate(self._members) if (changes * among.those(members)).any()]
+        for first in range(0, len(moved), WIDTH):
+            group = moved[first : first + WIDTH]
+            for k, own in zip(group, weights, strict=False):
+                own[rows] = changes * among.those(self._members[k])
+            sums = np.zeros((len(group), len(self._centre) + 1))
+            yield Adjoints([Adjoint(*each) for each in zip(weights, sums, strict=False)])
+            for k, subgradient in zip(group, sums, strict=True):
+                self._shift(k, subgradient)
         self._sides = sides
 
     def solve(self) -> Generator[Request, Any, Solution]:

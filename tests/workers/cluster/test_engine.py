@@ -73,17 +73,20 @@ def test_answers_have_the_bits_of_memory(client: Client, tmp_path: Path, n_worke
         found = []
         products = [np.full(n_rows, 7.0) for _ in range(3)]
         found += answers.products([Product(*each) for each in zip(vectors, weights, products, strict=True)])
-        scores, cut, sums = np.full(n_rows, 7.0), np.full(n_rows, 7.0), np.ones(length)
+        scores, cut, other, sums = np.full(n_rows, 7.0), np.full(n_rows, 7.0), np.full(n_rows, 7.0), np.ones(length)
         found.append(answers.product(Product(vectors[0], weights[1], scores)))
         answers.scores(Scores(vectors[1], skipped, scores))
         answers.adjoint(Adjoint(weights[0], sums))
         few, none = np.zeros(n_rows), np.zeros(n_rows)
         few[:2], little = 1.5, np.ones(length)
         answers.adjoint(Adjoint(few, little))
-        found.append(answers.cut(Cut(vectors[2], labels, weights[2], cut)))
+        several = [Adjoint(each, np.ones(length)) for each in (weights[1], few, weights[2])]
+        answers.adjoints(several)
+        found += [each.sums for each in several]
+        found += answers.cuts([Cut(vectors[2], labels, weights[2], cut), Cut(vectors[1], -labels, weights[1], other)])
         found.append(answers.product(Product(vectors[0], none, np.zeros(n_rows))))
         answers.close()
-        return [each.tobytes() for each in (*found, *products, scores, cut, sums, little)]
+        return [each.tobytes() for each in (*found, *products, scores, cut, other, sums, little)]
 
     spread = engine_of(client, tmp_path).over(rows, 1, lambda: None)
     assert isinstance(spread, ClusterAnswers)

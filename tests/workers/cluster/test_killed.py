@@ -22,7 +22,7 @@ from tests.core.digests import digest
 from tests.core.documents.text.test_tfidf import collection
 from tests.workers.cluster.conftest import engine_of, texts_in
 from tests.workers.cluster.test_engine import sparse, task_of
-from workers.cluster import counter, tasks
+from workers.cluster import counter, local, tasks
 from workers.cluster.address import NO_TLS
 from workers.cluster.counter import ClusterCounter
 from workers.cluster.engine import connected
@@ -31,8 +31,11 @@ from workers.cluster.local import CONFIG, local_cluster
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with dask.config.set(CONFIG), local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as made:
-        yield made
+    """Nobody is replaced for silence: on a busy machine a worker that begins has none to spare for its heartbeat."""
+    with pytest.MonkeyPatch.context() as patch, dask.config.set(CONFIG):
+        patch.setattr(local, "_SILENT_SECONDS", 600.0)
+        with local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as made:
+            yield made
 
 
 def killing(task: Callable[..., Any], due: Path) -> Callable[..., Any]:
