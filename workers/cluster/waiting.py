@@ -1,9 +1,9 @@
 """How a job waits for the cluster: its observer is asked now and then, what is lost on the way is waited for again, and failures get a name."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import wait as wait_for_threads
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from distributed import Client, Future, wait
@@ -24,12 +24,13 @@ class Waiting:
 
     def gathered(self, futures: list[Future[Any]], given_up: Callable[[], bool] = lambda: False) -> list[Any] | None:
         """What these compute; None if ``given_up`` says that others must. Raises ClusterUnavailable, and what the checkpoint does."""
-        values = None
-        while values is None:
-            if not self._wait(futures, given_up):
+        while True:
+            # if only for a moment: a worker that dies takes with it what nobody has fetched
+            if self._awaited(self._computed(futures), futures, given_up) is None:
                 return None
-            values = self._fetched(futures)
-        return values
+            values = self._awaited(self._client.gather(futures, asynchronous=True), futures, lambda: not all(future.done() for future in futures))
+            if values is not None:
+                return list(values)
 
     def look(self, futures: list[Future[Any]]) -> None:
         """Call the checkpoint; raises ClusterUnavailable where these will never be computed."""
@@ -37,31 +38,30 @@ class Waiting:
         if any(future.cancelled() for future in futures) or self._client.status != "running":
             raise ClusterUnavailable("the scheduler of the cluster has ended, or has lost this job")
 
-    def _wait(self, futures: list[Future[Any]], given_up: Callable[[], bool]) -> bool:
-        """Return when all have been computed, if only for a moment: a worker that dies takes with it what nobody has fetched. False: others must."""
-        while True:
-            self.look(futures)
-            if given_up():
-                return False
-            with told(), suppress(TimeoutError), self._client.as_current():
-                wait(futures, timeout=_PATIENCE)
-                return True
+    def _awaited(self, steps: Coroutine[Any, Any, Any], futures: list[Future[Any]], given_up: Callable[[], bool]) -> Any | None:
+        """What the loop of the client comes to; None if it is given up.
 
-    def _fetched(self, futures: list[Future[Any]]) -> list[Any] | None:
-        """The values; None if one was lost on the way, and is computed again."""
+        No time-out is raised on the way: by its traceback and those who pass it on it would hold, in a circle, what all callers have in hand.
+        """
         loop: Any = self._client.loop
-        fetching = asyncio.run_coroutine_threadsafe(self._client.gather(futures, asynchronous=True), loop.asyncio_loop)
+        begun = asyncio.run_coroutine_threadsafe(steps, loop.asyncio_loop)
         try:
             while True:
-                wait_for_threads([fetching], _PATIENCE)
-                if fetching.done():
-                    with told():
-                        return list(fetching.result())
                 self.look(futures)
-                if not all(future.done() for future in futures):
+                if given_up():
                     return None
+                wait_for_threads([begun], _PATIENCE)
+                if begun.done():
+                    with told():
+                        return begun.result()
         finally:
-            fetching.cancel()
+            begun.cancel()
+
+    async def _computed(self, futures: list[Future[Any]]) -> bool:
+        with self._client.as_current():
+            computed = wait(futures)
+        await computed
+        return True
 
 
 @contextmanager
