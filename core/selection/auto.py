@@ -13,6 +13,7 @@ from core.progress import Part
 from core.selection.blocks import Block, Selecting, blocks_of
 from core.selection.candidates import Candidate, Wanted, candidates_of
 from core.selection.choice import choose
+from core.selection.co_validation import co_validate
 from core.selection.comparison import judge
 from core.selection.frequent_features import with_frequent_features
 from core.selection.report import report_of
@@ -42,8 +43,6 @@ class Selection(NamedTuple):
     """shape (n_labeled, n_problems): scores of the labeled rows by the selected method without their labels; NaN where no fold leaves the row out"""
     likelier: bool
     """whether labels left out are likelier by the selected method than if all classes were as likely"""
-    fractions: NDArray[np.float64] | None
-    """shape (n_classes,): class fractions of the unlabeled documents; None if there are none of these"""
 
 
 def auto(task: Selecting) -> Selection:
@@ -54,7 +53,7 @@ def auto(task: Selecting) -> Selection:
        tried where distances are meaningful, naive Bayes where documents can be bags of terms.
     2. The class fractions are the mean of what the candidates estimate.
     3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). Only one whose model is not linear is selected alone,
-       where it predicts them best.
+       where it predicts them best. A sum is as sure as its members agree (core.selection.co_validation).
 
     Of many documents the comparison is done with frequent features alone (core.selection.frequent_features); what is selected has all.
     With a budget of seconds, candidates are tried while there is time, the supervised SVM in any case; then what is selected is solved as far as time
@@ -67,12 +66,27 @@ def auto(task: Selecting) -> Selection:
     offered = [each for race in races for each in race.offered]
     choice = choose([candidate for _, candidate in offered], task.class_indices)
     selected = [_Selected(*offered[place], weight) for place, weight in choice.places]
-    results, held_out, solved = _solutions_in_time(task, selected, choice.fractions)
-    known = np.isfinite(held_out).all(axis=1)
-    likelier = judge(held_out[known], task.class_indices[known]).likelier
-    calibrate = partial(_calibration, task, len(selected) > 1, results, held_out, choice.fractions)
-    report = report_of(offered, choice, task.classes) | _time(task.options.seconds, tried=not any(race.ended for race in races), solved=solved)
-    return Selection(results, calibrate, report, held_out, likelier, choice.fractions)
+    model = _solutions_in_time(task, selected, choice.fractions)
+    known = np.isfinite(model.held_out).all(axis=1)
+    likelier = judge(model.held_out[known], task.class_indices[known]).likelier
+    report = report_of(offered, choice._replace(fractions=model.fractions), task.classes, model.agreement)
+    report |= _time(task.options.seconds, tried=not any(race.ended for race in races), solved=model.solved)
+    return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier)
+
+
+class _Model(NamedTuple):
+    """What is selected, solved."""
+
+    results: list[Result]
+    held_out: NDArray[np.float64]
+    fractions: Vector | None
+    """class fractions that its mean probabilities have"""
+    summed: bool = False
+    """whether it is a sum"""
+    agreement: float | None = None
+    """of a sum: share of the unlabeled documents on which members of different kinds agree"""
+    solved: bool = True
+    """whether the time was enough"""
 
 
 class _Selected(NamedTuple):
@@ -113,27 +127,28 @@ def _time(seconds: float | None, *, tried: bool, solved: bool) -> dict[str, Any]
     return {} if seconds is None else {"time": {"seconds": seconds, "all_methods_tried": tried, "solved": solved}}
 
 
-def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> tuple[list[Result], NDArray[np.float64], bool]:
-    """The solutions of what is selected, their held-out scores, and whether they came to their end.
+def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> _Model:
+    """What is selected, solved as far as time allows.
 
-    When the time is over they are the best iterates. Where there are none yet, as of what is not linear, the first candidate is waited for.
+    When the time is over the solutions are the best iterates. Where there are none yet, as of what is not linear, the first candidate is waited for.
     """
-    results: list[Result] = []
+    model: _Model | None = None
     with task.watch.until(task.options.seconds if selected[0].candidate.linear else None) as deadline:
         try:
-            results, held_out = _solutions(task, selected, fractions)
+            model = _solutions(task, selected, fractions)
         except Stopped:
             if not deadline.over:
                 raise
-    if not deadline.over:
-        return results, held_out, True
-    if not results or not all(np.isfinite(each.unlabeled_scores).all() for each in results):
-        return *_solutions(task, selected[:1], fractions), len(selected) == 1
-    return [replace(each, status=Status.ITERATION_LIMIT if each.status is Status.CANCELLED else each.status) for each in results], held_out, False
+    if model is not None and not deadline.over:
+        return model
+    if model is None or not all(np.isfinite(each.unlabeled_scores).all() for each in model.results):
+        return _solutions(task, selected[:1], fractions)._replace(solved=len(selected) == 1)
+    results = [replace(each, status=Status.ITERATION_LIMIT if each.status is Status.CANCELLED else each.status) for each in model.results]
+    return model._replace(results=results, solved=False)
 
 
-def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> tuple[list[Result], NDArray[np.float64]]:
-    """The solutions of what is selected, as one, and their held-out scores. After a stop those of the first candidate, as far as it came."""
+def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> _Model:
+    """The solutions of what is selected, as one. After a stop those of the first candidate, as far as it came."""
     names = list(dict.fromkeys(each.block.name for each in selected))
     solved: dict[int, list[Result]] = {}
     try:
@@ -142,12 +157,22 @@ def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector
             solved |= _solved(task, own, fractions, Part(_COMPARED, 1.0).part(number / len(names), (number + 1) / len(names)))
             ensure_complete(result for results in solved.values() for result in results)
         if len(selected) > 1:
-            return stack([_member(task, each, solved[place], fractions) for place, each in enumerate(selected)], task.rows.n_features)
+            return _summed(task, [_member(task, each, solved[place], fractions) for place, each in enumerate(selected)], fractions)
     except Stopped:
         if not solved:
             raise
     first = selected[0]
-    return [first.block.over_all_columns(result, task.rows.n_features) for result in solved[0]], first.candidate.held_out
+    return _Model([first.block.over_all_columns(result, task.rows.n_features) for result in solved[0]], first.candidate.held_out, fractions)
+
+
+def _summed(task: Selecting, members: Sequence[Member], fractions: Vector | None) -> _Model:
+    """The sum of members, as sure as they agree; raises Stopped. Class fractions that were given stand."""
+    pooled = stack(members, task.rows.n_features)
+    validated = None if fractions is None else co_validate(pooled, members, fractions, task.watch)
+    if validated is None:
+        return _Model(*pooled, fractions, summed=True)
+    found = validated.fractions if task.given is None else task.given
+    return _Model(*validated.sum, found, summed=True, agreement=validated.agreement)
 
 
 def _solved(task: Selecting, selected: Mapping[int, _Selected], fractions: Vector | None, part: Part) -> dict[int, list[Result]]:
@@ -169,12 +194,13 @@ def _member(task: Selecting, selected: _Selected, results: list[Result], fractio
     """The part of a candidate in the stack; raises Stopped."""
     held_out = selected.candidate.held_out
     calibration = calibration_of(results, held_out, task.class_indices, len(task.classes), fractions, task.watch)
-    return Member(selected.weight, selected.block.columns, results, held_out, calibration)
+    return Member(selected.weight, selected.block.columns, results, held_out, calibration, selected.candidate.generative)
 
 
-def _calibration(task: Selecting, stacked: bool, results: Sequence[Result], held_out: NDArray[np.float64], fractions: Vector | None) -> Calibration:
-    """The calibration of the solutions; raises Stopped. Scores of a stack are made of probabilities and are not fitted to the same labels again."""
-    if not stacked or fractions is None:
-        return calibration_of(results, held_out, task.class_indices, len(task.classes), fractions, task.watch)
-    scores = np.column_stack([result.unlabeled_scores for result in results])
-    return calibration_at(np.full(len(results), SLOPE), np.zeros(len(results)), scores, fractions, task.watch)
+def _calibration(task: Selecting, model: _Model) -> Calibration:
+    """The calibration of the solutions; raises Stopped. Scores of a sum are made of probabilities and are not fitted to the same labels again."""
+    n_columns = len(model.results)
+    if not model.summed or model.fractions is None:
+        return calibration_of(model.results, model.held_out, task.class_indices, len(task.classes), model.fractions, task.watch)
+    scores = np.column_stack([result.unlabeled_scores for result in model.results])
+    return calibration_at(np.full(n_columns, SLOPE), np.zeros(n_columns), scores, model.fractions, task.watch)

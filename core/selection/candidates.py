@@ -77,6 +77,8 @@ class Candidate(NamedTuple):
     """whether its scores are linear, so that they can be added to others"""
     learns: bool = True
     """whether it learns from unlabeled documents"""
+    generative: bool = False
+    """whether it models the documents of a class, and not the border between classes"""
 
 
 def candidates_of(
@@ -175,7 +177,7 @@ def naive_bayes(fitted: NaiveBayes, data: SelectionData) -> Candidate:
         return [partial(whole.steps, positive, intercepts) for positive in wanted.data.positives]
 
     own = fitted.estimate
-    return Candidate("mixture", "naive Bayes", own.held_out, judged(data, fitted.margins), solvers, {}, found=own)
+    return Candidate("mixture", "naive Bayes", own.held_out, judged(data, fitted.margins), solvers, {}, found=own, generative=True)
 
 
 def judged(data: SelectionData, scores: NDArray[np.float64]) -> Judgement:

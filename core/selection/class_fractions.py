@@ -31,7 +31,7 @@ from core.selection.posterior import (
 )
 from core.selection.prediction import Prediction, centred_prediction
 
-LAMBDA = 1e-3
+LAMBDA = 3e-3
 """λ of the solutions by which fractions are compared, on rows of mean square norm 1"""
 _SUPERVISED = 0.05
 """share of the work that the supervised SVMs take"""

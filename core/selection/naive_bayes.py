@@ -81,15 +81,6 @@ class NaiveBayesEM:
         """Logarithms of the joint densities of all rows and each class, shape (n_classes, n_rows)."""
         return np.asarray(self.logits + log(self.priors)[:, None])
 
-    def log_odds(self, positives: Sequence[int]) -> Matrix:
-        """Log-odds of these classes against all others, shape (n_rows, n_positives)."""
-        joint = self.joint()
-        return np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in positives])
-
-    def sizes(self, positives: Sequence[int]) -> Vector:
-        """Mean sizes of these log-odds over the unlabeled rows, shape (n_positives,)."""
-        return np.asarray(np.maximum(np.abs(self.log_odds(positives)[self.n_labeled :]).mean(axis=0), _LEAST))
-
     def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
         """The M-step for one class: its terms' log-probabilities, and the logits of all rows."""
         sums = np.zeros(len(mean) + 1)
@@ -139,14 +130,15 @@ class NaiveBayes:
         for fold in range(data.n_folds + 1):
             run = NaiveBayesEM(data, fold)
             sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (data.n_folds + 1), (fold + 1) / (data.n_folds + 1)))
-            joint, odds = run.joint(), run.log_odds(data.positives)
+            joint = run.joint()
+            odds = _log_odds(joint, data.positives)
             for several, grid, column in zip(paths, fine, odds.T, strict=True):
                 several.append(shifted_path(column[:n_labeled], column[n_labeled:], grid))
             hidden = data.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
             columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in data.positives])[hidden]
             checkpoint()
-        sizes = run.sizes(data.positives)
+        sizes = _sizes(odds[n_labeled:])
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
@@ -160,7 +152,7 @@ class NaiveBayes:
             return self
         run = NaiveBayesEM(data, data.n_folds)
         sweeper.run({"mixture/all/": run.steps}, part)
-        return replace(self, em=run, size=float(run.sizes(data.positives).mean()))
+        return replace(self, em=run, size=float(_sizes(_log_odds(run.joint()[:, run.n_labeled :], data.positives)).mean()))
 
     def intercepts(self, fractions: Vector) -> Vector:
         """Intercepts of the classes' logits, shape (n_classes,), with which responsibilities have the means ``fractions``.
@@ -187,6 +179,16 @@ class NaiveBayes:
         except Stopped:
             return Result(Linear(coefficients, intercept), scores, objective, Status.CANCELLED)
         return Result(Linear(coefficients, intercept), scores, objective, run.status)
+
+
+def _log_odds(joint: Matrix, positives: Sequence[int]) -> Matrix:
+    """Log-odds of classes against all others, shape (n, n_positives), by the logarithms of the joint densities, shape (n_classes, n)."""
+    return np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in positives])
+
+
+def _sizes(log_odds: Matrix) -> Vector:
+    """Mean sizes of log-odds, shape (n, n_positives), over the rows; shape (n_positives,)."""
+    return np.asarray(np.maximum(np.abs(log_odds).mean(axis=0), _LEAST))
 
 
 def _column(of_classes: Matrix, positive: int) -> Vector:

@@ -13,15 +13,21 @@ from core.selection.choice import Choice
 Offered = tuple[Block, Candidate]
 
 
-def report_of(offered: Sequence[Offered], choice: Choice, classes: Sequence[str | int]) -> dict[str, Any]:
-    """The report of a selection among these candidates."""
+def report_of(offered: Sequence[Offered], choice: Choice, classes: Sequence[str | int], agreement: float | None) -> dict[str, Any]:
+    """The report of a selection among these candidates; ``agreement`` is the share of unlabeled documents on which two kinds of them agree."""
     chosen = [(*offered[place], weight) for place, weight in choice.places]
     data, several = offered[0][0].data, bool(offered[0][0].name)
     known = data.class_indices[data.left_out]
     figures = {"labels": len(known), "folds": data.n_folds, "log_likelihood_of_chance": offered[0][1].judgement.chance}
     weights = {_key(block, candidate): weight for block, candidate, weight in chosen}
     return {
-        "chosen": {"algorithm": chosen[0][1].algorithm, "lambda": chosen[0][1].ridge, "why": _why(offered, choice), "weights": weights},
+        "chosen": {
+            "algorithm": chosen[0][1].algorithm,
+            "lambda": chosen[0][1].ridge,
+            "why": _why(offered, choice) + _agreed(agreement),
+            "weights": weights,
+            "agreement": agreement,
+        },
         "tried": [{**({"part": block.name} if several else {}), **_tried(candidate, data.positives, classes)} for block, candidate in offered],
         "held_out": figures | {_key(*each): _judged(each[1]) for each in offered} if len(offered) > 1 else None,
         **({"parts": _parts(offered, choice)} if several else {"features": _scaling(offered[0][0])}),
@@ -86,3 +92,8 @@ def _why(offered: Sequence[Offered], choice: Choice) -> str:
     if len(choice.places) == 1:
         verdict = f"counting how sure each prediction is, none does better than {_title(*offered[choice.places[0][0]])}, which is taken alone"
     return f"{len(known)} labels were left out and predicted: {right}; {verdict}"
+
+
+def _agreed(agreement: float | None) -> str:
+    """What models of different kinds agree on, in words."""
+    return "" if agreement is None else f"; naive Bayes and an SVM give {agreement:.0%} of the unlabeled documents the same class"

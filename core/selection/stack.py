@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import exp, log
+from core.numerics.elementary import exp
 from core.problem.result import Linear, Result, Status
 from core.selection.candidates import Candidate
 from core.selection.comparison import judge
@@ -38,6 +38,17 @@ class Member(NamedTuple):
     """shape (n_labeled, n_problems): scores of the labeled rows by solutions without their labels"""
     calibration: Calibration
     """of these scores"""
+    generative: bool = False
+    """whether it models the documents of a class"""
+
+
+class Stack(NamedTuple):
+    """The sum of members."""
+
+    results: list[Result]
+    """a linear solution over all features for each two-class problem"""
+    held_out: NDArray[np.float64]
+    """shape (n_labeled, n_problems): scores of the labeled rows by solutions without their labels"""
 
 
 def weights_by_loss(log_likelihoods: Sequence[float]) -> Vector:
@@ -103,18 +114,19 @@ def pooled_fractions(candidates: Sequence[Candidate]) -> Vector | None:
         return None
     weights = weights_by_loss([log_likelihood for log_likelihood, _ in pairs])
     weights /= weights.sum()
-    return _sum_of([weight * fractions for weight, (_, fractions) in zip(weights, pairs, strict=True)])
+    first = pairs[0][1]
+    return _sum_of([first, *(weight * (fractions - first) for weight, (_, fractions) in zip(weights, pairs, strict=True))])  # exact where all agree
 
 
-def stack(members: Sequence[Member], n_features: int) -> tuple[list[Result], NDArray[np.float64]]:
-    """The pooled solutions over all features, one a two-class problem, and their held-out scores, shape (n_labeled, n_problems).
+def stack(members: Sequence[Member], n_features: int) -> Stack:
+    """The pooled solutions over all features, and their held-out scores.
 
     A member's probabilities are ``p_c ∝ odds_c exp(slope_c · score_c + offset_c)``. Their weighted geometric mean is of the same form, with the
     weighted mean of the logarithms in the exponent: of linear scores that is a linear score. It is divided by SLOPE, the usual size of a slope.
     The objective is that of the first member.
     """
     scales = [each.weight / SLOPE * each.calibration.slopes for each in members]
-    shifts = [each.weight / SLOPE * (each.calibration.offsets + _log_odds(each.calibration)) for each in members]
+    shifts = [each.weight / SLOPE * (each.calibration.offsets + each.calibration.log_odds) for each in members]
     held_out = _sum_of([each.held_out * scale + shift for each, scale, shift in zip(members, scales, shifts, strict=True)])
     pooled = []
     for problem in range(len(members[0].results)):
@@ -123,7 +135,7 @@ def stack(members: Sequence[Member], n_features: int) -> tuple[list[Result], NDA
             for each, scale, shift in zip(members, scales, shifts, strict=True)
         ]
         pooled.append(_sum_of_shares(own, n_features))
-    return pooled, held_out
+    return Stack(pooled, held_out)
 
 
 class _Share(NamedTuple):
@@ -155,9 +167,3 @@ def _sum_of_shares(shares: Sequence[_Share], n_features: int) -> Result:
 def _sum_of(terms: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The sum of arrays of one shape, in their order."""
     return reduce(np.add, terms)
-
-
-def _log_odds(calibration: Calibration) -> Vector:
-    """The logarithms of the odds by columns: of two classes, which have one column, that of the second against the first."""
-    logs = log(calibration.odds)
-    return np.asarray(logs[1:] - logs[:1] if len(calibration.slopes) == 1 else logs)

@@ -47,6 +47,12 @@ class Calibration:
         """shape (n_rows, n_classes), rows summing to 1."""
         return _normalised(_likelihoods(self.slopes, self.offsets, scores), self.odds)
 
+    @property
+    def log_odds(self) -> Vector:
+        """The logarithms of the odds by columns, shape (n_columns,): of two classes, which have one column, that of the second against the first."""
+        logs = log(self.odds)
+        return np.asarray(logs[1:] - logs[:1] if len(self.slopes) == 1 else logs)
+
     def to_json(self) -> dict[str, list[float]]:
         """As it is stored with its model."""
         return {"slopes": self.slopes.tolist(), "offsets": self.offsets.tolist(), "odds": self.odds.tolist()}

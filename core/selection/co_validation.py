@@ -1,0 +1,93 @@
+"""Co-validation: how often models of different kinds agree on the unlabeled documents says how sure their sum may be.
+
+A few labels left out say little of how often a model is right. Naive Bayes models the documents of a class, an SVM the border between classes: they
+are wrong of different documents, so that the share on which they agree is near the share that their sum has right.
+Source: Madani, Pennock & Flake, Co-validation: using model disagreement on unlabeled data to validate classification algorithms, 2004.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.numerics.elementary import exp
+from core.one_vs_rest import labels_of
+from core.problem.result import Linear, Result
+from core.progress import Checkpoint
+from core.selection.stack import Member, Stack
+from core.validation.calibration import SLOPE, Calibration, calibration_at
+
+Vector = NDArray[np.float64]
+
+_WORTH = 0.5
+"""weight of the share that agrees in the sureness that a sum is to have, beside the sureness that labels left out give it"""
+_MOST, _HALVINGS = 1.5, 12
+"""largest logarithm of a factor on log-odds, and how often the range of these is halved to find it"""
+_ENOUGH = 1 << 20
+"""probabilities of unlabeled documents by which the factor is found"""
+
+
+class CoValidated(NamedTuple):
+    """A sum that is as sure as co-validation allows."""
+
+    sum: Stack
+    fractions: Vector
+    """shape (n_classes,): mean probabilities of the unlabeled documents"""
+    agreement: float
+    """share of the unlabeled documents that the two models give the same class"""
+
+
+def co_validate(pooled: Stack, members: Sequence[Member], fractions: Vector, checkpoint: Checkpoint) -> CoValidated | None:
+    """The sum ``pooled`` with all log-odds multiplied by one factor; None where no member, or every member, is generative.
+
+    ``fractions``, shape (n_classes,), are what its mean probabilities are to be before that. The labels stay as they are. The mean probabilities come
+    nearer to the shares of labels where the sum becomes surer, and nearer to even ones where it becomes less sure. Of the ``members`` of either kind
+    those with the largest weights are compared. Raises what ``checkpoint`` does.
+    """
+    kinds = [[each for each in members if each.generative is generative] for generative in (False, True)]
+    if not all(kinds):
+        return None
+    first, second = (_labels(max(kind, key=lambda each: each.weight)) for kind in kinds)
+    agreement = float((first == second).mean())
+    scores = np.column_stack([result.unlabeled_scores for result in pooled.results])
+    n_columns = scores.shape[1]
+    plain = Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(len(fractions)))
+    shifts = calibration_at(plain.slopes, plain.offsets, scores, fractions, checkpoint).log_odds / SLOPE
+    scores += shifts
+    factor = _factor(scores[:: 1 + scores.size // _ENOUGH], plain, agreement, checkpoint)
+    results = [_scaled(result, factor, float(shift)) for result, shift in zip(pooled.results, shifts, strict=True)]
+    held_out = (pooled.held_out + shifts) * factor
+    return CoValidated(Stack(results, held_out), plain.probabilities(scores * factor).mean(axis=0), agreement)
+
+
+def _labels(member: Member) -> NDArray[np.intp]:
+    """The labels of the unlabeled documents by one member alone, shape (n_unlabeled,)."""
+    calibration = member.calibration
+    logits = np.column_stack([result.unlabeled_scores for result in member.results])
+    logits *= calibration.slopes
+    logits += calibration.offsets + calibration.log_odds
+    return labels_of(logits)
+
+
+def _factor(scores: NDArray[np.float64], plain: Calibration, agreement: float, checkpoint: Checkpoint) -> float:
+    """The factor on scores, shape (n, n_columns), by which the mean probability of their labels is midway between its own and the ``agreement``."""
+
+    def sureness(step: float) -> float:
+        checkpoint()
+        return float(plain.probabilities(scores * exp(np.full(1, step))).max(axis=1).mean())
+
+    goal = _WORTH * agreement + (1 - _WORTH) * sureness(0.0)
+    low, high = -_MOST, _MOST
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sureness(middle) < goal else (low, middle)
+    return float(exp(np.full(1, (low + high) / 2))[0])
+
+
+def _scaled(result: Result, factor: float, shift: float) -> Result:
+    """A linear solution whose scores are shifted, then multiplied."""
+    assert isinstance(result.decision, Linear)
+    decision = Linear(result.decision.coefficients * factor, (result.decision.intercept + shift) * factor)
+    return replace(result, decision=decision, unlabeled_scores=(result.unlabeled_scores + shift) * factor)

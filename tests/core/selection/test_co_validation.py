@@ -1,0 +1,91 @@
+"""Sums that are as sure as their members agree."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from core.problem.result import Linear, Result, Status
+from core.selection.co_validation import CoValidated, co_validate
+from core.selection.stack import Member, Stack
+from core.validation.calibration import SLOPE, Calibration, calibration_at
+
+N = 4_000
+
+
+def sum_and_members(n_classes: int, right: float, size: float) -> tuple[Stack, list[Member], NDArray[np.intp]]:
+    """A sum whose scores have this ``size``, of a generative member and another that are ``right`` independently, and the true classes."""
+    rng, n_columns = np.random.default_rng(n_classes), 1 if n_classes == 2 else n_classes
+    truth = rng.integers(0, n_classes, N)
+    members = []
+    for generative in (True, False):
+        said = np.where(rng.random(N) < right, truth, (truth + 1) % n_classes)
+        scores = 2.0 * (said[:, None] == np.arange(1 if n_classes == 2 else 0, n_classes)) - 1 + 0.1 * rng.standard_normal((N, n_columns))
+        members.append(Member(0.5, np.arange(3), results_of(scores), scores[:6], plain(n_classes), generative))
+    scores = size * (sum(scores_of(each.results) for each in members) / 2 + 0.3 * rng.standard_normal((N, n_columns)))
+    return Stack(results_of(scores), scores[:6]), members, truth
+
+
+def results_of(scores: NDArray[np.float64]) -> list[Result]:
+    return [Result(Linear(np.arange(3.0), 0.5), column.copy(), 1.0, Status.CONVERGED, (), 1.0) for column in scores.T]
+
+
+def scores_of(results: Any) -> NDArray[np.float64]:
+    return np.column_stack([result.unlabeled_scores for result in results])
+
+
+def plain(n_classes: int) -> Calibration:
+    n_columns = 1 if n_classes == 2 else n_classes
+    return Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(n_classes))
+
+
+def validated(pooled: Stack, members: list[Member], fractions: NDArray[np.float64]) -> CoValidated:
+    found = co_validate(pooled, members, fractions, lambda: None)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("size", [0.3, 2.0], ids=["unsure", "too-sure"])
+def test_a_sum_becomes_half_as_far_from_what_its_members_agree_on(n_classes: int, size: float) -> None:
+    pooled, members, truth = sum_and_members(n_classes, 0.8, size)
+    fractions = np.bincount(truth, minlength=n_classes) / N
+    before = calibration_at(plain(n_classes).slopes, plain(n_classes).offsets, scores_of(pooled.results), fractions)
+    sureness = before.probabilities(scores_of(pooled.results)).max(axis=1).mean()
+    found = validated(pooled, members, fractions)
+    after = plain(n_classes).probabilities(scores_of(found.sum.results))
+    assert found.agreement == pytest.approx(0.8**2 + (0.2**2), abs=0.03)
+    assert after.max(axis=1).mean() == pytest.approx((found.agreement + sureness) / 2, abs=0.01)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_label_changes_and_the_fractions_are_those_of_the_probabilities(n_classes: int) -> None:
+    pooled, members, _ = sum_and_members(n_classes, 0.9, 0.5)
+    fractions = np.linspace(1, 2, n_classes) / np.linspace(1, 2, n_classes).sum()
+    odds = calibration_at(plain(n_classes).slopes, plain(n_classes).offsets, scores_of(pooled.results), fractions)
+    found = validated(pooled, members, fractions)
+    after = plain(n_classes).probabilities(scores_of(found.sum.results))
+    np.testing.assert_array_equal(after.argmax(axis=1), odds.probabilities(scores_of(pooled.results)).argmax(axis=1))
+    np.testing.assert_allclose(after.mean(axis=0), found.fractions)
+    matched = calibration_at(plain(n_classes).slopes, plain(n_classes).offsets, scores_of(found.sum.results), found.fractions)
+    np.testing.assert_allclose(matched.odds, 1.0, rtol=1e-4)
+
+
+def test_models_and_held_out_scores_change_as_the_scores_do() -> None:
+    pooled, members, _ = sum_and_members(3, 0.7, 0.5)
+    found = validated(pooled, members, np.full(3, 1 / 3))
+    for column, (before, after) in enumerate(zip(pooled.results, found.sum.results, strict=True)):
+        assert isinstance(before.decision, Linear)
+        assert isinstance(after.decision, Linear)
+        factor = after.decision.coefficients[1] / before.decision.coefficients[1]
+        shift = after.decision.intercept / factor - before.decision.intercept
+        np.testing.assert_allclose(after.unlabeled_scores, factor * (before.unlabeled_scores + shift))
+        np.testing.assert_allclose(found.sum.held_out[:, column], factor * (pooled.held_out[:, column] + shift))
+
+
+def test_members_of_one_kind_say_nothing() -> None:
+    pooled, members, _ = sum_and_members(2, 0.9, 1.0)
+    for generative in (True, False):
+        alike = [each._replace(generative=generative) for each in members]
+        assert co_validate(pooled, alike, np.full(2, 0.5), lambda: None) is None
