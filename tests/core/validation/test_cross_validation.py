@@ -125,7 +125,7 @@ def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
 
 @pytest.mark.parametrize(
     ("name", "module"),
-    [("svm", "core.validation.solution_calibration.fit_calibration_to_labels"), ("auto", "core.validation.solution_calibration.fit_calibration")],
+    [("svm", "core.validation.solution_calibration.fit_calibration_to_labels"), ("auto", "core.selection.auto.calibration_at")],
 )
 def test_a_stop_while_probabilities_are_found_keeps_the_model(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, options = pool(2, [0.5, 0.5], n=60), {} if name == "auto" else {"probabilities": True}
