@@ -49,7 +49,10 @@ class IdempotencyKeys:
         return claim is not None and claim.job == job
 
     def free(self, digest: str, job: str) -> None:
-        """Free the key of this digest, unless it was freed before and another job has it by now."""
+        """Free the key of this digest, unless it was freed before and another job has it by now.
+
+        Of two that free it at once one may be so late that it frees the key of that other job: stores have no deletion on a condition.
+        """
         with suppress(StoreDamaged):
             claim = self.find(digest)
             if claim is None or claim.job != job:
