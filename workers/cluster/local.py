@@ -26,6 +26,8 @@ _NANNY_SECONDS = 3.0
 CONFIG: dict[str, Any] = {
     # the watch of this module does the same, and blames nobody for what this process has not heard for want of time
     "distributed.scheduler.worker-ttl": None,
+    # the process that watches a worker begins another, however long that takes: Dask gives both up when there is none after a quarter of a minute
+    "distributed.deploy.lost-worker-timeout": "52 weeks",
     # a worker that asks a dead one for what it had asks elsewhere after so long
     "distributed.comm.timeouts.connect": "10 s",
     "distributed.scheduler.no-workers-timeout": "60 s",

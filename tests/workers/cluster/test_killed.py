@@ -20,6 +20,7 @@ from core.options.text import TextOptions
 from core.train import TrainingContext, train
 from tests.core.digests import digest
 from tests.core.documents.text.test_tfidf import collection
+from tests.waiting import SLOW, until
 from tests.workers.cluster.conftest import engine_of, texts_in
 from tests.workers.cluster.test_engine import sparse, task_of
 from workers.cluster import counter, local, tasks
@@ -31,8 +32,11 @@ from workers.cluster.local import CONFIG, local_cluster
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Nobody is replaced for silence: on a busy machine a worker that begins has none to spare for its heartbeat."""
-    with pytest.MonkeyPatch.context() as patch, dask.config.set(CONFIG):
+    """Nobody is replaced for silence: on a busy machine a worker that begins has none to spare for its heartbeat.
+
+    Dask by itself would give a worker up that does not come back at once.
+    """
+    with pytest.MonkeyPatch.context() as patch, dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}), dask.config.set(CONFIG):
         patch.setattr(local, "_SILENT_SECONDS", 600.0)
         with local_cluster("127.0.0.1", 0, 2) as cluster, connected(cluster.scheduler_address, NO_TLS) as made:
             yield made
@@ -79,3 +83,10 @@ def test_workers_may_be_killed_while_they_count_and_merge(client: Client, tmp_pa
     assert found.words == expected.words
     np.testing.assert_array_equal(found.keys, expected.keys)
     assert found.idf.tobytes() == expected.idf.tobytes()
+
+
+def test_a_worker_that_was_killed_comes_back(client: Client) -> None:
+    client.wait_for_workers(2, timeout=SLOW)
+    before = set(client.run(os.getpid).values())
+    os.kill(min(before), signal.SIGKILL)
+    until(lambda: len(set(client.run(os.getpid, on_error="ignore").values()) - {min(before)}) == len(before), SLOW)
