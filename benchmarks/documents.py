@@ -65,6 +65,11 @@ def as_svmlight(given: Documents) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def as_csv(given: Documents) -> bytes:
+    """Texts of words that are named after the features, in quotes, as spreadsheets write them; without the line that names the column."""
+    return "".join('"' + ", ".join(f"w{index}" for index in indices) + '"\r\n' for indices in given.indices.tolist()).encode()
+
+
 def as_npz(given: Documents, labels: list[str] | None = None) -> bytes:
     target = io.BytesIO()
     write_npz(target, given, 1, labels)

@@ -56,6 +56,8 @@ def uploaded(rivals: Rivals) -> Iterator[Figure]:
         kinds[f"{form}, 60 MB"] = uploads(rivals.ours, form, 60, _REPEATS)
         rate = median(each.documents / each.seconds for each in kinds[f"{form}, 60 MB"])
         yield Figure(f"upload {form}", rate, 30_000, "documents a second", at_most=False)
+    kinds["csv, 200 MB"] = uploads(rivals.ours, "csv", 200, _REPEATS)
+    yield Figure("upload csv", median(each.megabytes / each.seconds for each in kinds["csv, 200 MB"]), 60, "MB/s", at_most=False)
     for name, made in kinds.items():
         yield Figure(f"memory gained by the gateway: {name}", (max(each.peak for each in made) - before) / 2**20, 64, "MiB")
 

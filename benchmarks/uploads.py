@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, NamedTuple
 
-from benchmarks.documents import NONZEROS, as_ndjson, as_svmlight, documents, write_npz
+from benchmarks.documents import NONZEROS, as_csv, as_ndjson, as_svmlight, documents, write_npz
 from benchmarks.load import connected
 from benchmarks.running import Service, forget_peak, peak_memory
 
 _BLOCK = 10_000
-_TEXTS = {"ndjson": as_ndjson, "svmlight": as_svmlight}
-_TYPES = {"npz": "application/x-npz", "ndjson": "application/x-ndjson", "svmlight": "text/x-svmlight"}
+_TEXTS = {"ndjson": as_ndjson, "svmlight": as_svmlight, "csv": as_csv}
+_HEADS = {"csv": b"text\r\n"}
+_TYPES = {"csv": "text/csv", "npz": "application/x-npz", "ndjson": "application/x-ndjson", "svmlight": "text/x-svmlight"}
 
 
 class Upload(NamedTuple):
@@ -73,6 +74,7 @@ def main(url: str, form: str, megabytes: int) -> None:
             with connection.begin("/v1/datasets", _TYPES[form]) as body:
                 if form == "npz":
                     write_npz(body, block, repeats)
+                body.write(_HEADS.get(form, b""))
                 for _ in range(repeats if text else 0):
                     body.write(text)
             made = json.loads(connection.answer())

@@ -40,19 +40,20 @@ class CoValidated(NamedTuple):
 
 
 def co_validate(pooled: Stack, members: Sequence[Member], fractions: Vector, checkpoint: Checkpoint) -> CoValidated | None:
-    """The sum ``pooled`` with all log-odds multiplied by one factor; None where no member, or every member, is generative.
+    """The sum ``pooled`` with all log-odds multiplied by one factor; None where all members are of one kind, or no row has finite scores.
 
     ``fractions``, shape (n_classes,), are what its mean probabilities are to be before that. The labels stay as they are. The mean probabilities come
     nearer to the shares of labels where the sum becomes surer, and nearer to even ones where it becomes less sure. Of the ``members`` of either kind
     those with the largest weights are compared. Raises what ``checkpoint`` does.
     """
     kinds = [[each for each in members if each.generative is generative] for generative in (False, True)]
-    if not all(kinds):
+    scores = np.column_stack([result.unlabeled_scores for result in pooled.results])
+    finite, n_columns = np.isfinite(scores).all(axis=1), scores.shape[1]
+    if not (all(kinds) and finite.any()):
         return None
     first, second = (_labels(max(kind, key=lambda each: each.weight)) for kind in kinds)
     agreement = float((first == second).mean())
-    scores = np.column_stack([result.unlabeled_scores for result in pooled.results])
-    n_columns = scores.shape[1]
+    scores = scores if finite.all() else scores[finite]
     plain = Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(len(fractions)))
     shifts = calibration_at(plain.slopes, plain.offsets, scores, fractions, checkpoint).log_odds / SLOPE
     scores += shifts

@@ -1,5 +1,6 @@
 """Sums that are as sure as their members agree."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,3 +90,19 @@ def test_members_of_one_kind_say_nothing() -> None:
     for generative in (True, False):
         alike = [each._replace(generative=generative) for each in members]
         assert co_validate(pooled, alike, np.full(2, 0.5), lambda: None) is None
+
+
+def test_rows_without_a_score_count_for_nothing() -> None:
+    pooled, members, _ = sum_and_members(2, 0.9, 1.0)
+    expected = validated(pooled, members, np.full(2, 0.5))
+    result = pooled.results[0]
+    holed = pooled._replace(results=[replace(result, unlabeled_scores=np.append(result.unlabeled_scores, [np.nan, np.inf]))])
+    wider = [
+        each._replace(results=[replace(own, unlabeled_scores=np.append(own.unlabeled_scores, [1.0, 1.0])) for own in each.results])
+        for each in members
+    ]
+    found = validated(holed, wider, np.full(2, 0.5))
+    np.testing.assert_allclose(found.fractions, expected.fractions, atol=1e-3)
+    assert (
+        co_validate(pooled._replace(results=[replace(result, unlabeled_scores=np.full(N, np.nan))]), members, np.full(2, 0.5), lambda: None) is None
+    )
