@@ -135,7 +135,7 @@ def documents(count: int) -> Iterator[tuple[TrainingTask, Path]]:
         yield task_of(rows_in(Path(name))), Path(name)
 
 
-def section(count: int, seed: int, memory: str, runs: list[Run]) -> str:
+def section(count: int, rounds: int, seed: int, memory: str, runs: list[Run]) -> str:
     """The section."""
     undisturbed = [run.seconds for run in runs if run.harm.kind == "none"]
     rows = [
@@ -155,10 +155,10 @@ def section(count: int, seed: int, memory: str, runs: list[Run]) -> str:
         "which is harmed once, at a random moment of a random pass. A worker that is stopped goes on after 30 s. The scheduler is killed with its "
         "workers and started again, and the attempt is made again. Bits are those of the "
         "weights, labels and trace of the same training in memory.\n\n"
-        f"Made by `python -m benchmarks.harm --documents {count} --seed {seed}` on: {machine()}.\n\n"
+        f"Made by `python -m benchmarks.harm --documents {count} --rounds {rounds} --seed {seed}` on: {machine()}.\n\n"
         + table(["harm", "at pass", "seconds", "beside the slower undisturbed", "attempts", "bits", "load"], rows)
-        + f"\nA training has {max(run.passes for run in runs)} passes. Load is the machine's when the training began: others worked on its two "
-        f"processors, so that seconds tell little but the largest delays. A worker that is silent is replaced after eight to nine seconds; "
+        + f"\nA training has {max(run.passes for run in runs)} passes. Load is the machine's when the training began. "
+        f"A worker that is silent is replaced after eight to nine seconds; "
         f"{_MORE_SECONDS:.0f} seconds beside the reading of its parts are allowed.\n"
     )
 
@@ -178,7 +178,7 @@ def main() -> int:
             runs.append(run(task, folder, Harm(kind, at, rng.random() / 5)))
             print(runs[-1], flush=True)
     runs.sort(key=lambda run: _HARMS.index(run.harm.kind))
-    write("scale.md", renewed_section("scale.md", "# Scale\n", section(options.documents, options.seed, memory, runs)))
+    write("scale.md", renewed_section("scale.md", "# Scale\n", section(options.documents, options.rounds, options.seed, memory, runs)))
     return int(any(run.digest != memory for run in runs))
 
 
