@@ -164,12 +164,14 @@ def _watch(service: "Halfmoon", options: argparse.Namespace) -> None:
 
 def _submitted(service: "Halfmoon", options: argparse.Namespace) -> tuple[Any, Any]:
     """The documents of the file, and the job that learns from them."""
+    from halfmoon import RequestFailed
+
     of_algorithm = _options(options.option)
     data = service.datasets.create(_file(options), **query_of(options))
     _print_warnings(data.warnings)
     try:
         return data, service.train(data, options.model or options.file.name.partition(".")[0], algorithm=options.algorithm, options=of_algorithm)
-    except Exception:
+    except RequestFailed:  # where there is no answer the job may have been accepted
         data.delete()  # the next try sends the file again
         raise
 

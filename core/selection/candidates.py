@@ -17,9 +17,9 @@ from core.selection.comparison import Judgement, judge
 from core.selection.data import SelectionData
 from core.selection.eligibility import MOST_KERNEL_LABELS, label_spreading_applies, naive_bayes_applies
 from core.selection.fraction_path import SupervisedFit, held_out_scores
-from core.selection.kernel_ridge import RIDGES, KernelRidge
-from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
-from core.selection.naive_bayes import NaiveBayes
+from core.selection.methods.kernel_ridge import RIDGES, KernelRidge
+from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
+from core.selection.methods.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
 from core.watch import Watch
 

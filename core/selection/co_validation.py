@@ -60,7 +60,8 @@ def co_validate(pooled: Stack, members: Sequence[Member], fractions: Vector, che
     factor = _factor(scores[:: 1 + scores.size // _ENOUGH], plain, agreement, checkpoint)
     results = [_scaled(result, factor, float(shift)) for result, shift in zip(pooled.results, shifts, strict=True)]
     held_out = (pooled.held_out + shifts) * factor
-    return CoValidated(Stack(results, held_out), plain.probabilities(scores * factor).mean(axis=0), agreement)
+    scores *= factor
+    return CoValidated(Stack(results, held_out), plain.probabilities(scores).mean(axis=0), agreement)
 
 
 def _labels(member: Member) -> NDArray[np.intp]:

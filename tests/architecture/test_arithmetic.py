@@ -15,8 +15,8 @@ LIBRARIES_DECIDE = {
     "core/numerics/blocked_lapack.py",
     "core/optimizers/interior_point.py",
     "core/algorithms/ctsvm.py",
-    "core/selection/kernel_ridge.py",
-    "core/selection/label_spreading.py",
+    "core/selection/methods/kernel_ridge.py",
+    "core/selection/methods/label_spreading.py",
 }
 """Where BLAS, LAPACK or NumPy's functions may: what learns from dense kernels and distances, and what only counts how good answers are."""
 FUNCTIONS = {

@@ -7,8 +7,8 @@ from core.selection import frequent_features
 from core.selection.data import SelectionData
 from core.selection.frequent_features import with_frequent_features
 from tests.core.problems import dense_of, rows_of
+from tests.core.selection.methods.test_naive_bayes import words
 from tests.core.selection.test_auto import fit
-from tests.core.selection.test_naive_bayes import words
 
 
 def nothing() -> None:

@@ -15,7 +15,7 @@ from core.progress import WHOLE, TracePoint
 from core.selection import frequent_features
 from core.selection.data import SelectionData
 from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
-from core.selection.naive_bayes import NaiveBayes, NaiveBayesEM
+from core.selection.methods.naive_bayes import NaiveBayes, NaiveBayesEM
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of

@@ -15,11 +15,11 @@ from core.models.kernel import KernelModel
 from core.phases import phase_in_words
 from core.problem.result import Status
 from core.progress import TracePoint
-from core.selection.kernel_ridge import RIDGES, WIDTHS, KernelRidge
+from core.selection.methods.kernel_ridge import RIDGES, WIDTHS, KernelRidge
 from core.selection.posterior import grid_around
 from tests.core.problems import dense_of, rows_of
+from tests.core.selection.methods.test_label_spreading import selection_data_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
-from tests.core.selection.test_label_spreading import selection_data_of
 from tests.core.watcher import Watcher
 
 

@@ -13,10 +13,10 @@ from core.errors import ModelTooLarge
 from core.models.linear import LinearModel
 from core.problem.result import Status
 from core.progress import TracePoint
-from core.selection import label_spreading as module
 from core.selection.data import SelectionData
 from core.selection.eligibility import label_spreading_applies
-from core.selection.label_spreading import NEIGHBOURS, LabelSpreading
+from core.selection.methods import label_spreading as module
+from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 

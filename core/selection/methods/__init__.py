@@ -1,0 +1,1 @@
+"""Methods that ``auto`` tries beside the supervised and the transductive SVM."""
