@@ -6,7 +6,7 @@ from typing import NamedTuple
 from core.documents.full_rows import full_is_smaller
 from core.engine.names import EngineName
 from core.engine.parts import count_of_parts
-from core.numerics.width import WIDTH
+from core.numerics.width import WIDTH, most_at_a_time
 from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
@@ -97,7 +97,8 @@ def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "m
     rows += _held_bytes(options, size, seen) if engine == "memory" else _unheld_bytes(options, size, seen)
     if options.selects_method:
         rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)
-    problems = (WIDTH if compared else size.n_parallel) * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
+    together = most_at_a_time(n_documents, seen) if compared else size._replace(n_features=seen).n_sharing
+    problems = together * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     problems += max(0, min(n_problems(n_classes), size.n_threads) - WIDTH) * (_BEGUN_DOCUMENT * n_documents + _BEGUN_FEATURE * seen)
     results = 16 * n_problems(n_classes) * (n_documents + seen)
     return _BASE + rows + problems + results + options.working_bytes(size._replace(n_features=seen))

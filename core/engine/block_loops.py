@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from core.numerics.compiled import compiled
-from core.numerics.lanes import LINE, fetch, load, plus, put, spread, store, times
+from core.numerics.lanes import LINE, fetch, load, plus, put, spread, store, take, times
 from core.numerics.width import WIDTH
 
 Block = NDArray[np.float64]
@@ -51,16 +51,19 @@ def pack(vectors: Columns, start: int, stop: int, block: Block) -> None:
 
 @compiled
 def unpack_sums(parts: NDArray[np.float64], start: int, stop: int, vectors: NDArray[np.float64]) -> None:
-    """Elements of the columns of the sum of some blocks, in their order: ``parts`` of shape (n_parts, length, WIDTH) are written to ``vectors``
-    of shape (at most WIDTH, length)."""
-    tile = np.empty(_TILE * WIDTH)
+    """Take elements of the columns of the sum of some blocks, added up in their order: ``parts`` of shape (n_parts, length, WIDTH) are written to
+    ``vectors`` of shape (at most WIDTH, length), and are zeros afterwards, for the next pass: cleared while they are in the first-level cache."""
+    tile, zero = np.empty(_TILE * WIDTH), spread(0.0)
     for first in range(start, stop, _TILE):
         count = min(_TILE, stop - first)
         for j in range(count):
-            found = spread(0.0)
-            for part in range(len(parts)):
-                found = plus(found, load(parts[part], first + j))
-            put(tile, j * WIDTH, found)
+            put(tile, j * WIDTH, zero)
+        for part in range(len(parts)):
+            block = parts[part]
+            for j in range(count):
+                fetch(block, np.uintp(first + j + _TILE))  # beyond the end nothing is read: a fetch of any address is allowed
+                put(tile, j * WIDTH, plus(take(tile, j * WIDTH), load(block, first + j)))
+                store(block, first + j, zero)
         for c in range(len(vectors)):
             for j in range(count):
                 vectors[c, first + j] = tile[j * WIDTH + c]

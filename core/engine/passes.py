@@ -40,7 +40,7 @@ class _Workspace(NamedTuple):
     weights: block_loops.Block
     scores: block_loops.Block
     sums: block_loops.Block
-    """shape (n_parts, length, WIDTH)"""
+    """shape (n_parts, length, WIDTH); zeros between passes"""
 
     @classmethod
     def of(cls, n_rows: int, length: int, n_parts: int) -> Self:
@@ -145,7 +145,8 @@ class Passes:
 
     def _sparse_block(self, requests: Sequence[Product]) -> list[Vector]:
         rows, length = self._rows, self._rows.n_features + 1
-        space = self._workspace = self._workspace or _Workspace.of(rows.n_rows, length, len(self._slices))
+        space = self._workspace or _Workspace.of(rows.n_rows, length, len(self._slices))
+        self._workspace = None  # a pass that is stopped leaves sums behind
         vectors, weights, scores = (block_loops.padded(columns) for columns in zip(*requests, strict=True))
         self.side_by_side(
             [partial(block_loops.pack, vectors, *span, space.vectors) for span in self._spans(length)]
@@ -154,13 +155,13 @@ class Passes:
         self._over_parts(
             self._block_slices,
             lambda start, stop, part: block_loops.product_rows(*rows.csr, start, stop, space.vectors, space.weights, space.scores, space.sums[part]),
-            space.sums,
         )
         answers = np.empty((len(requests), length))
         self.side_by_side(
             [partial(block_loops.unpack_sums, space.sums, *span, answers) for span in self._spans(length)]
             + [partial(block_loops.unpack_scores, space.scores, space.weights, *span, scores) for span in self._spans(rows.n_rows)]
         )
+        self._workspace = space
         return list(answers)
 
     def _spans(self, length: int) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from core.engine.engine import Engine, MemoryEngine
 from core.engine.kernel_requests import CheckModelSize, KernelRange, KernelRequest, KernelRows, KernelScores, KernelSubset, KernelSums
 from core.engine.kernel_service import KernelService
 from core.engine.requests import Adjoint, Adjoints, Cut, Product, Scores, Vector, share
-from core.numerics.width import WIDTH
+from core.numerics.width import WIDTH, most_at_a_time
 from core.problem.result import Result
 from core.progress import WHOLE, Observer, Part, TracePoint
 from core.watch import Stopped, Watch
@@ -109,6 +109,8 @@ class _Run:
     trace: list[TracePoint] = field(default_factory=list)
     fraction: float = 0.0
     passes: float = 0.0
+    n_products: int = 0
+    """products that it was sent together with others"""
     request: Request | None = None
     result: Result | None = None
 
@@ -175,6 +177,7 @@ class Sweeper:
         self._passes = (engine or MemoryEngine()).over(rows, threads, self._watch)
         self._kernels = KernelService(rows, self._passes, self._watch, max_model_bytes)
         self._tally = Tally() if tally is None else tally
+        self._most = most_at_a_time(rows.n_rows, rows.n_features)
         self._course = _Course(WHOLE, 0)
         self._telling = Lock()
 
@@ -187,15 +190,19 @@ class Sweeper:
     def run(self, solvers: dict[str, Callable[[], Steps]], part: Part = WHOLE) -> list[Result]:
         """The results of solvers over these rows; each key prefixes the phases of its solver; they are ``part`` of the whole work.
 
-        As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their number. A stop ends all of
-        them: the results are then their best iterates, with status cancelled. Raises Stopped if a solver has none.
+        As many as fill a block run side by side; when one ends the next begins, so that memory does not grow with their number. Once few are left
+        that wait for products, all of them run side by side, by turns. A stop ends all: the results are then their best iterates, with status
+        cancelled. Raises Stopped if a solver has none.
         """
         runs = [_Run(place, prefix, begin) for place, (prefix, begin) in enumerate(solvers.items())]
         self._course = _Course(part, len(runs))
         self._watch.latest = self._watch.latest._replace(fraction=part.start)
+        most = WIDTH
         try:
             while left := [run for run in runs if run.result is None]:
-                active = left[:WIDTH]
+                if len(left) <= self._most and all(isinstance(run.request, Product) for run in left[:WIDTH]):
+                    most = self._most
+                active = left[:most]
                 self._course.active, self._course.n_left = active, len(left)
                 for run in active:
                     run.start()
@@ -211,7 +218,8 @@ class Sweeper:
         return [self._finished(run) for run in runs]
 
     def _round(self, runs: list[_Run]) -> None:
-        """Answer all requests but products, cuts together; when all want a product, the products go through the data together.
+        """Answer all requests but products, cuts together; when all want a product, the products go through the data together: those of as many
+        solvers as fill a block, which have been sent the fewest. So blocks are full until the last solvers end.
 
         A solver that waits at a meeting holds nobody up.
         """
@@ -220,10 +228,12 @@ class Sweeper:
             self._resume(*met)
             return
         runs = [run for run in runs if not isinstance(run.request, Meeting)]
-        products = [run.request for run in runs if isinstance(run.request, Product)]
-        if len(products) == len(runs):
+        if all(isinstance(run.request, Product) for run in runs):
+            runs = sorted(runs, key=lambda run: run.n_products)[:WIDTH]
+            products = [run.request for run in runs if isinstance(run.request, Product)]
             for run, product in zip(runs, products, strict=True):
                 run.passes += share(product.weights)
+                run.n_products += 1
             self._resume(runs, self._passes.products(products))
         else:
             others = [run for run in runs if not isinstance(run.request, Product)]

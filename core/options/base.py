@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import InvalidOption
-from core.numerics.width import WIDTH
+from core.numerics.width import WIDTH, most_at_a_time
 from core.one_vs_rest import n_problems
 from core.spelling import did_you_mean
 
@@ -37,6 +37,11 @@ class TrainingSize(NamedTuple):
     def n_parallel(self) -> int:
         """Number of two-class problems that are solved at a time."""
         return min(n_problems(self.n_classes), WIDTH)
+
+    @property
+    def n_sharing(self) -> int:
+        """The same of a method whose problems share passes."""
+        return min(n_problems(self.n_classes), most_at_a_time(self.n_documents, self.n_features))
 
 
 class RequestedFractions(NamedTuple):

@@ -41,4 +41,4 @@ class Cuts3vmOptions(SolverOptions, BalancedOptions):
         """Bytes of the planes, and of the rows on each side of them, of all problems that are solved at a time; of the planes that are linearised
         together."""
         planes = _PLANES * (8 * size.n_features + size.n_documents // 8)
-        return size.n_parallel * (planes + WIDTH * 8 * (size.n_documents + size.n_features))
+        return size.n_sharing * (planes + WIDTH * 8 * (size.n_documents + size.n_features))

@@ -19,6 +19,7 @@ from core.engine.parts import parts_of
 from core.engine.passes import Passes
 from core.engine.requests import Adjoint, Product, Scores, Vector
 from core.numerics.width import WIDTH
+from core.watch import Stopped
 from tests.core.problems import dense_of, normal, random_rows, with_bias
 from tests.waiting import SOON
 
@@ -163,6 +164,27 @@ def test_long_rows_together_have_the_bits_of_each_alone(threads: int) -> None:
         together = made.products([Product(*columns, np.zeros(40)) for columns in zip(vectors, weights, strict=True)])
         alone = [made.product(Product(*columns, np.zeros(40))) for columns in zip(vectors, weights, strict=True)]
     np.testing.assert_array_equal(together, alone)
+
+
+def test_a_stopped_block_leaves_nothing_to_the_next(threads: int) -> None:
+    """The sums of a block are cleared when they are read; those of a pass that is stopped are not read."""
+    rows = random_rows(np.random.default_rng(5), 40, 900, density=0.5)
+    rng, stopping = np.random.default_rng(9), [False]
+    vectors, weights = rng.standard_normal((WIDTH, 901)), rng.random((WIDTH, 40))
+
+    def checkpoint() -> None:
+        if stopping[0]:
+            raise Stopped
+
+    with closing(Passes(rows, threads, checkpoint)) as made:
+        asked = [Product(*columns, np.zeros(40)) for columns in zip(vectors, weights, strict=True)]
+        before = made.products(asked)
+        stopping[0] = True
+        with pytest.raises(Stopped):
+            made.products(asked)
+        stopping[0] = False
+        after = made.products(asked)
+    np.testing.assert_array_equal(after, before)
 
 
 @pytest.mark.usefixtures("slices")

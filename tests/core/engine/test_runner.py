@@ -12,6 +12,7 @@ from core.engine.passes import Passes
 from core.engine.requests import Vector
 from core.engine.runner import Meeting, Product, Report, Steps, Stopped, Sweeper
 from core.engine.solver import solve
+from core.numerics import width
 from core.numerics.width import WIDTH
 from core.options.linear import SvmOptions
 from core.problem.result import Linear, Result, Status
@@ -44,16 +45,43 @@ class Crowd:
         return Result(Linear(image[:2], float(image[2])), scores, float(number), status)
 
 
-def test_solvers_take_turns_and_each_gets_its_own_answers() -> None:
+@pytest.mark.parametrize(("short", "most"), [(0, WIDTH), (ROWS.n_rows + ROWS.n_features, 2 * WIDTH - 1)])
+def test_solvers_take_turns_and_each_gets_its_own_answers(monkeypatch: pytest.MonkeyPatch, short: int, most: int) -> None:
+    """No more are alive at a time than fill a block, but of short vectors the last ones all are."""
+    monkeypatch.setattr(width, "_SHORT", short)
     crowd = Crowd()
     with Sweeper(ROWS) as sweeper:
         results = sweeper.run({str(number): crowd.member(number) for number in range(3 * WIDTH + 1)})
-    assert crowd.most == WIDTH
+    assert WIDTH <= crowd.most <= most
+    assert (crowd.most > WIDTH) == (most > WIDTH)
     assert [result.objective for result in results] == list(range(3 * WIDTH + 1))
     for number, result in enumerate(results):
         scores = np.array([2.0 + number, 3.0 + number])
         assert np.array_equal(result.unlabeled_scores, scores)
         assert np.array_equal(weights_of(result), [2 * scores[0], 3 * scores[1], scores.sum()])
+
+
+def test_the_last_solvers_take_turns_so_that_blocks_are_full_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve of eight products each: twelve blocks of eight, and not eight of eight and eight of four."""
+    sizes: list[int] = []
+    products = Passes.products
+
+    def noted(self: Passes, requests: Sequence[Product]) -> list[Vector]:
+        sizes.append(len(requests))
+        return products(self, requests)
+
+    monkeypatch.setattr(Passes, "products", noted)
+
+    def steps(number: int) -> Steps:
+        scores = np.zeros(2)
+        for _ in range(8):
+            yield Product(np.array([1.0, 1.0, float(number)]), np.ones(2), scores)
+        return Result(Linear(np.zeros(2), 0.0), scores, float(number), Status.CONVERGED)
+
+    with Sweeper(ROWS) as sweeper:
+        results = sweeper.run({str(number): partial(steps, number) for number in range(12)})
+    assert sizes == [WIDTH] * 12
+    assert [result.unlabeled_scores.tolist() for result in results] == [[2.0 + number, 3.0 + number] for number in range(12)]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
