@@ -27,6 +27,7 @@ INTEGERS = 2.0**52
 """added to a number below 2⁵¹ it leaves that, as an integer, in the lowest bits"""
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 """bits of √½: mantissas are taken from there to √2"""
+_ROOT_HALF = float(np.array([ROOT_HALF_BITS]).view(np.float64)[0])
 MANTISSA_BITS = (1 << 52) - 1
 SMALLEST_NORMAL = 2.0**-1022
 _F = tuple(1.0 / math.factorial(k) for k in range(14))
@@ -115,8 +116,11 @@ def log_add_exp(left: Array, right: Array) -> Array:
 
 
 def log_of(value: float) -> float:
-    """The natural logarithm of one number."""
-    return float(_log(np.asarray(value, np.float64)))
+    """The natural logarithm of one number: as ``log``, without the cost of an array."""
+    if not SMALLEST_NORMAL <= value < math.inf:
+        return float(_log(np.asarray(value, np.float64)))
+    mantissa, exponent = math.frexp(value)
+    return float(log_series(mantissa, exponent) if mantissa >= _ROOT_HALF else log_series(2.0 * mantissa, exponent - 1))
 
 
 def expit_of(logit: float) -> float:

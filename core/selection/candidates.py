@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
 from core.engine.runner import Steps, Sweeper
+from core.kernels.gamma import resolve_kernel
 from core.options.linear import SvmOptions, TsvmOptions
-from core.progress import Checkpoint, Part
+from core.progress import Part
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.comparison import Judgement, judge
 from core.selection.data import SelectionData
@@ -97,10 +98,11 @@ def candidates_of(
     yield transductive(frequent, found)
     if not linear and _label_spreading_applies(data):
         watch.begin("candidate/graph")
-        yield label_spreading(data, found, given, watch)
+        kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, watch)
+        yield label_spreading(LabelSpreading(data, kernel, watch), data, found, given)
         if len(data.class_indices) <= MOST_KERNEL_LABELS:
             watch.begin("candidate/ridge")
-            yield kernel_ridge(KernelRidge(data, watch), data, found, given)
+            yield kernel_ridge(KernelRidge(data, kernel, watch), data, found, given)
     if _naive_bayes_applies(data):
         yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), watch), frequent)
 
@@ -143,9 +145,8 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
     return Candidate("tsvm", "the transductive SVM", found.held_out, judged(data, found.held_out), solvers, tried, LAMBDA, found)
 
 
-def label_spreading(data: SelectionData, found: FractionEstimate, given: Vector | None, checkpoint: Checkpoint) -> Candidate:
+def label_spreading(spreading: LabelSpreading, data: SelectionData, found: FractionEstimate, given: Vector | None) -> Candidate:
     """Label spreading, with the same fractions tried and its own estimated; raises Stopped."""
-    spreading = LabelSpreading(data, checkpoint)
     own = combine_evidence(data, spreading.paths([refine_grid(grid) for grid in found.grids]), spreading.predicted, given)
 
     def solvers(wanted: Wanted) -> Solvers:

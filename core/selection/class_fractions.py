@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +116,11 @@ def combine_evidence(
     grids, tried = [several[-1].fractions for several in paths], [several[-1].fractions[several[-1].solved].tolist() for several in paths]
     if given is not None:
         return FractionEstimate(given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), grids, tried, [], False)
-    n_sampled = _n_sampled(data, paths, predicted)
-    posteriors = _posteriors(data, paths, predicted, sampled=2 * n_sampled > len(data.class_indices))
+    curves = _curves(data, paths, predicted, sampled=False)
+    n_sampled = _n_sampled(data, curves)
+    if data.n_classes > 2 and 2 * n_sampled > len(data.class_indices):
+        curves = _curves(data, paths, predicted, sampled=True)
+    posteriors = _posteriors(data, curves)
     fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean]) if data.n_classes == 2 else project_onto_simplex(posteriors)
     chosen = fractions[data.positives]
     held_out = np.column_stack([path_scores_at(several, data.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
@@ -125,36 +128,46 @@ def combine_evidence(
     return FractionEstimate(fractions, held_out, grids, tried, grounds, n_sampled > 0)
 
 
-def _n_sampled(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction]) -> int:
+class _Curve(NamedTuple):
+    """What all sources but numbers of unknown origin say of the fraction of one two-class problem."""
+
+    grid: Vector
+    """shape (n,): fractions, close together"""
+    evidence: Vector
+    """shape (n,): the sum of the sources at these"""
+
+
+def _curves(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction], sampled: bool) -> list[_Curve]:
+    grids = [fine_grid(several[-1].fractions) for several in paths]
+    known = zip(grids, data.problems, paths, predicted, strict=True)
+    return [_Curve(grid, _log_evidence(grid, problem, several, data, each, sampled)) for grid, problem, several, each in known]
+
+
+def _n_sampled(data: SelectionData, curves: Sequence[_Curve]) -> int:
     """How many of the labels are a random sample's: as is said, or more likely than not."""
     counts = data.counts(data.problems[0])
-    unknown = counts.unknown_total and sum(_agreement(data, paths, predicted, sampled=False)) > 0
+    unknown = counts.unknown_total and sum(_agreement(data, curves)) > 0
     return counts.total + (counts.unknown_total if unknown else 0)
 
 
-def _agreement(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction], sampled: bool) -> list[float]:
+def _agreement(data: SelectionData, curves: Sequence[_Curve]) -> list[float]:
     """For each two-class problem the log-odds that its labels of unknown origin are a random sample, by all other evidence."""
-    found = []
-    for problem, several, each in zip(data.problems, paths, predicted, strict=True):
-        grid = fine_grid(several[-1].fractions)
-        log_odds = log_evidence.sample_log_odds(grid, data.counts(problem))
-        found.append(log_mean(_log_evidence(grid, problem, several, data, each, sampled), log_odds))
-    return found
+    known = zip(data.problems, curves, strict=True)
+    return [log_mean(curve.evidence, log_evidence.sample_log_odds(curve.grid, data.counts(problem))) for problem, curve in known]
 
 
-def _posteriors(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction], sampled: bool) -> list[Posterior]:
+def _posteriors(data: SelectionData, curves: Sequence[_Curve]) -> list[Posterior]:
     """The posterior of each two-class problem's fraction.
 
     The labels of all classes are a random sample together, or none: what the numbers of one class say depends on how those of the others agree with
     their fractions.
     """
-    agreement, found = _agreement(data, paths, predicted, sampled), []
-    for problem, several, each, own in zip(data.problems, paths, predicted, agreement, strict=True):
-        grid, counts = fine_grid(several[-1].fractions), data.counts(problem)
-        evidence = _log_evidence(grid, problem, several, data, each, sampled)
-        if counts.unknown_total:
-            evidence = evidence + log_evidence.from_counts(log_evidence.sample_log_odds(grid, counts), sum(agreement) - own)
-        found.append(posterior_of(grid, evidence))
+    if not data.counts(data.problems[0]).unknown_total:
+        return [posterior_of(*curve) for curve in curves]
+    agreement, found = _agreement(data, curves), []
+    for problem, (grid, evidence), own in zip(data.problems, curves, agreement, strict=True):
+        log_odds = log_evidence.sample_log_odds(grid, data.counts(problem))
+        found.append(posterior_of(grid, evidence + log_evidence.from_counts(log_odds, sum(agreement) - own)))
     return found
 
 

@@ -33,6 +33,8 @@ LEAST = 0.01
 """bound on a predicted fraction's distance from 0 and 1"""
 _FREEDOM = 3.0
 """degrees of freedom of the error of predicted fractions"""
+_AT_ONCE = 1 << 18
+"""losses that are computed at once"""
 _SLACK = 1.1
 """ratio within which class counts are balanced"""
 
@@ -112,12 +114,14 @@ def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bo
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
     steps = np.linspace(-SLOPE_RANGE, SLOPE_RANGE, _SLOPES) if averaged else np.zeros(1)
     worth = min(HELD_OUT_WORTH, _MOST_HELD_OUT / (2 * min(positive, negative)))
-    likelihoods = [
-        -worth * (weights * log_add_exp(np.zeros(1), -y * (slope * scores - logit_of(expected)))).sum(axis=1) for slope in slopes_at(steps)
+    slopes, middle, at_once = slopes_at(steps), logit_of(expected), max(1, _AT_ONCE // max(1, scores.size))
+    losses = [
+        (weights * log_add_exp(np.zeros(1), -y * (slopes[start : start + at_once, None, None] * scores - middle))).sum(axis=2)
+        for start in range(0, len(slopes), at_once)
     ]
     prior = -0.5 * (steps / SLOPE_SPREAD) ** 2
-    telling = np.asarray(log_sum_exp(np.array(likelihoods) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
-    chance = -worth * float((weights * log_add_exp(np.zeros(1), y * logit_of(expected))).sum())
+    telling = np.asarray(log_sum_exp(-worth * np.concatenate(losses) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
+    chance = -worth * float((weights * log_add_exp(np.zeros(1), y * middle)).sum())
     return log_add_exp(telling, np.full(1, chance)) - log_of(2.0)
 
 

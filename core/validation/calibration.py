@@ -25,6 +25,8 @@ _OFFSET_SPREAD = 1.0
 _TEMPERATURE_SPREAD, _TEMPERATURE_RANGE, _TEMPERATURES = 0.5, 2.5, 101
 """of the logarithm of the inverse temperature: standard deviation of its normal prior, bound on its size, and number of values tried"""
 _NEWTON_STEPS = 50
+_LEAST_DESCENT = 1e-10
+"""twice the distance to the minimum, by the last Newton step, at which that step ends the search: values closer than rounding cannot be compared"""
 _FITTING_ROUNDS = 200
 _AT_ONCE = 1 << 20
 """likelihoods that are normalised between two checkpoints"""
@@ -133,14 +135,15 @@ def fit_sigmoid(scores: Vector, positive: NDArray[np.bool_]) -> tuple[float, flo
         off, curvatures = weights * (probabilities - targets), weights * probabilities * (1 - probabilities)
         by_slope = float((off * scores).sum()) + (slope - SLOPE) / _SLOPE_SPREAD / _SLOPE_SPREAD
         by_offset = float(off.sum()) + offset / _OFFSET_SPREAD / _OFFSET_SPREAD
-        if max(abs(by_slope), abs(by_offset)) < 1e-9:
-            break
         # Newton's step, by Cramer's rule
         a = float((curvatures * scores * scores).sum()) + 1 / _SLOPE_SPREAD / _SLOPE_SPREAD
         b, c = float((curvatures * scores).sum()), float(curvatures.sum()) + 1 / _OFFSET_SPREAD / _OFFSET_SPREAD
         determinant = a * c - b * b
         to_slope, to_offset = (b * by_offset - c * by_slope) / determinant, (b * by_slope - a * by_offset) / determinant
-        length, before, descent = 1.0, value(slope, offset), by_slope * to_slope + by_offset * to_offset
+        descent = by_slope * to_slope + by_offset * to_offset
+        if descent > -_LEAST_DESCENT:
+            return max(slope + to_slope, _LEAST), offset + to_offset
+        length, before = 1.0, value(slope, offset)
         while value(slope + length * to_slope, offset + length * to_offset) > before + 1e-4 * length * descent and length > 1e-10:
             length /= 2
         slope, offset = slope + length * to_slope, offset + length * to_offset

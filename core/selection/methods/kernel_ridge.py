@@ -14,7 +14,6 @@ from core.documents.rows import SparseRows, to_dense
 from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Report, Steps, Stopped
 from core.kernels.function import Kernel
-from core.kernels.gamma import resolve_kernel
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint
@@ -51,12 +50,12 @@ class KernelRidge:
     Source: Saunders, Gammerman & Vovk, Ridge regression learning algorithm in dual variables, 1998.
     """
 
-    def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
-        """``checkpoint`` is called between slices of some million operations; what it raises ends the work."""
+    def __init__(self, data: SelectionData, median: Kernel, checkpoint: Checkpoint) -> None:
+        """``median`` is the radial kernel of the median distance. ``checkpoint`` is called between slices of some million operations; what it raises
+        ends the work."""
         self._data, self._checkpoint = data, checkpoint
         labeled = _dense_rows(data.scaled.rows.between(0, len(data.class_indices)))
         products, squares = labeled @ labeled.T, _squares(labeled)
-        median = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
         tried = [Choice(median._replace(gamma=median.gamma * width), ridge) for width in WIDTHS for ridge in RIDGES]
         self.best = max(tried, key=lambda each: self._likelihood(_values(each.kernel, products, squares, squares), each.ridge))
         values = _values(self.best.kernel, products, squares, squares)

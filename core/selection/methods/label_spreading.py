@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Pause, Report, Steps, Stopped
 from core.kernels.function import Float32Matrix, Kernel
-from core.kernels.gamma import resolve_kernel
 from core.kernels.gram import dense_copy, squares_of
 from core.numerics import blocked_lapack as dense
 from core.problem.result import Expansion, Result, Status
@@ -39,15 +38,15 @@ _BLOCK = 1 << 21
 class LabelSpreading:
     """The documents of a selection, the graph of their neighbours, and the spread labels."""
 
-    def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
-        """``checkpoint`` is called between slices of some million operations; what it raises ends the work."""
-        self._data, self._checkpoint = data, checkpoint
+    def __init__(self, data: SelectionData, kernel: Kernel, checkpoint: Checkpoint) -> None:
+        """``kernel`` is that of the model of the scores. ``checkpoint`` is called between slices of some million operations; what it raises ends the
+        work."""
+        self._data, self._kernel, self._checkpoint = data, kernel, checkpoint
         self._dense = dense_copy(data.scaled.rows, Kernel("rbf"), checkpoint)
         self._squares = squares_of(self._dense, checkpoint).astype(np.float32)
         self._edges = _adjacency(self._dense, self._squares, checkpoint)
         self._scores = self._spread()
         self._landmarks = _landmarks(len(self._dense), len(data.class_indices))
-        self._kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, checkpoint)
 
     def paths(self, grids: Sequence[Vector]) -> list[list[FractionPath]]:
         """For each two-class problem the paths over its grid without each fold, and last the one with all labels (core.selection.fraction_path)."""
@@ -67,7 +66,7 @@ class LabelSpreading:
         result = Result(Expansion(rows[:0], np.zeros(0), 0.0, self._kernel), np.full(len(self._dense) - n_labeled, np.nan), np.nan, Status.CANCELLED)
         try:
             yield CheckModelSize(rows)
-            targets = self._at(self._scores[-1][:, column], fraction)[rows]
+            targets = self._at(self._scores[-1][:, column], np.full(1, fraction))[0, rows]
             mean = float(targets.mean())
             constant = float(((targets - mean) ** 2).sum())
             yield Report("graph", 0, constant, constant, 0.0)
@@ -133,17 +132,16 @@ class LabelSpreading:
         return scores
 
     def _path(self, column: int, fold: int, grid: Vector) -> FractionPath:
-        log_odds, path = self._scores[fold][:, column], FractionPath(grid)
-        scores = np.array([self._at(log_odds, float(fraction)) for fraction in grid])
+        path, scores = FractionPath(grid), self._at(self._scores[fold][:, column], grid)
         path.labeled = scores[:, : len(self._data.class_indices)].copy()  # without the other rows: there are as many paths as classes times folds
         path.objectives = np.array([self._cut(each > 0) for each in scores])
         self._checkpoint()
         return path
 
-    def _at(self, log_odds: Vector, fraction: float) -> Vector:
-        """Scores, shape (n_rows,), of mean size 1 around the median, with this fraction of the unlabeled rows above 0."""
+    def _at(self, log_odds: Vector, fractions: Vector) -> NDArray[np.float64]:
+        """Scores, shape (n_fractions, n_rows), of mean size 1 around the median, with these fractions of the unlabeled rows above 0."""
         unlabeled = log_odds[len(self._data.class_indices) :]
-        above = log_odds - np.quantile(unlabeled, 1 - fraction)
+        above = log_odds - np.quantile(unlabeled, 1 - fractions)[:, None]
         return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _LEAST))
 
     def _cut(self, sides: NDArray[np.bool_]) -> float:

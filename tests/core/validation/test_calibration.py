@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 from core.models.io import read_model
 from core.models.linear import LinearModel
+from core.numerics.elementary import log_add_exp
 from core.validation import calibration
 from core.validation.calibration import (
     Calibration,
@@ -43,6 +44,23 @@ def test_a_few_separated_labels_do_not_make_certain(sign: int) -> None:
     slope, offset = fit_sigmoid(scores, np.array([True, True, False, False]))
     assert 0 < slope < 3
     assert abs(offset) < 0.1
+
+
+def test_the_search_for_a_sigmoid_ends_where_values_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluations = 0
+
+    def counted(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+        nonlocal evaluations
+        evaluations += 1
+        return log_add_exp(left, right)
+
+    monkeypatch.setattr(calibration, "log_add_exp", counted)
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        positive = rng.random(int(rng.integers(5, 60))) < rng.uniform(0.2, 0.8)
+        evaluations = 0
+        calibration.fit_sigmoid(rng.normal(size=len(positive)) + (2 * positive - 1) * float(rng.choice([0.0, 0.5, 2.0])), positive)
+        assert evaluations < 100, f"seed {seed}"
 
 
 def test_with_labels_of_one_side_only_the_prior_stays() -> None:

@@ -14,11 +14,11 @@ from core.models.io import read_model
 from core.models.kernel import KernelModel
 from core.phases import phase_in_words
 from core.problem.result import Status
-from core.progress import TracePoint
+from core.progress import Checkpoint, TracePoint
 from core.selection.methods.kernel_ridge import RIDGES, WIDTHS, KernelRidge
 from core.selection.posterior import grid_around
 from tests.core.problems import dense_of, rows_of
-from tests.core.selection.methods.test_label_spreading import selection_data_of
+from tests.core.selection.methods.test_label_spreading import kernel_of, selection_data_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
 from tests.core.watcher import Watcher
 
@@ -38,9 +38,14 @@ def around(seed: int, per_class: int = 12, n: int = 400, scales: float = 1.0, sh
     return Pool(rows_of(dense), class_indices, truth)
 
 
+def fitted_to(pool: Pool, checkpoint: Checkpoint = lambda: None) -> KernelRidge:
+    data = selection_data_of(pool)
+    return KernelRidge(data, kernel_of(data), checkpoint)
+
+
 def test_fits_are_as_linear_algebra_has_them() -> None:
     data = selection_data_of(around(0, n=60))
-    fitted = KernelRidge(data, lambda: None)
+    fitted = KernelRidge(data, kernel_of(data), lambda: None)
     kernel, ridge = fitted.best
     dense, y = dense_of(data.scaled.rows).astype(float), data.problems[0].y
     assert ridge in RIDGES
@@ -58,9 +63,9 @@ def test_fits_are_as_linear_algebra_has_them() -> None:
 
 def test_of_equals_the_smoother_is_taken() -> None:
     """With a label of each class none can be left out."""
-    fitted = KernelRidge(selection_data_of(around(0, per_class=1)), lambda: None)
+    fitted = fitted_to(around(0, per_class=1))
     assert fitted.best.ridge == max(RIDGES)
-    narrow = KernelRidge(selection_data_of(around(0, per_class=12)), lambda: None)
+    narrow = fitted_to(around(0, per_class=12))
     assert narrow.best.kernel.gamma / fitted.best.kernel.gamma in [width / min(WIDTHS) for width in WIDTHS]
 
 
@@ -128,5 +133,5 @@ def test_while_it_is_compared_progress_says_so(monkeypatch: pytest.MonkeyPatch) 
 
 def test_work_asks_between_slices() -> None:
     calls: list[int] = []
-    KernelRidge(selection_data_of(around(0)), lambda: calls.append(1))
+    fitted_to(around(0), lambda: calls.append(1))
     assert len(calls) > 27

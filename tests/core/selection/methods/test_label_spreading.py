@@ -10,6 +10,8 @@ from core import watch
 from core.engine.kernel_requests import CheckModelSize
 from core.engine.runner import Report, Stopped
 from core.errors import ModelTooLarge
+from core.kernels.function import Kernel
+from core.kernels.gamma import resolve_kernel
 from core.models.linear import LinearModel
 from core.problem.result import Status
 from core.progress import TracePoint
@@ -40,6 +42,10 @@ def selection_data_of(data: Pool) -> SelectionData:
     return SelectionData.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
 
 
+def kernel_of(selection_data: SelectionData) -> Kernel:
+    return resolve_kernel("rbf", "median", 3, 0.0, selection_data.scaled.rows)
+
+
 def dense_of(selection_data: SelectionData) -> NDArray[np.float64]:
     rows = selection_data.scaled.rows
     dense = np.zeros((rows.n_rows, rows.n_features))
@@ -61,14 +67,14 @@ def test_labels_spread_as_linear_algebra_has_it() -> None:
         for class_index in (0, 1):
             seeds[labeled[class_indices[labeled] == class_index], class_index] = 1 / np.count_nonzero(class_indices[labeled] == class_index)
         solved = 0.1 * np.linalg.solve(np.eye(80) - 0.9 * edges, seeds)
-        spread = LabelSpreading(selection_data, lambda: None)._scores[fold][:, 0]
+        spread = LabelSpreading(selection_data, kernel_of(selection_data), lambda: None)._scores[fold][:, 0]
         np.testing.assert_allclose(spread, np.log(solved[:, 1] / solved[:, 0]), rtol=1e-3, atol=1e-3)
 
 
 def test_paths_have_the_fractions_asked_for_and_cut_least_between_the_classes() -> None:
     selection_data = selection_data_of(rings(1, share=0.3, n=500))
     grid = np.array([0.05, 0.15, 0.3, 0.5, 0.8])
-    several = LabelSpreading(selection_data, lambda: None).paths([grid])[0]
+    several = LabelSpreading(selection_data, kernel_of(selection_data), lambda: None).paths([grid])[0]
     share = several[-1].objectives / (2 * grid * (1 - grid))
     assert grid[np.argmin(share)] == 0.3
     for path in several:
@@ -133,7 +139,8 @@ def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
         if heard:
             raise Stopped
 
-    spreading = LabelSpreading(selection_data_of(rings(0)), checkpoint)
+    data = selection_data_of(rings(0))
+    spreading = LabelSpreading(data, kernel_of(data), checkpoint)
     solving = spreading.steps(0, 0.5)
     assert isinstance(next(solving), CheckModelSize)
     assert isinstance(next(solving), Report)
