@@ -6,9 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.documents.full_rows import FullRows
 from core.documents.rows import SparseRows
 from core.errors import Fault, MessageNames
 from core.numerics.compiled import compiled
+from core.numerics.lanes import plus, put, spread, take, times, total, widen
+from core.numerics.width import WIDTH
 from core.progress import Checkpoint
 
 _SLICE = 1 << 21
@@ -75,7 +78,7 @@ def value_scale(rows: SparseRows, checkpoint: Checkpoint) -> ValueScale:
     columns, squares = np.zeros(rows.n_features), np.empty(rows.n_rows)
     largest, at = 0.0, 0
     for start, stop in rows.slices(_SLICE):
-        found = _add_squares(*_part_of(rows, start, stop), rows.n_features, squares[start:stop], columns)
+        found = _add_all_squares(rows, start, stop, squares[start:stop], columns)
         if found >= 0 and abs(float(rows.values[found])) > largest:
             largest, at = abs(float(rows.values[found])), int(found)
         checkpoint()
@@ -93,6 +96,13 @@ def value_scale(rows: SparseRows, checkpoint: Checkpoint) -> ValueScale:
             n_outweighing += int(np.count_nonzero((rows.columns(part.start, part.stop) == column) & (np.abs(rows.values[part]) > bound)))
             checkpoint()
     return ValueScale(math.sqrt(float(np.median(squares[squares > 0]))), largest, row, column, dominance, n_outweighing, rows.n_rows)
+
+
+def _add_all_squares(rows: SparseRows, start: int, stop: int, row_squares: NDArray[np.float64], column_squares: NDArray[np.float64]) -> int:
+    """``_add_squares`` of a range of rows, without a column left out."""
+    if isinstance(rows, FullRows):
+        return int(_add_full_squares(rows.values, int(rows.indptr[start]), row_squares, column_squares))
+    return int(_add_squares(*_part_of(rows, start, stop), rows.n_features, row_squares, column_squares))
 
 
 def _part_of(rows: SparseRows, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]:
@@ -128,4 +138,29 @@ def _add_squares(
             if column != left_out:
                 total += square
         row_squares[i] = total
+    return at
+
+
+@compiled
+def _add_full_squares(values: NDArray[np.float32], start: int, row_squares: NDArray[np.float64], column_squares: NDArray[np.float64]) -> np.int64:
+    """The same of rows that store every feature, and with none left out: their values are those from position ``start``, a row after the other."""
+    largest, at = np.float32(0.0), np.int64(-1)
+    n_features = len(column_squares)
+    whole = n_features - n_features % WIDTH
+    for i in range(len(row_squares)):
+        first, lanes = start + i * n_features, spread(0.0)
+        for j in range(0, whole, WIDTH):
+            numbers = widen(values, first + j)
+            squares = times(numbers, numbers)
+            lanes = plus(lanes, squares)
+            put(column_squares, j, plus(take(column_squares, j), squares))
+        found = total(lanes)
+        for j in range(whole, n_features):
+            square = np.float64(values[first + j]) * np.float64(values[first + j])
+            found += square
+            column_squares[j] += square
+        row_squares[i] = found
+        for k in range(first, first + n_features):
+            if abs(values[k]) > largest:
+                largest, at = abs(values[k]), np.int64(k)
     return at

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core.documents import value_scale as module
+from core.documents.full_rows import FullRows
 from core.documents.value_scale import value_scale
 from core.errors import MessageNames
 from tests.core.problems import Array, dense_of, random_rows, rows_of
@@ -35,6 +36,17 @@ def test_it_is_that_of_numpy(monkeypatch: pytest.MonkeyPatch, slice_size: int) -
 def test_a_part_of_a_matrix_has_a_scale_of_its_own() -> None:
     dense = plain()
     assert value_scale(rows_of(dense).between(10, 30), ask) == value_scale(rows_of(dense[10:30]), ask)
+
+
+@pytest.mark.parametrize("n_features", [3, 8, 21])
+def test_rows_that_store_every_feature_have_the_same(n_features: int) -> None:
+    dense = np.random.default_rng(3).standard_normal((50, n_features)).astype(np.float32)
+    dense[17, n_features - 1] = -9.0
+    full, scale = value_scale(FullRows.of(dense).between(10, 40), ask), value_scale(rows_of(dense[10:40]), ask)
+    assert (full.row, full.column, full.largest) == (scale.row, scale.column, scale.largest) == (7, n_features - 1, 9.0)
+    np.testing.assert_allclose(full, scale, rtol=1e-12)
+    dense[:, 1] *= 1e6
+    np.testing.assert_allclose(value_scale(FullRows.of(dense), ask), value_scale(rows_of(dense), ask), rtol=1e-12)
 
 
 def test_documents_without_values_have_none() -> None:
