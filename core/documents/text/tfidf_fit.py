@@ -5,7 +5,6 @@ numbers to new words, in the order of the texts. At last threads count the docum
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,10 @@ from core.documents.vocabulary import UNKNOWN
 from core.errors import InvalidDocuments
 from core.numerics.elementary import log
 from core.options.text import TextOptions
-from core.progress import Checkpoint
+from core.progress import WHOLE, Checkpoint, Part
+
+_COUNTING, _ENDING = WHOLE.part(0.0, 0.85), WHOLE.part(0.85, 1.0)
+"""parts of the work: to count terms, and to choose and sort them"""
 
 SPACES = "put spaces between the words, where now whole clauses count as one, or send named features"
 
@@ -36,9 +38,9 @@ def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, thr
         report(done, words.nbytes + counts.nbytes + selected)
 
     words, counts, team = Words(), Counts(options.ngrams > 1), threads_for(texts, threads)
-    checkpoint = partial(note, 1.0)
+    checkpoint = _steps(note, _ENDING)
     try:
-        for _ in counted(texts, words, counts, team, note):
+        for _ in counted(texts, words, counts, team, lambda done: note(_COUNTING.at(done))):
             pass
     finally:
         team.close()
@@ -50,7 +52,21 @@ def fit_terms(texts: TextRows, options: TextOptions, report: TextCheckpoint, thr
     keys, frequencies = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     if not len(keys):
         raise no_term_error(n_terms, texts, options)
-    return selected_terms(NumberedWords(words.text, words.count), keys, frequencies, texts.n_rows, options, checkpoint)
+    terms = selected_terms(NumberedWords(words.text, words.count), keys, frequencies, texts.n_rows, options, checkpoint)
+    note(1.0)
+    return terms
+
+
+def _steps(note: Callable[[float], None], part: Part) -> Checkpoint:
+    """What tells that work goes on whose steps are few and not known in number: each is a tenth of what is left of the part."""
+    done = 0.0
+
+    def checkpoint() -> None:
+        nonlocal done
+        done += (1.0 - done) / 10
+        note(part.at(done))
+
+    return checkpoint
 
 
 def no_term_error(n_terms: int, texts: TextRows, options: TextOptions) -> InvalidDocuments:
