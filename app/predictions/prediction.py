@@ -44,8 +44,11 @@ async def predict(request: Request, services: Services, reference: str) -> Respo
     texts = AnswerTexts(loaded.model, loaded.version.classes, reserve)
     if sum(map(len, blocks)) < services.settings.large_request_bytes and not is_compressed(request.headers):
         batches = list(batches)
+        steps = _answer(loaded, texts, texts.add_each(batches))
         if fits_event_loop(loaded.model, sum(batch.rows.n_rows for batch in batches)):
-            return last_of(_answer(loaded, texts, texts.add_each(batches)))
+            return last_of(steps)
+        if len(batches) == 1:  # one step that takes time: to come back for the others would cost more than they do
+            return await in_thread(services.predict_pool, last_of, steps)
     return await in_answer_steps(request, services, _answer(loaded, texts, texts.add_each(batches)))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.predictions import prediction
 from core.documents.kinds import TextRows
 from core.documents.part_columns import EncoderId, PartColumns
 from core.documents.text.tfidf_fit import fit_terms
@@ -105,6 +106,14 @@ def test_predictions_of_texts_run_the_encoder(gateway: Gateway, folder: Path) ->
     dataset = gateway.upload(TEXTS)["id"]
     suggested = gateway.client.post("/v1/models/news/suggest", json={"dataset": dataset, "n": 1})
     assert suggested.status_code == 200, suggested.text
+
+
+def test_one_text_goes_to_a_thread_once(gateway: Gateway, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the thread and back for every step of so little work would take longer than the work."""
+    publish(gateway.store, model=reading(folder))
+    monkeypatch.setattr(prediction, "in_answer_steps", lambda *_: pytest.fail("it goes in steps"))
+    answer = gateway.client.post("/v1/models/news/predict", json={"documents": [{"text": "goal"}]}).json()
+    assert answer["scores"] == [[1.0]]
 
 
 def test_a_model_whose_encoder_is_not_here_says_so(start: Start, folder: Path) -> None:
