@@ -4,15 +4,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import pools, scale, service, solvers
+from benchmarks import encoders, pools, scale, service, solvers, vectors
 from benchmarks.base import machine, renewed, write
 
 _DOCS = Path(__file__).parent.parent / "docs"
 _PAGE = "benchmarks.md"
 _SECTIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "service": ("The service", service.section),
+    "encoders": ("Encoders", encoders.section),
     "solvers": ("Solvers", solvers.section),
     "scale": ("Scale", lambda: scale.section(_DOCS / "scale.png")),
+    "vectors": ("Dense vectors", vectors.section),
     "pools": ("Real pools", pools.section),
 }
 _HEAD = """# Benchmarks

@@ -92,12 +92,6 @@ def _known(labels: NDArray[Any], seed: int) -> set[int]:
     return {int(place) for label in np.unique(labels) for place in rng.permutation(np.flatnonzero(labels == label))[:_LABELS_A_CLASS]}
 
 
-def _attempt(running: Service) -> psutil.Process | None:
-    """The process in which the worker runs its job, if it runs one."""
-    workers = (child for child in running.process.children() if child.name() == "halfmoon-worker")
-    return next((attempt for worker in workers for attempt in worker.children()), None)
-
-
 def _events(client: httpx.Client, job: str) -> Iterator[tuple[str, dict[str, Any]]]:
     with client.stream("GET", f"/v1/jobs/{job}/events") as stream:
         name = ""
@@ -133,7 +127,7 @@ def _trained(running: Service, client: httpx.Client, dataset: str, algorithm: st
             silence, told, latest = max(silence, now - told), now, fresh
             reading = now - begun if data["phase"].startswith(_READING) else reading
         with suppress(psutil.NoSuchProcess, FileNotFoundError):
-            process = _attempt(running)
+            process = running.attempt
             peak = peak if process is None else max(peak, peak_memory(process))
     if job["state"] != "succeeded":
         raise RuntimeError(f"{algorithm}: {job['state']}: {job['error']}")

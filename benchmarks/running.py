@@ -35,6 +35,15 @@ class Service:
     def gateway(self) -> psutil.Process:
         return next(child for child in self.process.children() if "api" in child.cmdline())
 
+    @property
+    def worker(self) -> psutil.Process:
+        return next(child for child in self.process.children() if child.name() == "halfmoon-worker")
+
+    @property
+    def attempt(self) -> psutil.Process | None:
+        """The process in which the worker runs its job, if it runs one."""
+        return next(iter(self.worker.children()), None)
+
     def upload(self, body: bytes) -> str:
         """Id of the dataset of an npz body."""
         with connected(self.url) as connection:

@@ -148,9 +148,9 @@ def _together(rows: SparseRows) -> str:
     return (
         f"\nA pass over all rows takes {alone * 1e3:.1f} ms with one right-hand side and {together * 1e3:.1f} ms with {WIDTH}: "
         f"{together / WIDTH / alone:.2f} of a pass each. A nonzero of the {WIDTH} moves two cache lines where one right-hand side moves two numbers, "
-        "between blocks larger than the second-level cache; lines are fetched before they are needed. Three things keep 20 classes above 20 of those "
-        "shares. A class alone reads its own active rows, a block those of all its classes, which are nearly all rows. 20 classes are two whole "
-        "blocks and a half. And what is no product (line searches, switching, vectors as long as there are features) is done for each class, on as "
+        "between blocks larger than the second-level cache; lines are fetched before they are needed. Two things keep 20 classes above 20 of those "
+        "shares. A class alone reads its own active rows, a block those of all its classes, which are nearly all rows. And what is no product (line "
+        "searches, switching, vectors as long as there are features) is done for each class, on as "
         "many cores at once as there are.\n"
     )
 
