@@ -1,7 +1,7 @@
 """The heartbeat of a running attempt: a thread that renews its lease, publishes its progress and listens for a cancel.
 
 lease      renewed in Redis four times within the time that it lasts
-progress   published in Redis when the trace has new points, else every 0.4 s
+progress   published in Redis when the trace has new points, else every 0.2 s
 cancel     read in Redis every 0.1 s
 worker     looked for every 0.1 s: when it has died this process ends, and another worker gets the job
 
@@ -29,7 +29,7 @@ from workers.errors import RedisStateUnavailable
 from workers.queue.redis_state import TRACE_POINTS, RedisState, TraceRow
 
 _INTERVAL_SECONDS = 0.1
-_PROGRESS_SECONDS = 0.4
+_PROGRESS_SECONDS = 0.2
 _MAX_UNPUBLISHED_POINTS = 2_000
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
