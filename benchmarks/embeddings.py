@@ -81,7 +81,8 @@ HALFMOON_ENCODERS='{"minilm": "/models/all-MiniLM-L6-v2"}'
   meanwhile and can be cancelled.
 - `"start_from"` takes a model of the same encoder: the job names it again. Another one is refused, with the remedy.
 - The model remembers the digest of the encoder's files. A job or a prediction with other files is refused.
-- Predictions take text alone: the gateway runs the encoder in the threads of predictions, one thread a request.
+- Predictions take text alone: the gateway runs the encoder in the threads of predictions, one thread a request
+  ([what that takes](benchmarks.md#encoders)).
 - An encoder's digits depend on the processor, so the promise of the same bits ends there.
 
 ## What it is worth
