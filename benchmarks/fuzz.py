@@ -1,7 +1,7 @@
-"""Thousands of made-up requests, bodies and problems: ``python -m benchmarks.fuzz [examples]`` writes ``docs/fuzzing.md``.
+"""Thousands of made-up requests, bodies and problems: ``python -m benchmarks.fuzz [minutes]`` writes ``docs/fuzzing.md``.
 
-Requests are made from the committed contract, by schemathesis, and sent to the whole service; bodies for the parsers and problems for the solvers are
-those of the tests, by hypothesis, which makes the same in every test run and others here.
+Requests are made from the committed contract, by schemathesis, and sent to the whole service for so many minutes on each store. Bodies for the
+parsers and problems for the solvers are those of the tests, by hypothesis, which makes the same in every test run and others here.
 """
 
 import os
@@ -10,13 +10,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
 
 from benchmarks.base import machine, table, write
 from benchmarks.documents import as_npz, documents, labels_of
-from benchmarks.running import Service, service
+from benchmarks.running import Service, bucket, service
 from workers.repositories.api_keys import ApiKeys, Scope
 from workers.store import open_store
 
@@ -34,11 +36,11 @@ PROPERTIES = {
 """Test files whose hypothesis tests are counted, by what they generate."""
 
 
-def fuzz(running: Service, key: str, examples: int) -> str:
+def fuzz(running: Service, key: str, seconds: float) -> str:
     """What schemathesis says; every answer of the service is held to the contract."""
     _train(running.url, key)
     command = [sys.executable, "-m", "schemathesis.cli", "run", str(_CONTRACT), "--url", running.url, "--header", f"Authorization: Bearer {key}"]
-    command += ["--phases", _PHASES, "--max-examples", str(examples), "--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
+    command += ["--phases", _PHASES, "--max-time", f"{seconds:.0f}", "--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
     command += ["--no-color", "--no-shrink", "--suppress-health-check", "all"]
     environment = {**os.environ, "SCHEMATHESIS_HOOKS": "benchmarks.fuzz_hooks"}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
@@ -69,51 +71,65 @@ def made_up() -> list[tuple[str, object]]:
     return rows
 
 
-def _told(said: str, failures: int, seconds: float) -> list[tuple[str, object]]:
+def _told(said: str, failures: str, seconds: float) -> dict[str, str]:
     """The figures in what schemathesis says."""
     cases = re.search(r"^\s+([\d,]+) generated.*$", said, re.MULTILINE)
-    scenarios = re.search(r"Scenarios:\s+(\d+)", said)
+    scenarios = re.search(r"Scenarios:\s+([\d,]+)", said)
     found = re.findall(r"^\s+❌ (ST\d+ .+)$", said, re.MULTILINE)
-    return [
-        ("requests", cases[0].strip() if cases else "unknown"),
-        ("scenarios of several calls", scenarios[1] if scenarios else "unknown"),
-        ("kinds of failure found", "; ".join(found) or "none"),
-        ("answers with 5xx, by the service's own count", failures),
-        ("seconds", f"{seconds:.0f}"),
-    ]
+    return {
+        "requests": cases[0].strip() if cases else "unknown",
+        "scenarios of several calls": scenarios[1] if scenarios else "unknown",
+        "kinds of failure found": "; ".join(found) or "none",
+        "answers with 5xx, by the service's own count": failures,
+        "seconds": f"{seconds:.0f}",
+    }
 
 
-def _page(examples: int, rows: list[tuple[str, object]]) -> str:
+def _page(minutes: float, told: dict[str, dict[str, str]], rows: list[tuple[str, object]]) -> str:
+    figures = [(what, *(each[what] for each in told.values())) for what in next(iter(told.values()))]
     return (
-        f"# Fuzzing\n\nMade by `python -m benchmarks.fuzz {examples}` on:\n{machine()}.\n\n"
+        f"# Fuzzing\n\nMade by `python -m benchmarks.fuzz {minutes:g}`, with so many minutes of requests on each store, on:\n{machine()}.\n\n"
         "Schemathesis generates requests from the contract and checks every answer against it.\n"
         "One check is left out: that every body which fits its schema is accepted.\n"
-        "No schema can say that a document has as many values as indices.\n"
+        "No schema can say that a document has as many values as indices.\n\n"
+        f"{table(['what', *told], figures)}\n"
         "Hypothesis generates bodies and problems: random bytes, mutated files, wrong types, tiny and odd problems.\n"
         "Each must end in finite results or in a named error.\n\n"
         f"{table(['what', 'figure'], rows)}"
     )
 
 
-def _failures(url: str, key: str) -> int:
-    """Answers of 500 and above."""
+def _failures(url: str, key: str) -> str:
+    """Answers of 500 and above, by status."""
     lines = httpx.get(f"{url}/metrics", headers={"X-API-Key": key}, trust_env=False).text.splitlines()
-    counted = (re.fullmatch(r'halfmoon_requests_total\{.*status="5\d\d"\} (.+)', line) for line in lines)
-    return int(sum(float(found[1]) for found in counted if found))
+    counts: Counter[str] = Counter()
+    for line in lines:
+        if (found := re.fullmatch(r'halfmoon_requests_total\{.*status="(5\d\d)"\} (.+)', line)) is not None:
+            counts[found[1]] += int(float(found[2]))
+    return ", ".join(f"{number} × {status}" for status, number in sorted(counts.items()) if number) or "0"
+
+
+def _fuzzed(settings: Mapping[str, str], seconds: float) -> dict[str, str]:
+    """The figures of a service on the store that its settings name, else on a folder."""
+    settings = {"HALFMOON_ACCESS": "keys", "HALFMOON_LOG_LEVEL": "warning", **settings}
+    options = {name.removeprefix("AWS_").lower(): value for name, value in settings.items() if name.startswith("AWS_")}
+    with tempfile.TemporaryDirectory(prefix="halfmoon-fuzz-") as folder, service(Path(folder), settings) as running:
+        store = open_store(settings.get("HALFMOON_STORE_URL", (running.data / "store").as_uri()), options=options)
+        _, key = ApiKeys(store).create("fuzzer", set(Scope))
+        time.sleep(3)  # until the gateway has seen it
+        begun = time.monotonic()
+        said = fuzz(running, key, seconds)
+        print(said, flush=True)
+        return _told(said, _failures(running.url, key), time.monotonic() - begun)
 
 
 def main(arguments: list[str]) -> None:
     """Run and write."""
-    examples = int(arguments[0]) if arguments else 50
-    settings = {"HALFMOON_ACCESS": "keys", "HALFMOON_LOG_LEVEL": "warning"}
-    with tempfile.TemporaryDirectory(prefix="halfmoon-fuzz-") as folder, service(Path(folder), settings) as running:
-        _, key = ApiKeys(open_store((running.data / "store").as_uri())).create("fuzzer", set(Scope))
-        time.sleep(3)  # until the gateway has seen it
-        begun = time.monotonic()
-        said = fuzz(running, key, examples)
-        print(said)
-        requests = _told(said, _failures(running.url, key), time.monotonic() - begun)
-    write("fuzzing.md", _page(examples, [*requests, *made_up()]))
+    minutes = float(arguments[0]) if arguments else 12.0
+    told = {"on a folder": _fuzzed({}, 60 * minutes)}
+    with bucket("fuzz") as settings:
+        told["on S3"] = _fuzzed(settings, 60 * minutes)
+    write("fuzzing.md", _page(minutes, told, made_up()))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import httpx
 import psutil
 
 from benchmarks.load import connected, request, status_of
@@ -81,6 +82,22 @@ def service(data: Path, settings: Mapping[str, str] = MappingProxyType({})) -> I
                     raise RuntimeError("the worker did not start")
                 time.sleep(0.1)
         yield Service(process, url, data)
+
+
+@contextmanager
+def bucket(name: str) -> Iterator[dict[str, str]]:
+    """The settings of a service whose store is a bucket of this name, on moto's S3 server in a process of its own."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with _running(command, {}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):  # it logs every request
+        while status_of(url, "/") == 0:
+            time.sleep(0.05)
+        httpx.put(f"{url}/{name}", trust_env=False).raise_for_status()
+        yield {
+            "HALFMOON_STORE_URL": f"s3://{name}/store",
+            **{"AWS_ENDPOINT_URL": url, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"},
+        }
 
 
 @contextmanager

@@ -14,12 +14,11 @@ import httpx
 
 from app.local.valkey import find_binary, is_ready
 from benchmarks.load import status_of
-from benchmarks.running import free_port
+from benchmarks.running import bucket, free_port
 from benchmarks.serving.balancer import Balancer
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 60.0
-_BUCKET = "halfmoon"
 
 
 class Fleet:
@@ -98,14 +97,11 @@ def fleet(folder: Path, gateways: int, workers: int, **settings: str) -> Iterato
     """A running fleet; all of it ends with the block."""
     with ExitStack() as stack:
         log = stack.enter_context((folder / "log").open("wb"))
-        endpoint = stack.enter_context(_s3_server())
         redis_url = stack.enter_context(_valkey(folder, log))
         environment = {
-            "HALFMOON_STORE_URL": f"s3://{_BUCKET}/fleet",
+            **stack.enter_context(bucket("fleet")),
             "HALFMOON_REDIS_URL": redis_url,
             "HALFMOON_ALLOWED_HOSTS": '["*"]',
-            **{"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"},
-            "AWS_ALLOW_HTTP": "true",
             **{f"HALFMOON_{name.upper()}": value for name, value in settings.items()},
         }
         made = Fleet({**environment, "HALFMOON_CACHE_DIR": str(folder / "cache")}, stack.enter_context(Balancer()), log)
@@ -115,19 +111,6 @@ def fleet(folder: Path, gateways: int, workers: int, **settings: str) -> Iterato
         for _ in range(workers):
             made.add_worker()
         yield made
-
-
-@contextmanager
-def _s3_server() -> Iterator[str]:
-    """Moto's server as a process of its own, with a bucket."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with _running(command, subprocess.DEVNULL):  # it logs every request
-        url = f"http://127.0.0.1:{port}"
-        while status_of(url, "/") == 0:
-            time.sleep(0.05)
-        httpx.put(f"{url}/{_BUCKET}", trust_env=False).raise_for_status()
-        yield url
 
 
 @contextmanager
