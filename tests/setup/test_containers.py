@@ -71,6 +71,12 @@ def test_all_that_the_image_is_built_from_reaches_the_builder(repository: Path) 
     assert {name for names in copied for name in names.split()} == sent
 
 
+def test_base_images_are_pinned_by_digest(repository: Path, services: dict[str, dict[str, object]]) -> None:
+    (base,) = re.findall(r"^ARG BASE=(.+)$", (repository / "Dockerfile").read_text(), re.MULTILINE)
+    for image in (base, str(services["valkey"]["image"])):
+        assert re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image)
+
+
 def test_what_is_written_is_written_to_mounts(repository: Path, services: dict[str, dict[str, object]]) -> None:
     text = (repository / "Dockerfile").read_text()
     mounts = [*re.findall(r'"(/[^"]+)"', re.findall(r"^VOLUME (.+)$", text, re.MULTILINE)[-1]), "/tmp"]
