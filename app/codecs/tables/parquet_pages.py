@@ -4,6 +4,7 @@ The sums in the footer need not be true, so the header before each page is read,
 Source: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift (PageHeader), THRIFT's thrift-compact-protocol.md
 """
 
+import io
 import re
 from collections.abc import Iterator
 from typing import IO, Any
@@ -35,15 +36,15 @@ def check_pages(file: IO[bytes], metadata: Any, most: int) -> None:
         raise _broken("it says that parquet-mr wrote it before version 1.2.9, whose files cannot be measured; write it again")
     total = 0
     for page in _pages(file, metadata):
-        size = page.get(_SIZE, -1)
-        entries = page.get(_DICTIONARY, {}).get(1, 0)
+        size = _number(page, _SIZE, -1)
+        entries = _number(_fields(page, _DICTIONARY), 1, 0)
         if max(size, entries * _ENTRY_BYTES) > _PAGE_BYTES:
             raise LimitExceeded("bytes in a page of Parquet", _PAGE_BYTES, _ADVICE)
-        encoding = page.get(_DATA, {}).get(2, page.get(_DATA_2, {}).get(4))
+        encoding = _number(_fields(page, _DATA), 2, _number(_fields(page, _DATA_2), 4, 0))
         if encoding in _GROWING:
             raise _broken(f"a column has the encoding {_GROWING[encoding]}, which is not read; write it as PLAIN or with a dictionary")
         if min(size, entries) < 0:
-            raise _broken("the header of a page is damaged")
+            raise _damaged()
         total += max(size, _LEAST)
         if total > most:
             raise LimitExceeded("bytes in the decompressed body", most)
@@ -60,11 +61,26 @@ def _pages(file: IO[bytes], metadata: Any) -> Iterator[Fields]:
 
 
 def _pages_of(file: IO[bytes], at: int, end: int) -> Iterator[Fields]:
+    length = file.seek(0, io.SEEK_END)
     while at < end:
-        file.seek(max(0, at))
+        file.seek(min(max(0, at), length))
         page = _struct(file)
         yield page
-        at = file.tell() + max(0, page.get(_COMPRESSED, 0))
+        at = file.tell() + max(0, _number(page, _COMPRESSED, 0))
+
+
+def _number(fields: Fields, field: int, default: int) -> int:
+    found = fields.get(field, default)
+    if not isinstance(found, int):
+        raise _damaged()
+    return found
+
+
+def _fields(fields: Fields, field: int) -> Fields:
+    found = fields.get(field, {})
+    if not isinstance(found, dict):
+        raise _damaged()
+    return found
 
 
 def _by_old_writer(writer: str) -> bool:
@@ -84,11 +100,14 @@ def _struct(file: IO[bytes], depth: int = 0) -> Fields:
         elif kind == _STRUCT and depth < _DEEPEST:
             found[number] = _struct(file, depth + 1)
         elif kind == _BINARY:
-            file.seek(_varint(file), 1)
+            length = _varint(file)
+            if length > _PAGE_BYTES:
+                raise _damaged()
+            file.seek(length, io.SEEK_CUR)
         elif kind == _BYTE:
             _byte(file)
         elif kind not in (_TRUE, _FALSE):
-            raise _broken("the header of a page is damaged")
+            raise _damaged()
     return found
 
 
@@ -104,7 +123,7 @@ def _varint(file: IO[bytes]) -> int:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value
-    raise _broken("the header of a page is damaged")
+    raise _damaged()
 
 
 def _byte(file: IO[bytes]) -> int:
@@ -112,6 +131,10 @@ def _byte(file: IO[bytes]) -> int:
     if not found:
         raise _broken("it ends within a page")
     return found[0]
+
+
+def _damaged() -> Exception:
+    return _broken("the header of a page is damaged")
 
 
 def _broken(what: str) -> Exception:

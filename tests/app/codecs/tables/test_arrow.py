@@ -204,6 +204,23 @@ def test_pages_that_say_too_much_and_a_footer_that_hides_it() -> None:
             check_pages(io.BytesIO(broken), footer(len(broken)), 10**9)
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"\x15\x00\x15\x00\x15\x00\x25\x00\x00",  # the header of a data page is a number
+        b"\x15\x00\x15\x00\x15\x00\x45\x00\x00",  # that of a dictionary
+        b"\x15\x00\x15\x00\x15\x00\x55\x00\x00",  # that of a data page of version 2
+        b"\x15\x00\x1c\x00\x15\x00\x00",  # a size is a structure
+        b"\x15\x00\x15\x00\x1c\x00\x00",
+        b"\x15\x00\x15\x00\x15\x00\x2c\x2c\x00\x00\x00",  # an encoding is
+        b"\x15\x00\x15\x00\x15\x00\x18" + b"\xff" * 9 + b"\x7f\x00",  # a text is longer than any file
+    ],
+)
+def test_fields_of_other_kinds_than_a_page_header_has_are_refused(header: bytes) -> None:
+    with pytest.raises(InvalidDocuments, match="the header of a page is damaged"):
+        check_pages(io.BytesIO(header), footer(len(header)), 10**9)
+
+
 def test_texts_of_unknown_length_are_refused() -> None:
     for encoding in ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"):
         body = parquet({"text": ["late", "later"]}, use_dictionary=False, column_encoding={"text": encoding})
