@@ -1,4 +1,4 @@
-"""Thousands of made-up requests, bodies and problems: ``python -m benchmarks.fuzz [minutes]`` writes ``docs/fuzzing.md``.
+"""Thousands of made-up requests, bodies and problems: ``python -m benchmarks.fuzz [minutes]`` writes a part of ``docs/fuzzing.md``.
 
 Requests are made from the committed contract, by schemathesis, and sent to the whole service for so many minutes on each store. Bodies for the
 parsers and problems for the solvers are those of the tests, by hypothesis, which makes the same in every test run and others here.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.base import machine, table, write
+from benchmarks.base import machine, put_section, table
 from benchmarks.documents import as_npz, documents, labels_of
 from benchmarks.running import Service, bucket, service
 from workers.repositories.api_keys import ApiKeys, Scope
@@ -85,10 +85,11 @@ def _told(said: str, failures: str, seconds: float) -> dict[str, str]:
     }
 
 
-def _page(minutes: float, told: dict[str, dict[str, str]], rows: list[tuple[str, object]]) -> str:
+def _section(minutes: float, told: dict[str, dict[str, str]], rows: list[tuple[str, object]]) -> str:
     figures = [(what, *(each[what] for each in told.values())) for what in next(iter(told.values()))]
     return (
-        f"# Fuzzing\n\nMade by `python -m benchmarks.fuzz {minutes:g}`, with so many minutes of requests on each store, on:\n{machine()}.\n\n"
+        f"## Requests, bodies and problems that are made up\n\n"
+        f"Made by `python -m benchmarks.fuzz {minutes:g}`, with so many minutes of requests on each store, on:\n{machine()}.\n\n"
         "Schemathesis generates requests from the contract and checks every answer against it.\n"
         "One check is left out: that every body which fits its schema is accepted.\n"
         "No schema can say that a document has as many values as indices.\n\n"
@@ -129,7 +130,9 @@ def main(arguments: list[str]) -> None:
     told = {"on a folder": _fuzzed({}, 60 * minutes)}
     with bucket("fuzz") as settings:
         told["on S3"] = _fuzzed(settings, 60 * minutes)
-    write("fuzzing.md", _page(minutes, told, made_up()))
+    text = _section(minutes, told, made_up())
+    print(text)
+    put_section("fuzzing.md", text)
 
 
 if __name__ == "__main__":

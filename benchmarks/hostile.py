@@ -1,4 +1,5 @@
-"""What others wait while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]``.
+"""What others wait while a gateway is sent bodies that are made to hurt: ``python -m benchmarks.hostile [MiB]`` writes a part of
+``docs/fuzzing.md``.
 
 Each body is sent alone, compressed where that makes it short. Meanwhile two other clients ask a hundred times a second whether the gateway lives, and
 for a small prediction. The longest wait of each is compared with that of a quiet gateway, and the memory with what the gateway has counted.
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import httpx
 import psutil
 
-from benchmarks.base import number, table
+from benchmarks.base import Log, machine, number, put_section, table
 from benchmarks.documents import as_npz, documents, labels_of
 from benchmarks.hostile_bodies import Hostile, hostile_bodies
 from benchmarks.running import Service, forget_peak, peak_memory, service
@@ -136,7 +137,8 @@ def prepared(running: Service) -> str:
     return dataset
 
 
-def report(costs: Sequence[Cost], quiet: Sequence[float]) -> str:
+def section(size: int, costs: Sequence[Cost], quiet: Sequence[float], log: Log) -> str:
+    """The part of the page."""
     worst = sorted(costs, key=lambda each: -max(each.live, each.predicted))[:_SHOWN]
     heads = ["body", "bytes sent", "status", "seconds", "longest wait for liveness, ms", "for a prediction, ms", "MB counted", "MB gained"]
     rows = [
@@ -150,7 +152,11 @@ def report(costs: Sequence[Cost], quiet: Sequence[float]) -> str:
     large = [each for each in costs if each.gained > 2 * each.counted + _SPARE_BYTES]
     unnamed = [each for each in costs if each.status >= 500 and each.status != 507]
     return (
-        f"{len(costs)} bodies, the {len(rows)} worst:\n\n{table(heads, rows)}\n"
+        "## Bodies that are made to hurt\n\n"
+        f"Each of {len(costs)} bodies (`benchmarks/hostile_bodies.py`) is sent alone, compressed where that makes it short. Meanwhile two other "
+        "clients ask a hundred times a second whether the gateway lives, and for a small prediction.\n"
+        f"Made by `python -m benchmarks.hostile {size >> 20}` in {log.seconds:.0f} s on: {machine()}. {log.load}\n\n"
+        f"The {len(rows)} bodies at which others waited longest:\n\n{table(heads, rows)}\n"
         f"Longest waits of a quiet gateway: {', '.join(number(1e3 * each) for each in quiet)} ms.\n"
         f"Others waited more than {1e3 * _MOST_WAIT:.0f} ms at {len(slow)} bodies: {', '.join(each.hostile.name for each in slow) or 'none'}.\n"
         f"More memory than twice what is counted, and {_SPARE_BYTES >> 20} MiB: {', '.join(each.hostile.name for each in large) or 'none'}.\n"
@@ -160,13 +166,19 @@ def report(costs: Sequence[Cost], quiet: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     size = int(arguments[0]) << 20 if arguments else 16 << 20
+    log = Log()
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as running:
         dataset = prepared(running)
         with bystanders(running.url) as others, httpx.Client(base_url=running.url, timeout=120, trust_env=False, verify=False) as client:
             time.sleep(_QUIET_SECONDS)
             quiet = [each.longest for each in others[:2]]
-            costs = [cost(client, running.gateway, others, packed(each)) for each in hostile_bodies(size, dataset)]
-        print(report(costs, quiet))
+            costs = []
+            for each in hostile_bodies(size, dataset):
+                costs.append(cost(client, running.gateway, others, packed(each)))
+                log(each.name)
+        text = section(size, costs, quiet, log)
+    print(text)
+    put_section("fuzzing.md", text)
     return 0
 
 

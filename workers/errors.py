@@ -72,6 +72,14 @@ class IdempotencyConflict(Conflict):
         self.key = key
 
 
+class JobDeleted(Conflict):
+    """The job of an idempotency key was deleted."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"job {id!r} has this idempotency key and was deleted; a new job needs a new key")
+        self.id = id
+
+
 class InvalidName(HalfmoonError):
     """The name of a model, dataset or alias is not allowed."""
 

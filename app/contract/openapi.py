@@ -122,8 +122,10 @@ def _name_objects(part: Any, schemas: dict[str, Any]) -> Any:
     named = {key: _name_objects(each, schemas) for key, each in part.items()}
     if not {"title", "properties"} <= named.keys():
         return named
-    schemas[named["title"]] = named
-    return {"$ref": SCHEMAS + named["title"]}
+    name = named["title"]
+    if schemas.setdefault(name, named) != named:
+        raise ValueError(f"two bodies of the contract have the name {name}")
+    return {"$ref": SCHEMAS + name}
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:

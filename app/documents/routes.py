@@ -32,7 +32,7 @@ Limit = Annotated[int, Query(ge=1, le=service.MAX_PAGE, description="Most docume
 Exact = Annotated[bool, Query(description=EXACT)]
 Cursor = Annotated[str | None, Query(max_length=256, description="`next` of the page before.")]
 Ids = Annotated[
-    str | None, Query(max_length=140_000, description='Ids of documents, separated by commas, or as a list of JSON: `["a","b"]`; in this order.')
+    str | None, Query(max_length=60_000, description='Ids of documents, separated by commas, or as a list of JSON: `["a","b"]`; in this order.')
 ]
 Contains = Annotated[str | None, Query(min_length=1, max_length=256, description="Text that a document contains, or a name of its features.")]
 LabelOf = Annotated[str | None, Query(max_length=256, description="Label that the documents have.")]

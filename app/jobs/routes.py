@@ -38,7 +38,8 @@ _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A repeated request with the same key gives the same job; another request with that key gives 422.",
+    "description": "A repeated request with the same key gives the same job; another request with that key gives 422. When the job was deleted, "
+    "the key gives 409 for a day.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 Include = Annotated[Literal["fields"] | None, Query(description="What stands beside the labels: fields, the extra fields of the documents.")]
@@ -124,7 +125,7 @@ _LINES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@raw_router.post("", status_code=202, responses={**_ACCEPTED, **error_responses(404, 408, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
+@raw_router.post("", status_code=202, responses={**_ACCEPTED, **error_responses(404, 408, 409, 413, 415, 422, 429, 503, 507)}, openapi_extra=_SUBMIT)
 async def create_job(request: Request) -> Response:
     """Train a model on a dataset, or on documents in the body."""
     services = services_of(request)

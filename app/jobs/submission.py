@@ -70,7 +70,7 @@ def submit(
     Nothing is read from the store after the job is stored: a request whose job was accepted must not fail.
 
     Raises QueueUnavailable while Redis is unavailable, NotFound, InvalidName, InvalidRequest, InvalidDocuments, InvalidOption,
-    UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict. After an error nothing is kept.
+    UnknownAlgorithm, LimitExceeded, QuotaExceeded, TooManyRequests, IdempotencyConflict, JobDeleted. After an error nothing is kept.
     """
     _check(body, idempotency_key, query)
     fingerprint = "" if idempotency_key is None else (yield from _fingerprint(body, query, services.settings.max_document_bytes))

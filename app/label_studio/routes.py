@@ -21,10 +21,10 @@ from app.label_studio.schemas import (
     BackendSetup,
     BackendVersions,
     PredictBody,
+    ProjectEvent,
     SetupBody,
     TaskResults,
     WebhookAnswer,
-    WebhookBody,
 )
 from app.label_studio.training import Project, Trainer, train
 from app.services import services_of
@@ -51,7 +51,7 @@ def _described(kind: type[msgspec.Struct], example: dict[str, Any], *parameters:
 
 _SETUP = partial(_described, SetupBody, {"project": "12.1716", "schema": _CONFIG})
 _PREDICT = partial(_described, PredictBody, {"tasks": [_TASK], "label_config": _CONFIG, "project": "12.1716"})
-_WEBHOOK = partial(_described, WebhookBody, {"action": "START_TRAINING", "project": {"id": 12}})
+_WEBHOOK = partial(_described, ProjectEvent, {"action": "START_TRAINING", "project": {"id": 12}})
 
 
 @router.get("/health", responses=_answers(BackendHealth))
@@ -103,7 +103,7 @@ async def label_studio_versions(request: Request) -> Response:
 async def label_studio_webhook(request: Request) -> Response:
     """Take note of an event, at once. Training reads the tasks of the project from Label Studio afterwards."""
     services = services_of(request)
-    body = await read_json(request, services, WebhookBody)
+    body = await read_json(request, services, ProjectEvent)
     id = body.project.get("id")
     if type(id) is not int or not 0 < id <= _LARGEST_ID or body.action not in (*_STARTS, *_CHANGES):
         return _json(WebhookAnswer(status="ignored", detail=f"{body.action or 'no action'} does not begin a training"))

@@ -22,7 +22,7 @@ class PredictBody(msgspec.Struct):
     project: str | int = ""
 
 
-class WebhookBody(msgspec.Struct):
+class ProjectEvent(msgspec.Struct):
     """What has happened in a project."""
 
     action: str = ""

@@ -181,7 +181,7 @@ def _periodic_tasks(services: Services, quota: Quota) -> Iterator[PeriodicTask]:
     )
     yield PeriodicTask("webhooks", [bound(services.delivery.deliver)], settings.reconcile_interval_seconds)
     retention = Retention(datasets, jobs, models, settings.retention_policy)
-    garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds)
+    garbage = GarbageCollector(store, jobs, models, settings.keep_leftover_seconds, settings.abandoned_after_seconds)
     removals = [store.remove_abandoned, quota.recount, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned]
     yield PeriodicTask("cleanup", [bound(remove) for remove in removals], settings.cleanup_interval_seconds)
 

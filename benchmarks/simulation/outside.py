@@ -101,8 +101,6 @@ class SimulatedStore:
         self.content = Content()
         self.removed: dict[str, bytes] = {}
         """what was deleted first, by key"""
-        self.removed_by: dict[str, str] = {}
-        """process that deleted it, by key"""
         self.next_release: set[str] = set()
         """processes of the next release: their records say more, which processes of this release do not know"""
         self.damage = Damage()
@@ -188,7 +186,6 @@ class SimulatedStore:
         if key in self.content:
             # what comes to a deleted job later belongs to nobody
             self.removed.setdefault(key, self.content[key])
-            self.removed_by.setdefault(key, self._world.process)
             del self.content[key]
 
     def _call(self, what: str, effect: Callable[[], T]) -> T:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from benchmarks.simulation.keepers import Keepers
+from benchmarks.simulation.keepers import ABANDONED_SECONDS, Keepers
 from benchmarks.simulation.outside import SimulatedStore
 from benchmarks.simulation.world import World
 from workers.contract import Outcome, Version
@@ -37,7 +37,7 @@ class Upkeep:
         """What a gateway does now and then."""
         jobs, models = Jobs(self._store), Models(self._store)
         datasets = self._keepers.datasets(jobs)
-        garbage = GarbageCollector(self._store, jobs, models, _LEFTOVER_SECONDS)
+        garbage = GarbageCollector(self._store, jobs, models, _LEFTOVER_SECONDS, ABANDONED_SECONDS)
         retention = Retention(datasets, jobs, models, self._policy)
         while True:
             for act in (datasets.recover_deletions, datasets.remove_abandoned, retention.remove_expired, garbage.remove_abandoned):

@@ -1,13 +1,16 @@
 """Idempotency keys: a request that is repeated with the same key makes one job.
 
 idempotency/{sha256 of caller and key}.json  the job of the key, and a fingerprint of its request; created before the request is stored
+idempotency/{sha256}.{job}                   the job was deleted: the key stays its own for as long as a request may come late
 """
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
 
 from workers.contract import Record
-from workers.errors import IdempotencyConflict, StoreDamaged
+from workers.errors import IdempotencyConflict, JobDeleted, StoreDamaged
+from workers.names import is_id
 from workers.store import Store, records
 
 
@@ -30,12 +33,19 @@ class IdempotencyKeys:
         self._store = store
 
     def claim(self, key: str, caller: str | None, job: str, fingerprint: str) -> str:
-        """Claim a key of a caller for a job; returns the job that has it, which of many is the first. Raises IdempotencyConflict."""
+        """Claim a key of a caller for a job; returns the job that has it, which of many is the first. Raises IdempotencyConflict, JobDeleted."""
         digest = digest_of(key, caller)
         while not records.create(self._store, _path(digest), Claim(job=job, fingerprint=fingerprint)):
             first = self.find(digest)
-            if first is not None:  # else it was freed in between
-                first.check(key, fingerprint)
+            if first is None:  # it was freed in between
+                continue
+            first.check(key, fingerprint)
+            if self._store.exists(f"jobs/{first.job}/request.json"):
+                return first.job
+            # a deletion leaves its mark before it removes the request, and the key is free before the mark goes: with neither it was never stored
+            if self.retired(digest, first.job):
+                raise JobDeleted(first.job)
+            if self.find(digest) == first:
                 return first.job
         return job
 
@@ -43,21 +53,32 @@ class IdempotencyKeys:
         """The claim to the key of this digest, None if it is free."""
         return records.find(self._store, _path(digest), Claim)
 
-    def held(self, key: str, caller: str | None, job: str) -> bool:
-        """Whether a key of a caller belongs to a job."""
-        claim = self.find(digest_of(key, caller))
-        return claim is not None and claim.job == job
+    def retire(self, digest: str | None, job: str) -> None:
+        """Mark the job of a key as deleted. A request that comes late then neither makes it again nor gets the key for another."""
+        if digest is not None:
+            self._store.create(_mark(digest, job), b"")
 
-    def free(self, digest: str, job: str) -> None:
-        """Free the key of this digest, unless it was freed before and another job has it by now.
+    def retired(self, digest: str | None, job: str) -> bool:
+        """Whether a job was deleted that has a key, or is about to be."""
+        return digest is not None and self._store.exists(_mark(digest, job))
+
+    def every_retired(self) -> Iterator[tuple[str, str]]:
+        """Digests of keys with their jobs that were deleted."""
+        names = (name.partition(".") for name in self._store.children("idempotency"))
+        return ((digest, job) for digest, _, job in names if is_id("job", job))
+
+    def forget(self, digest: str, job: str) -> None:
+        """Free the key of a job that was deleted, unless it was freed before and another job has it by now.
 
         Of two that free it at once one may be so late that it frees the key of that other job: stores have no deletion on a condition.
         """
+        # the mark goes last: a key without it would stand for a job that was never stored
+        claim = None
         with suppress(StoreDamaged):
             claim = self.find(digest)
-            if claim is None or claim.job != job:
-                return
-        self._store.delete(_path(digest))
+        if claim is None or claim.job == job:
+            self._store.delete(_path(digest))
+        self._store.delete(_mark(digest, job))
 
 
 def digest_of(key: str, caller: str | None) -> str:
@@ -67,3 +88,7 @@ def digest_of(key: str, caller: str | None) -> str:
 
 def _path(digest: str) -> str:
     return f"idempotency/{digest}.json"
+
+
+def _mark(digest: str, job: str) -> str:
+    return f"idempotency/{digest}.{job}"

@@ -37,7 +37,7 @@ from workers.contract import (
     Record,
     Version,
 )
-from workers.errors import JobNotCancellable, JobNotFinished, NotFound, StoreDamaged
+from workers.errors import JobDeleted, JobNotCancellable, JobNotFinished, NotFound, StoreDamaged
 from workers.names import check_name, is_id, new_id, numbers_in
 from workers.problems import problem_of
 from workers.queue.redis_state import TraceRow
@@ -90,17 +90,20 @@ class Jobs:
     ) -> tuple[Job, bool]:
         """Store a request; returns the job, and whether it is new: with an idempotency key that was used before it is the job of that key.
 
-        ``options`` are not validated. Raises InvalidName, NotFound for the dataset, IdempotencyConflict when the ``fingerprint`` of the key differs.
+        ``options`` are not validated. Raises InvalidName, NotFound for the dataset, IdempotencyConflict for another ``fingerprint``, JobDeleted.
         """
         check_name("model", model)
+        # before the key is claimed: a request that is refused has none
+        if (missing := self._missing(dataset, start)) is not None:
+            known = None if idempotency_key is None else self.find_by_idempotency_key(idempotency_key, caller, fingerprint)
+            if known is None:
+                raise missing
+            return known, False
         new = id = new_id("job")
-        while idempotency_key is not None:
+        if idempotency_key is not None:
             id = self._idempotency_keys.claim(idempotency_key, caller, new, fingerprint)
-            if self._store.exists(f"jobs/{id}/request.json"):
+            if id != new and self._store.exists(f"jobs/{id}/request.json"):
                 return self.get(id), False
-            # a deletion frees the key before it removes the request: if the key is not free by now, the request was never stored
-            if id == new or self._idempotency_keys.held(idempotency_key, caller, id):
-                break
         request = JobRequest(
             id=id,
             dataset=dataset,
@@ -119,12 +122,7 @@ class Jobs:
             traceparent=traceparent,
             created_at=datetime.now(UTC),
         )
-        try:
-            return self._store_request(request)
-        except NotFound:
-            if request.key is not None:
-                self._idempotency_keys.free(request.key, id)
-            raise
+        return self._store_request(request)
 
     def find_by_idempotency_key(self, key: str, caller: str | None, fingerprint: str) -> Job | None:
         """The job of a caller's idempotency key, also when its dataset was deleted; None if the key has none. Raises IdempotencyConflict."""
@@ -138,25 +136,25 @@ class Jobs:
         return None
 
     def _store_request(self, request: JobRequest) -> tuple[Job, bool]:
-        """The job, and whether it is new; raises NotFound for the dataset or the version to start from, also if it is deleted meanwhile.
+        """The job, and whether it is new; raises NotFound if its dataset or the version that it starts from is deleted meanwhile, and JobDeleted.
 
         A deletion leaves its mark, then looks for jobs; this stores the job, then looks for marks. So at least one of them sees the other.
         """
-        if (missing := self._missing(request)) is not None:
-            raise missing
         self._store.create(f"open/{request.id}", b"")
-        if not records.create(self._store, f"jobs/{request.id}/request.json", request):
+        created = records.create(self._store, f"jobs/{request.id}/request.json", request)
+        if self.withdraw_if_deleted(request):
+            raise JobDeleted(request.id)
+        if not created:
             return self.get(request.id), False
-        if (missing := self._missing(request)) is not None:
+        if (missing := self._missing(request.dataset, request.start)) is not None:
             if self.record_outcome(request.id, Outcome(state=JobState.FAILED, attempt=0, finished_at=datetime.now(UTC), error=problem_of(missing))):
                 self.close(request.id)
                 raise missing
             return self.get(request.id), True  # this look came so late that the job has ended: it was accepted
         return Job(request=request, state=JobState.QUEUED), True
 
-    def _missing(self, request: JobRequest) -> NotFound | None:
-        """The dataset or version that a request needs and that does not exist, or is about to be deleted."""
-        dataset, start = request.dataset, request.start
+    def _missing(self, dataset: str, start: Publication | None) -> NotFound | None:
+        """The dataset or version to start from that does not exist, or is about to be deleted."""
         if Deletions(self._store).pending(dataset) or not self._store.exists(f"datasets/{dataset}/manifest.json"):
             return NotFound("dataset", dataset)
         if start is not None and Models(self._store).deleted(start.name, start.version):
@@ -210,11 +208,20 @@ class Jobs:
         if not job.state.final:
             raise JobNotFinished(id, job.state.value)
         # in this order: an idempotency key must never have a job of which only a part is left
-        if job.request.key is not None:
-            self._idempotency_keys.free(job.request.key, id)
+        self._idempotency_keys.retire(job.request.key, id)
+        self._withdraw(id)
+        delete_except(self._store, f"jobs/{id}", {file.key for file in Models(self._store).files_of(job).values()})
+
+    def withdraw_if_deleted(self, request: JobRequest) -> bool:
+        """Whether the job was deleted. It is gone then, also if a request with the same key came so late that it made the job again."""
+        deleted = self._idempotency_keys.retired(request.key, request.id)
+        if deleted:  # what else is left may be files of a version, which garbage collection knows
+            self._withdraw(request.id)
+        return deleted
+
+    def _withdraw(self, id: str) -> None:
         self.close(id)
         self._store.delete(f"jobs/{id}/request.json")
-        delete_except(self._store, f"jobs/{id}", {file.key for file in Models(self._store).files_of(job).values()})
 
     def gone(self, id: str) -> bool:
         """Whether no such job exists or is being made: a job in the making is open before it has a folder, and gets its request last."""

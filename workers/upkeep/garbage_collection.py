@@ -8,19 +8,23 @@
 | deletions of versions: completed, or undone; marks of aliases | ``Models.remove_abandoned``       | seen for a minute   |
 | files of attempts which the outcome of their job does not name | this module                      | a day after its end |
 | the rest of jobs whose deletion was cut short                 | this module                       | a day at most       |
+| idempotency keys of jobs that were deleted                    | this module                       | a day               |
 
 What a policy no longer keeps is another matter: see ``workers.upkeep.retention``.
 """
 
 import re
 import time
+from collections.abc import Set
 from datetime import UTC, datetime, timedelta
 
 from workers.contract import Outcome
 from workers.errors import NotFound, StoreDamaged
 from workers.names import is_id
+from workers.repositories.idempotency import IdempotencyKeys
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
+from workers.repositories.sightings import Sightings
 from workers.store import Store
 from workers.store.delete_except import delete_except
 
@@ -29,12 +33,15 @@ class GarbageCollector:
     """Garbage collection of models and jobs. May be cut short anywhere, and be run by any number of processes at once.
 
     ``leftover_seconds``: how long after the end of a job files of its attempts stay which its outcome does not name.
+    ``abandoned_seconds``: how long after the deletion of a job its idempotency key stays its own, at most.
     """
 
-    def __init__(self, store: Store, jobs: Jobs, models: Models, leftover_seconds: float = 86_400.0) -> None:
+    def __init__(self, store: Store, jobs: Jobs, models: Models, leftover_seconds: float = 86_400.0, abandoned_seconds: float = 86_400.0) -> None:
         self._store = store
         self._jobs = jobs
         self._models = models
+        self._idempotency_keys, self._sightings = IdempotencyKeys(store), Sightings()
+        self._abandoned_seconds = abandoned_seconds
         self._leftover_time = timedelta(seconds=leftover_seconds)
         self._clean: set[str] = set()
         """ids of jobs that had no leftovers any more since ``_clean_since``"""
@@ -46,7 +53,7 @@ class GarbageCollector:
         Raises StoreUnavailable; StoreDamaged for a version that cannot be read, whose files may lie among those of deleted jobs: these then stay.
         """
         self._models.remove_abandoned(self._jobs.starting_from)
-        orphans = self._remove_leftovers()
+        orphans = self._remove_leftovers(self._remove_keys())
         # the versions are listed only now: a job that is gone had published before whatever it has published. What a deleted version names is
         # removed by its deletion alone, which may still be undone
         named = {file.key for version in self._models.every_version() for file in version.files.values()} if orphans else set()
@@ -54,8 +61,21 @@ class GarbageCollector:
             if self._jobs.gone(id):
                 delete_except(self._store, f"jobs/{id}", named)
 
-    def _remove_leftovers(self) -> list[str]:
-        """Remove files of attempts that came to nothing; returns the ids of folders that belong to no job."""
+    def _remove_keys(self) -> set[str]:
+        """Free the keys of jobs that were deleted long ago; returns the ids of the others that were deleted."""
+        deleted = set()
+        for digest, id in self._idempotency_keys.every_retired():
+            if self._sightings.old(id, self._abandoned_seconds):
+                self._idempotency_keys.forget(digest, id)
+            else:
+                deleted.add(id)
+        return deleted
+
+    def _remove_leftovers(self, deleted: Set[str]) -> list[str]:
+        """Remove files of attempts that came to nothing; returns the ids of folders that belong to no job.
+
+        One of those that were deleted may be there because its deletion was cut short, or because a late request has made it again.
+        """
         orphans, now, ids = [], datetime.now(UTC), self._store.children("jobs")
         # by a clock that nobody sets: one that is set back would let what is left stay for as long
         if time.monotonic() - self._clean_since > self._leftover_time.total_seconds():
@@ -63,10 +83,12 @@ class GarbageCollector:
             self._clean, self._clean_since = set(), time.monotonic()
         self._clean.intersection_update(ids)
         for id in ids:
-            if id in self._clean or not is_id("job", id):
+            if (id in self._clean and id not in deleted) or not is_id("job", id):
                 continue
             try:
                 job = self._jobs.get(id)
+                if id in deleted and self._jobs.withdraw_if_deleted(job.request):
+                    raise NotFound("job", id)
             except NotFound:
                 orphans.append(id)
                 continue

@@ -152,11 +152,12 @@ class Attempts:
         """Take the lease of the next attempt; returns its number, None if there is nothing to do."""
         leases = self._context.redis_state.leases
         try:
-            last = self._jobs.get(job_id).attempt
+            job = self._jobs.get(job_id)
         except NotFound:
             # the job was over, and was deleted while its message waited
             return None
-        if self._jobs.has_outcome(job_id) or (last and leases.held(job_id, last)):
+        last = job.attempt
+        if self._jobs.withdraw_if_deleted(job.request) or self._jobs.has_outcome(job_id) or (last and leases.held(job_id, last)):
             return None
         return last + 1 if leases.acquire(job_id, last + 1, self._context.worker, self._context.lease_seconds) else None
 

@@ -112,6 +112,18 @@ def test_a_replay_gives_the_same_job_when_its_dataset_is_gone_and_redis_too(star
     assert gateway.client.get("/v1/datasets").json()["datasets"] == []
 
 
+def test_the_key_of_a_deleted_job_makes_no_other(gateway: Gateway, dataset: str) -> None:
+    body, headers = {"dataset": dataset, "model": "news", "algorithm": "svm"}, {"idempotency-key": "k"}
+    id = gateway.client.post("/v1/jobs", json=body, headers=headers).json()["id"]
+    gateway.client.post(f"/v1/jobs/{id}/cancel")
+    assert gateway.client.delete(f"/v1/jobs/{id}").status_code == 204
+    problem = problem_of(gateway.client.post("/v1/jobs", json=body, headers=headers), 409)
+    assert problem["detail"] == f"job {id!r} has this idempotency key and was deleted; a new job needs a new key"
+    problem_of(gateway.client.post("/v1/jobs", json=body | {"seed": 1}, headers=headers), 422)
+    assert gateway.client.get("/v1/jobs").json()["jobs"] == []
+    assert gateway.client.post("/v1/jobs", json=body, headers={"idempotency-key": "k2"}).status_code == 202
+
+
 @pytest.mark.parametrize("algorithm", OFFERED.values(), ids=list(OFFERED))
 def test_options_as_they_are_stored_are_taken_again(algorithm: Algorithm) -> None:
     options = algorithm.options.parse({"lambda": 0.25} if "lambda_" in algorithm.options.model_fields else {})

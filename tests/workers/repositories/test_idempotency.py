@@ -1,16 +1,20 @@
-"""Idempotency keys: one job a key, whatever comes in between, and a key that is free again belongs to the next."""
+"""Idempotency keys: one job a key, whatever comes in between, until long after its deletion."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.workers.conftest import killed_at, make_dataset
-from workers.contract import Job
-from workers.errors import IdempotencyConflict, NotFound
+from workers.contract import Job, JobState
+from workers.errors import IdempotencyConflict, JobDeleted, NotFound
 from workers.repositories.datasets import Datasets
 from workers.repositories.idempotency import Claim, digest_of
 from workers.repositories.jobs import Jobs
+from workers.repositories.models import Models
 from workers.store import Store, records
+from workers.upkeep.garbage_collection import GarbageCollector
+from workers.worker.attempt import Attempts
 
 
 def test_a_request_that_died_after_taking_its_key_is_completed_by_the_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +45,7 @@ def test_a_key_stands_for_its_job_when_the_dataset_is_gone(store: Store) -> None
         jobs.find_by_idempotency_key("k", None, "other")
 
 
-def test_the_deletion_of_a_job_that_was_refused_leaves_its_key_to_the_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_was_refused_when_it_was_stored_keeps_its_key(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, create = make_dataset(store).id, make_dataset(store).id, type(store).create
 
     def post(dataset: str) -> tuple[Job, bool]:
@@ -57,9 +61,11 @@ def test_the_deletion_of_a_job_that_was_refused_leaves_its_key_to_the_next(store
         with pytest.raises(NotFound):
             post(first)
     (refused,) = store.children("jobs")
-    job, _ = post(second)
+    job, created = post(second)
+    assert (job.request.id, job.state, created) == (refused, JobState.FAILED, False)
     Jobs(store).delete(refused)
-    assert post(second)[0].request.id == job.request.id
+    with pytest.raises(JobDeleted):
+        post(second)
 
 
 def test_a_job_that_is_deleted_while_its_request_is_repeated_is_not_made_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,11 +85,53 @@ def test_a_job_that_is_deleted_while_its_request_is_repeated_is_not_made_again(s
         return exists(self, key)
 
     monkeypatch.setattr(type(store), "exists", late)
-    again, created = post()
-    assert created
-    assert again.request.id != job.request.id
-    assert post()[0].request.id == again.request.id
-    assert store.children("jobs") == [again.request.id]
+    with pytest.raises(JobDeleted, match=job.request.id):
+        post()
+    assert store.children("jobs") == []
+
+
+@pytest.mark.parametrize("moment", ["idempotency/", "open/", "/request.json"])
+def test_a_request_that_hangs_until_its_job_was_done_and_deleted_elsewhere_makes_none(
+    store: Store, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Its client has asked another gateway meanwhile, got the job, and deleted it. Nobody waits for another."""
+    dataset, create = make_dataset(store).id, type(store).create
+
+    def post() -> Job:
+        return Jobs(store).submit(dataset=dataset, model="m", algorithm="svm", options={}, seed=0, idempotency_key="k", fingerprint="f")[0]
+
+    def hanging(self: Store, key: str, data: bytes) -> bool:
+        if moment in key:
+            monkeypatch.setattr(type(store), "create", create)
+            done = post().request.id
+            Jobs(store).cancel(done)
+            Jobs(store).delete(done)
+        return create(self, key, data)
+
+    monkeypatch.setattr(type(store), "create", hanging)
+    with pytest.raises(JobDeleted):
+        post()
+    assert [*Jobs(store).every(), *Jobs(store).open_jobs()] == []
+    with pytest.raises(JobDeleted):
+        post()
+
+
+@pytest.mark.parametrize("who", ["worker", "garbage collection"])
+def test_a_job_that_was_made_again_after_its_deletion_is_withdrawn(store: Store, who: str) -> None:
+    """The process of the late request died before it looked whether the job was deleted."""
+    id, jobs = submit_by(store, None, idempotency_key="k", fingerprint="f"), Jobs(store)
+    request = jobs.get(id).request
+    jobs.cancel(id)
+    jobs.delete(id)
+    store.create(f"open/{id}", b"")
+    records.create(store, f"jobs/{id}/request.json", request)
+    assert [job.request.id for job in jobs.unfinished()] == [id]
+    if who == "worker":
+        context: Any = SimpleNamespace(store=store, store_retry_seconds=1.0, redis_state=SimpleNamespace(leases=None))
+        Attempts(context).run(id)
+    else:
+        GarbageCollector(store, jobs, Models(store)).remove_abandoned()
+    assert [*jobs.every(), *jobs.open_jobs()] == []
 
 
 def test_a_key_is_free_again_after_a_request_for_a_dataset_that_is_not_there(store: Store) -> None:

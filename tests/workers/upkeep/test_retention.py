@@ -7,14 +7,15 @@ import pytest
 from pydantic import ValidationError
 
 from app.settings import GatewaySettings
-from tests.workers.conftest import make_dataset, submit, success
+from tests.workers.conftest import later, make_dataset, submit, success
 from tests.workers.upkeep.finished_jobs import done, failed, ids
 from workers.contract import Comparison, Publication
-from workers.errors import JobNotFinished, StoreUnavailable
+from workers.errors import JobDeleted, JobNotFinished, StoreUnavailable
 from workers.repositories.datasets import Datasets
 from workers.repositories.jobs import Jobs
 from workers.repositories.models import Models
 from workers.store import Store
+from workers.upkeep.garbage_collection import GarbageCollector
 from workers.upkeep.retention import Keep, Policy, Retention, surplus
 
 NONE = Keep(count=0)
@@ -49,7 +50,7 @@ def test_a_deleted_job_without_a_model_leaves_nothing(store: Store, cancelled: b
     assert (store.children("jobs"), store.children("open")) == ([], [])
 
 
-def test_the_key_of_a_deleted_job_makes_a_new_one(store: Store) -> None:
+def test_the_key_of_a_deleted_job_stays_its_own_for_a_day(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset, jobs = make_dataset(store).id, Jobs(store)
 
     def post() -> str:
@@ -61,8 +62,14 @@ def test_the_key_of_a_deleted_job_makes_a_new_one(store: Store) -> None:
     jobs.cancel(first)
     jobs.delete(first)
     assert jobs.find_by_idempotency_key("k", None, "f") is None
+    garbage = GarbageCollector(store, jobs, Models(store))
+    garbage.remove_abandoned()
+    with pytest.raises(JobDeleted, match=first):
+        post()
+    with later(monkeypatch, 86_401):
+        garbage.remove_abandoned()
+    assert not store.exists("idempotency")
     assert post() != first
-    assert len(store.children("idempotency")) == 1
 
 
 def test_versions_that_something_names_stay(store: Store) -> None:
