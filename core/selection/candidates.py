@@ -133,13 +133,12 @@ def _supervised(data: SelectionData, ridge: float, fits: Mapping[tuple[int, int]
 
 
 def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
-    """The transductive SVM, by the solutions that the estimate of the class fractions has made."""
+    """The transductive SVM, by the solutions that the estimate of the class fractions has made, from which its own starts."""
 
     def solvers(wanted: Wanted) -> Solvers:
-        return [
-            partial(tsvm, problem, TsvmOptions(lambda_=LAMBDA, tolerance=wanted.tolerance, positive_fraction=fraction))
-            for problem, fraction in zip(wanted.data.problems, wanted.positive_fractions, strict=True)
-        ]
+        options = [TsvmOptions(lambda_=LAMBDA, tolerance=wanted.tolerance, positive_fraction=fraction) for fraction in wanted.positive_fractions]
+        starts = [data.over_all_features(start, problem.rows.n_features) for start, problem in zip(found.starts, wanted.data.problems, strict=True)]
+        return [partial(tsvm, *each) for each in zip(wanted.data.problems, options, starts, strict=True)]
 
     tried = {"lambda": LAMBDA, "lambda_u": 1.0}
     return Candidate("tsvm", "the transductive SVM", found.held_out, judged(data, found.held_out), solvers, tried, LAMBDA, found)

@@ -1,7 +1,7 @@
 """Class prior estimation (quantification): the class fractions of the unlabeled documents, from all evidence there is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from core.problem.result import ensure_complete
 from core.progress import Part
 from core.selection import log_evidence
 from core.selection.data import SelectionData
-from core.selection.fraction_path import TOLERANCE, FractionPath, SupervisedFit, held_out_scores
+from core.selection.fraction_path import TOLERANCE, FractionPath, SupervisedFit, coefficients_of, held_out_scores
 from core.selection.posterior import (
     Posterior,
     fine_grid,
@@ -56,6 +56,9 @@ class FractionEstimate:
     fractions were given"""
     counts_used: bool
     """whether the class counts of the labels were used as a random sample"""
+    starts: Sequence[Vector] = ()
+    """for each two-class problem coefficients, shape (n_features + 1,), the bias last, of a solution with all labels near these fractions, from which
+    others can start; none of methods that have none"""
 
     def report(self, classes: Sequence[str | int]) -> dict[str, Any]:
         """The estimate for a job's report."""
@@ -81,8 +84,8 @@ def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given:
         ]
     else:
         grids = [given[[positive]] for positive in data.positives]
-    paths = _solve_paths(sweeper, data, part.part(_SUPERVISED, 1.0), grids, predicted)
-    return combine_evidence(data, paths, predicted, given)
+    paths, starts = _solve_paths(sweeper, data, part.part(_SUPERVISED, 1.0), grids, predicted)
+    return replace(combine_evidence(data, paths, predicted, given), starts=starts)
 
 
 def _supervised_prediction(sweeper: Sweeper, data: SelectionData, part: Part) -> list[Prediction]:
@@ -173,8 +176,8 @@ def _posteriors(data: SelectionData, curves: Sequence[_Curve]) -> list[Posterior
 
 def _solve_paths(
     sweeper: Sweeper, data: SelectionData, part: Part, grids: Sequence[Vector], predicted: Sequence[Prediction]
-) -> list[list[FractionPath]]:
-    """For each two-class problem the paths without each fold, and last the one with all labels; raises Stopped.
+) -> tuple[list[list[FractionPath]], list[Vector]]:
+    """For each two-class problem the paths without each fold, and last the one with all labels; and a solution of the latter. Raises Stopped.
 
     The paths of a problem meet to decide how far they go.
     """
@@ -189,8 +192,8 @@ def _solve_paths(
         for prefix, problem, several, meeting in zip(data.prefixes, data.problems, paths, meetings, strict=True)
         for fold, path in enumerate(several)
     }
-    sweeper.run(steps, part)
-    return paths
+    results = sweeper.run(steps, part)
+    return paths, [coefficients_of(result) for result in results[data.n_folds :: data.n_folds + 1]]
 
 
 def _likely_ends(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction) -> list[int]:

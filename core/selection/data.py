@@ -35,6 +35,8 @@ class SelectionData:
     """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw"""
     space: Space = MEMORY
     """where copies of the rows lie"""
+    columns: NDArray[np.int64] | None = None
+    """of its features among those of the data that it is a part of, ascending; None if it has all of them"""
 
     @classmethod
     def of(
@@ -58,6 +60,14 @@ class SelectionData:
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
         folds, drawn = folds_of(class_indices, seed), checked_drawn(drawn, len(class_indices))
         return cls(scaled, class_indices, folds, problems, prefixes_of(classes), drawn, space)
+
+    def over_all_features(self, coefficients: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
+        """Coefficients of its features, shape (its number of them + 1,), the bias last, as those of all ``n_features``: 0 of the others."""
+        if self.columns is None:
+            return coefficients
+        found = np.zeros(n_features + 1)
+        found[self.columns], found[-1] = coefficients[:-1], coefficients[-1]
+        return found
 
     @property
     def n_classes(self) -> int:

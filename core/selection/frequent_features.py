@@ -38,7 +38,7 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
     frequent = with_features(rows, kept, checkpoint, data.space)
     scaled = data.scaled._replace(rows=frequent, scales=data.scaled.scales[kept], centre=data.scaled.centre[kept])
     whole = Problem.of(scaled.rows, data.problems[0].y, seed=data.problems[0].seed)
-    return replace(data, scaled=scaled, problems=[replace(whole, y=problem.y) for problem in data.problems])
+    return replace(data, scaled=scaled, columns=np.flatnonzero(kept), problems=[replace(whole, y=problem.y) for problem in data.problems])
 
 
 def with_features(rows: SparseRows, kept: NDArray[np.bool_], checkpoint: Checkpoint, space: Space = MEMORY) -> SparseRows:

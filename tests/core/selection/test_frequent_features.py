@@ -2,8 +2,13 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from core.selection import frequent_features
+from core.algorithms.tsvm import tsvm
+from core.engine.runner import Steps
+from core.options.linear import TsvmOptions
+from core.problem.problem import Problem
+from core.selection import candidates, frequent_features
 from core.selection.data import SelectionData
 from core.selection.frequent_features import with_frequent_features
 from tests.core.problems import dense_of, rows_of
@@ -43,6 +48,29 @@ def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.M
         np.testing.assert_array_equal(one.y, other.y)
         np.testing.assert_array_equal(one.costs, other.costs)
         assert one.rows is found.scaled.rows
+
+
+@pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
+def test_the_selected_model_starts_from_a_solution_of_the_comparison(monkeypatch: pytest.MonkeyPatch, fractions: list[float]) -> None:
+    starts: list[tuple[Problem, NDArray[np.float64]]] = []
+
+    def spied(problem: Problem, options: TsvmOptions, start: NDArray[np.float64]) -> Steps:
+        starts.append((problem, start))
+        return tsvm(problem, options, start)
+
+    monkeypatch.setattr(candidates, "tsvm", spied)
+    monkeypatch.setattr(frequent_features, "MANY_ROWS", 10)
+    monkeypatch.setattr(frequent_features, "_SHARE", 0.02)
+    fit(words(3, fractions, n=600, per_class=10))
+    assert len(starts) == (1 if len(fractions) == 2 else len(fractions))
+    for problem, start in starts:
+        dense = dense_of(problem.rows)
+        rare = (dense != 0).sum(axis=0) < 0.02 * len(dense)
+        assert rare.any()
+        assert not start[:-1][rare].any()
+        scores = dense @ start[:-1] + start[-1]
+        positive = problem.y > 0
+        assert scores[: problem.n_labeled][positive].mean() > scores[: problem.n_labeled][~positive].mean() + 0.5
 
 
 @pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
