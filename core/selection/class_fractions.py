@@ -28,6 +28,7 @@ from core.selection.posterior import (
     log_mean,
     posterior_of,
     project_onto_simplex,
+    shrunk,
 )
 from core.selection.prediction import Prediction, centred_prediction
 
@@ -124,7 +125,11 @@ def combine_evidence(
     if data.n_classes > 2 and 2 * n_sampled > len(data.class_indices):
         curves = _curves(data, paths, predicted, sampled=True)
     posteriors = _posteriors(data, curves)
-    fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean]) if data.n_classes == 2 else project_onto_simplex(posteriors)
+    if data.n_classes == 2:
+        fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean])
+    else:
+        posteriors = shrunk(posteriors)
+        fractions = project_onto_simplex(posteriors)
     chosen = fractions[data.positives]
     held_out = np.column_stack([path_scores_at(several, data.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
     grounds = [_grounds_of(*known) for known in zip(data.problems, predicted, posteriors, strict=True)]

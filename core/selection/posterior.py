@@ -1,11 +1,12 @@
 """Posterior of a class fraction over a grid, and projection of the classes' fractions onto the simplex."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import exp, expit, expit_of, log_of, logit, logit_of
+from core.numerics.elementary import exp, expit, expit_of, log, log_of, logit, logit_of
 from core.selection.log_evidence import LEAST, LabelCounts
 
 Vector = NDArray[np.float64]
@@ -13,7 +14,10 @@ Vector = NDArray[np.float64]
 STEPS = (-2.7, -1.8, -0.9, 0.0, 0.9, 1.8, 2.7)
 """steps of the grid, in logits around its centre"""
 _FINE = 400
-_LEAST = 1e-300
+_EVEN, _UNEVEN, _EVEN_ODDS = 0.3, 1.0, 0.1
+"""in logits: standard deviations of the classes' fractions around their mean where the classes are about as frequent, and where they are not; and the
+odds of the former before the evidence is asked"""
+_LEAST, _LEAST_MEAN = 1e-300, 1e-9
 
 
 class Posterior(NamedTuple):
@@ -82,7 +86,33 @@ def _density(evidence: Vector) -> Vector:
     return np.asarray(density / density.sum())
 
 
-def project_onto_simplex(posteriors: list[Posterior]) -> Vector:
+def shrunk(posteriors: Sequence[Posterior]) -> list[Posterior]:
+    """The posteriors of the fractions of many classes, where all classes may be about as frequent.
+
+    Nothing that is asked of one class knows of the others, so the errors of many classes add up. Fractions that differ by no more than their errors
+    explain are drawn towards their mean, in logits, the more the less is known of them; those that differ by more stay as they are. The result is the
+    mean over both hypotheses.
+    Source: empirical Bayes, as in Efron & Morris, Stein's estimation rule and its competitors, 1973.
+    """
+    means = np.clip([each.mean for each in posteriors], _LEAST_MEAN, 1 - _LEAST_MEAN)
+    given = np.array([each.variance for each in posteriors])
+    logits, variances = logit(means), given / (means * (1 - means)) ** 2
+    off = logits - logits.mean()
+    log_odds = _log_normal(off, variances + _EVEN * _EVEN) - _log_normal(off, variances + _UNEVEN * _UNEVEN) + log_of(_EVEN_ODDS)
+    even, share = expit_of(log_odds), _EVEN * _EVEN / (_EVEN * _EVEN + variances)
+    drawn = expit(logits - (1 - share) * off)
+    kept = share * variances * (drawn * (1 - drawn)) ** 2
+    found = means + even * (drawn - means)
+    spread = given + even * (kept - given) + even * (1 - even) * (drawn - means) ** 2
+    return [Posterior(float(mean), float(variance)) for mean, variance in zip(found, spread, strict=True)]
+
+
+def _log_normal(off: Vector, variances: Vector) -> float:
+    """Log-density of distances from the mean, up to a constant."""
+    return float(-0.5 * (log(variances) + off * off / variances).sum())
+
+
+def project_onto_simplex(posteriors: Sequence[Posterior]) -> Vector:
     """Fractions of the classes of one-vs-rest, shape (n_classes,), that sum to 1: the means, moved the more the larger their variance.
 
     Least squares under the sum, weighed by the inverse variances. No class falls below a tenth of its mean.
