@@ -104,7 +104,7 @@ async def label_studio_webhook(request: Request) -> Response:
     """Take note of an event, at once. Training reads the tasks of the project from Label Studio afterwards."""
     services = services_of(request)
     body = await read_json(request, services, ProjectEvent)
-    id = body.project.get("id")
+    id = body.project.get("id") if body.project else None
     if type(id) is not int or not 0 < id <= _LARGEST_ID or body.action not in (*_STARTS, *_CHANGES):
         return _json(WebhookAnswer(status="ignored", detail=f"{body.action or 'no action'} does not begin a training"))
     if services.settings.label_studio_url is None:

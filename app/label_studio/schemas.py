@@ -26,7 +26,7 @@ class ProjectEvent(msgspec.Struct):
     """What has happened in a project."""
 
     action: str = ""
-    project: dict[str, Any] = {}
+    project: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class BackendHealth(Schema):
