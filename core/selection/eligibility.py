@@ -22,10 +22,15 @@ def candidate_bytes(n_rows: int, n_features: int, n_nonzeros: int, n_classes: in
     return kernels + (naive_bayes_bytes(n_rows, n_features, n_classes) if naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes) else 0)
 
 
+def is_dense(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
+    """Whether distances between such rows are meaningful."""
+    return n_nonzeros >= _DENSE * n_rows * n_features
+
+
 def label_spreading_applies(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
     """Whether neighbours of such rows are meaningful and can be found in bearable time and memory."""
-    values = n_rows * n_features
-    return _LEAST_ROWS <= n_rows <= _MOST_ROWS and values <= _MOST_VALUES and n_nonzeros >= _DENSE * values
+    bearable = _LEAST_ROWS <= n_rows <= _MOST_ROWS and n_rows * n_features <= _MOST_VALUES
+    return bearable and is_dense(n_rows, n_features, n_nonzeros)
 
 
 def label_spreading_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
@@ -40,7 +45,7 @@ def kernel_ridge_bytes(n_rows: int, n_classes: int) -> int:
 
 def naive_bayes_applies(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> bool:
     """Whether such rows can be bags of terms, by their sizes, and fit into bearable memory. Values below 0 cannot be counts: the caller checks."""
-    return n_nonzeros < _DENSE * n_rows * n_features and n_classes * (n_rows + n_features) <= _MOST_RESPONSIBILITIES
+    return not is_dense(n_rows, n_features, n_nonzeros) and n_classes * (n_rows + n_features) <= _MOST_RESPONSIBILITIES
 
 
 def naive_bayes_bytes(n_rows: int, n_features: int, n_classes: int) -> int:

@@ -13,7 +13,7 @@ from core.selection.data import SelectionData
 from core.selection.frequent_features import with_frequent_features
 from tests.core.problems import dense_of, rows_of
 from tests.core.selection.methods.test_naive_bayes import words
-from tests.core.selection.test_auto import fit
+from tests.core.selection.test_auto import fit, pool
 
 
 def nothing() -> None:
@@ -71,6 +71,18 @@ def test_the_selected_model_starts_from_a_solution_of_the_comparison(monkeypatch
         scores = dense @ start[:-1] + start[-1]
         positive = problem.y > 0
         assert scores[: problem.n_labeled][positive].mean() > scores[: problem.n_labeled][~positive].mean() + 0.5
+
+
+def test_of_dense_rows_it_starts_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[NDArray[np.float64] | None] = []
+
+    def spied(problem: Problem, options: TsvmOptions, start: NDArray[np.float64] | None) -> Steps:
+        starts.append(start)
+        return tsvm(problem, options, start)
+
+    monkeypatch.setattr(candidates, "tsvm", spied)
+    fit(pool(0, [0.5, 0.5]))
+    assert starts == [None]
 
 
 @pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
