@@ -12,6 +12,7 @@ from core.algorithms.tsvm import tsvm
 from core.engine.runner import Steps, Sweeper
 from core.kernels.gamma import resolve_kernel
 from core.options.linear import SvmOptions, TsvmOptions
+from core.problem.problem import Problem
 from core.progress import Part
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.comparison import Judgement, judge
@@ -140,11 +141,13 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
     rows = data.scaled.rows
     dense = is_dense(rows.n_rows, rows.n_features, rows.n_nonzeros)
 
+    def steps(problem: Problem, options: TsvmOptions, start: Vector) -> Steps:
+        # over all features only when it begins: there may be many classes
+        return tsvm(problem, options, None if dense else data.over_all_features(start, problem.rows.n_features))
+
     def solvers(wanted: Wanted) -> Solvers:
         options = [TsvmOptions(lambda_=LAMBDA, tolerance=wanted.tolerance, positive_fraction=fraction) for fraction in wanted.positive_fractions]
-        pairs = zip(found.starts, wanted.data.problems, strict=True)
-        starts = [None if dense else data.over_all_features(start, problem.rows.n_features) for start, problem in pairs]
-        return [partial(tsvm, *each) for each in zip(wanted.data.problems, options, starts, strict=True)]
+        return [partial(steps, *each) for each in zip(wanted.data.problems, options, found.starts, strict=True)]
 
     tried = {"lambda": LAMBDA, "lambda_u": 1.0}
     return Candidate("tsvm", "the transductive SVM", found.held_out, judged(data, found.held_out), solvers, tried, LAMBDA, found)

@@ -47,7 +47,8 @@ class FractionPath:
         """Solve at the middle of the grid and beside it, then outwards, each solution starting from its neighbour.
 
         How far is decided at a ``meeting`` of all paths of the problem: it answers with the next positions, or none if the paths are done.
-        Labeled rows that are ``hidden``, shape (n_labeled,), cost nothing. Of the solutions that in the middle is returned, without its scores.
+        Labeled rows that are ``hidden``, shape (n_labeled,), cost nothing. If none is, the solution in the middle is returned, without its scores;
+        no other is kept.
         """
         problem = without(problem, hidden)
         count, middle = len(self.fractions), len(self.fractions) // 2
@@ -60,7 +61,7 @@ class FractionPath:
                 ends[side] = yield from as_part(self._solve(position, problem, options, ends[side]), _part_of(number))
                 number += 1
             positions = yield meeting
-        return replace(first, unlabeled_scores=np.zeros(0))
+        return _without_solution(first) if hidden.any() else replace(first, unlabeled_scores=np.zeros(0))
 
     def _solve(self, position: int, problem: Problem, options: TsvmOptions, last: Result | None) -> Steps:
         fraction = float(self.fractions[position])

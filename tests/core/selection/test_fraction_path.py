@@ -1,5 +1,8 @@
 """Solutions along a grid of fractions, and the thresholds by which these are obeyed."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +10,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from core.documents.rows import SparseRows
-from core.selection.fraction_path import nearest_threshold
+from core.engine.runner import Meeting, Steps, Sweeper
+from core.options.linear import TsvmOptions
+from core.problem.problem import Problem
+from core.selection.fraction_path import FractionPath, coefficients_of, nearest_threshold
 from core.train import TrainingTask, train
 from tests.core.problems import rows_of
 
@@ -21,6 +27,20 @@ def test_of_the_thresholds_with_so_many_scores_above_the_nearest_to_zero_is_take
     least, most = ordered[count] if count < len(scores) else -np.inf, ordered[count - 1] if count else np.inf
     assert least <= threshold <= most
     assert threshold == (0.0 if least <= 0 <= most else least if least > 0 else most)
+
+
+def test_only_the_path_with_all_labels_keeps_a_solution() -> None:
+    """There are as many paths as classes times folds, and a number a feature in each solution."""
+    problem = Problem.of(rows_of(np.random.default_rng(0).standard_normal((40, 6))), np.array([1.0, -1.0, 1.0, -1.0]))
+    hidden = np.array([[False] * 4, [True, True, False, False]])
+    with Sweeper(problem.rows) as sweeper:
+        steps: dict[str, Callable[[], Steps]] = {
+            str(place): partial(FractionPath(np.array([0.3, 0.5])).steps, problem, each, TsvmOptions(), Meeting(1, list))
+            for place, each in enumerate(hidden)
+        }
+        kept = [coefficients_of(result) for result in sweeper.run(steps)]
+    assert [len(each) for each in kept] == [7, 1]
+    assert kept[0].any()
 
 
 def texts(n: int, seed: int) -> tuple[SparseRows, np.ndarray]:
