@@ -11,7 +11,7 @@ from core.documents.drawn import Draw
 from core.documents.rows import SparseRows
 from core.problem.result import Status
 from core.progress import TracePoint
-from core.selection import log_evidence
+from core.selection import class_fractions, log_evidence
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 
@@ -124,6 +124,19 @@ def test_many_classes_have_fractions_too() -> None:
     assert training.report is not None
     assert sum(training.report["class_fractions"].values()) == pytest.approx(1)
     assert variation(training, data) < 0.15 < 0.3 < variation(fit(data, "tsvm", {"positive_fraction": "labeled"}), data)
+
+
+def test_fractions_of_many_even_classes_share_a_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pool(0, [1 / 8] * 8, per_class=5, gap=2.5, n=300)
+
+    def spread() -> float:
+        report = fit(data, "tsvm").report
+        assert report is not None
+        return float(np.std(list(report["class_fractions"].values())))
+
+    together = spread()
+    monkeypatch.setattr(class_fractions, "shrunk", list)
+    assert together < 0.6 * spread()
 
 
 def test_auto_does_well_where_the_default_of_others_loses() -> None:
