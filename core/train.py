@@ -36,7 +36,7 @@ from core.selection.auto import auto
 from core.selection.blocks import Selecting
 from core.selection.class_fractions import estimate_fractions
 from core.selection.data import SelectionData
-from core.selection.frequent_features import with_frequent_features
+from core.selection.subsets import with_frequent_features
 from core.validation.confidence import Confidence, Validated
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS

@@ -1,6 +1,7 @@
 """``algorithm: "auto"``: methods, λ and class fractions are found from the documents and their labels, by cross-validation."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,9 +16,9 @@ from core.selection.candidates import Candidate, Wanted, candidates_of
 from core.selection.choice import choose
 from core.selection.co_validation import co_validate
 from core.selection.comparison import judge
-from core.selection.frequent_features import with_frequent_features
 from core.selection.report import report_of
 from core.selection.stack import Member, stack
+from core.selection.subsets import with_frequent_features
 from core.validation.calibration import SLOPE, Calibration, calibration_at
 from core.validation.solution_calibration import calibration_of
 from core.watch import Stopped
@@ -55,7 +56,7 @@ def auto(task: Selecting) -> Selection:
     3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). Only one whose model is not linear is selected alone,
        where it predicts them best. A sum is as sure as its members agree (core.selection.co_validation).
 
-    Of many documents the comparison is done with frequent features alone (core.selection.frequent_features); what is selected has all.
+    Of many documents the comparison is done with frequent features alone (core.selection.subsets); what is selected has all.
     With a budget of seconds, candidates are tried while there is time, the supervised SVM in any case; then what is selected is solved as far as time
     allows.
     Raises Stopped before anything is selected, and ModelTooLarge.
@@ -109,8 +110,7 @@ def _race(task: Selecting, block: Block, part: Part) -> _Race:
     """The candidates of a block, as a ``part`` of all comparing; raises Stopped. However short the time is, the first is waited for."""
     frequent = with_frequent_features(block.data, task.watch)
     compared = Part(0.0, _COMPARED).part(*part)
-    with task.sweeper_of(frequent.scaled.rows) as sweeper:
-        candidates = candidates_of(sweeper, block.data, frequent, task.given, compared, task.watch, linear=bool(block.name))
+    with closing(candidates_of(task.sweeper_of, block.data, frequent, task.given, compared, task.watch, linear=bool(block.name))) as candidates:
         ready = [next(candidates)]
         with task.watch.until(None if task.options.seconds is None else _COMPARING * part.stop * task.options.seconds) as deadline:
             try:

@@ -14,7 +14,7 @@ from core.numerics.vectors import dot
 from core.options.auto import AutoOptions
 from core.problem.result import Linear, Result
 from core.selection.data import SelectionData
-from core.selection.frequent_features import with_features
+from core.selection.subsets import with_features
 from core.watch import Watch
 
 TOGETHER = "together"

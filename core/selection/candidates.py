@@ -1,6 +1,6 @@
 """The candidates of a selection: what labels left out say of each, what class fractions it estimates, and how its model is solved."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from core.algorithms.svm import svm
 from core.algorithms.tsvm import tsvm
+from core.documents.rows import SparseRows
 from core.engine.runner import Steps, Sweeper
 from core.kernels.gamma import resolve_kernel
 from core.options.linear import SvmOptions, TsvmOptions
@@ -17,12 +18,13 @@ from core.progress import Part
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.comparison import Judgement, judge
 from core.selection.data import SelectionData
-from core.selection.eligibility import MOST_KERNEL_LABELS, is_dense, label_spreading_applies, naive_bayes_applies
+from core.selection.eligibility import MOST_KERNEL_LABELS, label_spreading_applies, naive_bayes_applies
 from core.selection.fraction_path import SupervisedFit, held_out_scores
 from core.selection.methods.kernel_ridge import RIDGES, KernelRidge
 from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
 from core.selection.methods.naive_bayes import NaiveBayes
 from core.selection.posterior import refine_grid
+from core.selection.subsets import labeled_alone
 from core.watch import Watch
 
 Vector = NDArray[np.float64]
@@ -84,32 +86,42 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(
-    sweeper: Sweeper, data: SelectionData, frequent: SelectionData, given: Vector | None, part: Part, watch: Watch, linear: bool
-) -> Iterator[Candidate]:
+    sweeper_of: Callable[[SparseRows], Sweeper],
+    data: SelectionData,
+    frequent: SelectionData,
+    given: Vector | None,
+    part: Part,
+    watch: Watch,
+    linear: bool,
+) -> Generator[Candidate]:
     """All candidates one by one, the supervised SVM first; without unlabeled documents it is alone. Raises Stopped.
 
-    ``sweeper`` runs solvers over the rows of ``frequent``, which has the frequent features of ``data``. ``given`` are the class fractions, if they
-    are known. With ``linear``, methods whose models are not are left out.
+    ``sweeper_of`` makes what runs solvers over some rows. ``frequent`` has the frequent features of ``data``. ``given`` are the class fractions, if
+    they are known. With ``linear``, methods whose models are not are left out.
     """
-    if not data.problems[0].n_unlabeled:
-        yield grid_search(sweeper, frequent, part)
+    alone = not data.problems[0].n_unlabeled
+    labeled = labeled_alone(frequent, watch)
+    with sweeper_of(labeled.scaled.rows) as sweeper:
+        supervised = grid_search(sweeper, labeled, part if alone else part.part(0.0, _TUNED))
+    yield supervised
+    if alone:
         return
-    yield grid_search(sweeper, frequent, part.part(0.0, _TUNED))
-    found = estimate_fractions(sweeper, frequent, part.part(_TUNED, _ESTIMATED), given)
-    yield transductive(frequent, found)
-    if not linear and _label_spreading_applies(data):
-        watch.begin("candidate/graph")
-        kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, watch)
-        yield label_spreading(LabelSpreading(data, kernel, watch), data, found, given)
-        if len(data.class_indices) <= MOST_KERNEL_LABELS:
-            watch.begin("candidate/ridge")
-            yield kernel_ridge(KernelRidge(data, kernel, watch), data, found, given)
-    if _naive_bayes_applies(data):
-        yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), watch), frequent)
+    with sweeper_of(frequent.scaled.rows) as sweeper:
+        found = estimate_fractions(sweeper, frequent, part.part(_TUNED, _ESTIMATED), given)
+        yield transductive(frequent, found)
+        if not linear and _label_spreading_applies(data):
+            watch.begin("candidate/graph")
+            kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, watch)
+            yield label_spreading(LabelSpreading(data, kernel, watch), data, found, given)
+            if len(data.class_indices) <= MOST_KERNEL_LABELS:
+                watch.begin("candidate/ridge")
+                yield kernel_ridge(KernelRidge(data, kernel, watch), data, found, given)
+        if _naive_bayes_applies(data):
+            yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), watch), frequent)
 
 
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
-    """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger; raises Stopped."""
+    """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger; ``data`` are of labeled rows. Raises Stopped."""
     places = [(column, fold) for column in range(len(data.problems)) for fold in range(data.n_folds)]
     fits = {ridge: {place: SupervisedFit() for place in places} for ridge in LAMBDAS}
     steps: dict[str, Callable[[], Steps]] = {
@@ -138,12 +150,10 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
 
     The model starts from such a solution, which takes half the time. Of dense rows it does not: there the growing λ' finds better ones.
     """
-    rows = data.scaled.rows
-    dense = is_dense(rows.n_rows, rows.n_features, rows.n_nonzeros)
 
     def steps(problem: Problem, options: TsvmOptions, start: Vector) -> Steps:
         # over all features only when it begins: there may be many classes
-        return tsvm(problem, options, None if dense else data.over_all_features(start, problem.rows.n_features))
+        return tsvm(problem, options, None if data.dense else data.over_all_features(start, problem.rows.n_features))
 
     def solvers(wanted: Wanted) -> Solvers:
         options = [TsvmOptions(lambda_=LAMBDA, tolerance=wanted.tolerance, positive_fraction=fraction) for fraction in wanted.positive_fractions]

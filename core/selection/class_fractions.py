@@ -18,7 +18,7 @@ from core.problem.result import ensure_complete
 from core.progress import Part
 from core.selection import log_evidence
 from core.selection.data import SelectionData
-from core.selection.fraction_path import TOLERANCE, FractionPath, SupervisedFit, coefficients_of, held_out_scores
+from core.selection.fraction_path import SPARSE_TOLERANCE, TOLERANCE, FractionPath, SupervisedFit, coefficients_of, held_out_scores
 from core.selection.posterior import (
     Posterior,
     fine_grid,
@@ -186,7 +186,7 @@ def _solve_paths(
 
     The paths of a problem meet to decide how far they go.
     """
-    options = TsvmOptions(lambda_=LAMBDA)
+    options = TsvmOptions(lambda_=LAMBDA, tolerance=TOLERANCE if data.dense else SPARSE_TOLERANCE)
     paths = [[FractionPath(grid) for _ in range(data.n_folds + 1)] for grid in grids]
     meetings = [
         Meeting(len(several), partial(_likely_ends, problem, several, data, each))

@@ -13,6 +13,7 @@ from core.documents.space import MEMORY, Space
 from core.one_vs_rest import n_classes_of, positives_of, prefixes_of
 from core.problem.problem import Problem
 from core.progress import Checkpoint
+from core.selection.eligibility import is_dense
 from core.selection.feature_scaling import ScaledRows, scale_features
 from core.selection.log_evidence import LabelCounts, is_balanced
 from core.validation.folds import folds_of
@@ -78,6 +79,12 @@ class SelectionData:
     def positives(self) -> list[int]:
         """The class of each problem."""
         return positives_of(self.n_classes)
+
+    @property
+    def dense(self) -> bool:
+        """Whether distances between its rows are meaningful."""
+        rows = self.scaled.rows
+        return is_dense(rows.n_rows, rows.n_features, rows.n_nonzeros)
 
     def counts(self, problem: Problem) -> LabelCounts:
         """What a problem's numbers of labels are, by how these were come by.

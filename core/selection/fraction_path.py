@@ -16,8 +16,8 @@ from core.problem.result import Linear, Result, ensure_complete
 from core.progress import Part
 from core.validation.folds import without
 
-TOLERANCE = 3e-2
-"""tolerance of the solutions, which are compared and not kept"""
+TOLERANCE, SPARSE_TOLERANCE = 3e-2, 1e-1
+"""tolerances of the solutions, which are compared and not kept: on dense rows fractions of less exact ones mislead, on sparse ones they do not"""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class FractionPath:
 
     def _solve(self, position: int, problem: Problem, options: TsvmOptions, last: Result | None) -> Steps:
         fraction = float(self.fractions[position])
-        own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None, "tolerance": TOLERANCE})
+        own = options.model_copy(update={"positive_fraction": fraction, "class_fractions": None})
         result = yield from tsvm(problem, own, None if last is None else coefficients_of(last))
         ensure_complete([result])
         self.objectives[position], self.labeled[position] = result.objective, (yield from labeled_scores(result, problem))

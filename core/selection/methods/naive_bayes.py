@@ -59,17 +59,20 @@ class NaiveBayesEM:
         labeled = np.flatnonzero(data.folds != fold)
         self._responsibilities[data.class_indices[labeled], labeled] = 1.0
         self._labeled = labeled
+        self._counted: Vector = np.ones(n_rows)
+        self._counted[np.flatnonzero(data.folds == fold)] = 0.0
         self._tolerance = _FOLD_TOLERANCE if fold < data.n_folds else _TOLERANCE
         self.objective = np.nan
         self.status = Status.ITERATION_LIMIT
 
     def steps(self) -> Steps:
         """Maximisation and expectation in turn; the result has status and objective alone."""
-        mean = np.zeros(self.log_terms.shape[1])
+        mean, total = np.zeros(self.log_terms.shape[1]), np.zeros(self.log_terms.shape[1])
         yield Adjoint(np.full(self.logits.shape[1], 1 / self.logits.shape[1]), mean)
         for number in range(_MOST_ROUNDS):
-            for place in range(len(self.log_terms)):
-                yield from self._maximise(place, mean[:-1])
+            if number == 1:  # before, the unlabeled rows are of no class
+                yield Adjoint(self._counted, total)
+            yield from self._maximise(mean[:-1], total.copy() if number else None)
             moved = self._expect(mean[:-1])
             yield Report("mixture", number, self.objective, None, (number + 1) / _MOST_ROUNDS)
             if moved < self._tolerance:
@@ -81,13 +84,23 @@ class NaiveBayesEM:
         """Logarithms of the joint densities of all rows and each class, shape (n_classes, n_rows)."""
         return np.asarray(self.logits + log(self.priors)[:, None])
 
-    def _maximise(self, place: int, mean: Vector) -> Generator[Request, Any, None]:
-        """The M-step for one class: its terms' log-probabilities, and the logits of all rows."""
-        sums = np.zeros(len(mean) + 1)
-        yield Adjoint(self._responsibilities[place], sums)
-        counts = np.maximum(sums[:-1] + _SMOOTHING * mean, _LEAST)
-        self.log_terms[place, :-1] = log(counts) - log_of(counts.sum())
-        yield Scores(self.log_terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
+    def _maximise(self, mean: Vector, left: Vector | None) -> Generator[Request, Any, None]:
+        """The M-step: each class's log-probabilities of the terms, and its logits of all rows.
+
+        ``left`` is what the sums of all classes add up to. That of the last is what the others leave of it; without it, it is summed, too.
+        """
+        last = len(self.log_terms) - 1
+        for place, responsibilities in enumerate(self._responsibilities):
+            if left is not None and place == last:
+                sums = left
+            else:
+                sums = np.zeros(len(mean) + 1)
+                yield Adjoint(responsibilities, sums)
+                if left is not None:
+                    left -= sums
+            counts = np.maximum(sums[:-1] + _SMOOTHING * mean, _LEAST)
+            self.log_terms[place, :-1] = log(counts) - log_of(counts.sum())
+            yield Scores(self.log_terms[place], np.zeros(self.logits.shape[1]), self.logits[place])
 
     def _expect(self, mean: Vector) -> float:
         """The E-step: objective, responsibilities of the unlabeled rows, priors. Returns by how much the responsibilities move on average."""

@@ -12,7 +12,7 @@ from core.engine.runner import Sweeper
 from core.models.linear import LinearModel
 from core.problem.result import Linear, Status
 from core.progress import WHOLE, TracePoint
-from core.selection import frequent_features
+from core.selection import subsets
 from core.selection.data import SelectionData
 from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
 from core.selection.methods.naive_bayes import NaiveBayes, NaiveBayesEM
@@ -179,10 +179,10 @@ def test_labels_left_out_are_scored_by_runs_that_did_not_know_them() -> None:
 
 def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """The labels left out, by which the model is weighed and calibrated, are scored with frequent features alone."""
-    monkeypatch.setattr(frequent_features, "MANY_ROWS", 10)
-    monkeypatch.setattr(frequent_features, "_SHARE", 0.02)
+    monkeypatch.setattr(subsets, "MANY_ROWS", 10)
+    monkeypatch.setattr(subsets, "_SHARE", 0.02)
     whole = selection_data_of(words(3, [0.5, 0.5], n=600, per_class=20))
-    frequent = frequent_features.with_frequent_features(whole, lambda: None)
+    frequent = subsets.with_frequent_features(whole, lambda: None)
     assert frequent.scaled.rows.n_features < 0.7 * whole.scaled.rows.n_features
     few = naive_bayes_of(frequent)
     with Sweeper(whole.scaled.rows, threads=1) as sweeper:

@@ -1,4 +1,5 @@
-"""The frequent features of a large selection's documents, by which fractions are estimated and methods are compared. The selected model has all."""
+"""Parts of a selection's data: the frequent features of many documents, by which fractions are estimated and methods are compared, and the labeled
+documents alone. The selected model has all."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -35,9 +36,28 @@ def with_frequent_features(data: SelectionData, checkpoint: Checkpoint) -> Selec
     kept = counts >= _SHARE * rows.n_rows
     if kept.all() or not kept.any():
         return data
-    frequent = with_features(rows, kept, checkpoint, data.space)
-    scaled = data.scaled._replace(rows=frequent, scales=data.scaled.scales[kept], centre=data.scaled.centre[kept])
-    whole = Problem.of(scaled.rows, data.problems[0].y, seed=data.problems[0].seed)
+    return _with_rows(data, with_features(rows, kept, checkpoint, data.space), kept)
+
+
+def labeled_alone(data: SelectionData, checkpoint: Checkpoint) -> SelectionData:
+    """The labeled rows with the features that they have, for what learns from no others; the same data if all rows are labeled.
+
+    ``checkpoint`` is called between slices of the work; what it raises ends it.
+    """
+    rows = data.scaled.rows.between(0, len(data.class_indices))
+    if rows.n_rows == data.scaled.rows.n_rows:
+        return data
+    kept = np.zeros(rows.n_features, bool)
+    for part in _parts(rows):
+        kept[rows.columns(part.start, part.stop)] = True
+        checkpoint()
+    return _with_rows(data, rows if kept.all() else with_features(rows, kept, checkpoint, data.space), kept)
+
+
+def _with_rows(data: SelectionData, rows: SparseRows, kept: NDArray[np.bool_]) -> SelectionData:
+    """The data with these rows instead, of which the first are the labeled ones, as before, and which have some features alone."""
+    scaled = data.scaled._replace(rows=rows, scales=data.scaled.scales[kept], centre=data.scaled.centre[kept])
+    whole = Problem.of(rows, data.problems[0].y, seed=data.problems[0].seed)
     return replace(data, scaled=scaled, columns=np.flatnonzero(kept), problems=[replace(whole, y=problem.y) for problem in data.problems])
 
 
