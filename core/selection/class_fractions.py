@@ -29,6 +29,7 @@ from core.selection.posterior import (
     posterior_of,
     project_onto_simplex,
     shrunk,
+    without_common_error,
 )
 from core.selection.prediction import Prediction, centred_prediction
 
@@ -128,7 +129,7 @@ def combine_evidence(
     if data.n_classes == 2:
         fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean])
     else:
-        posteriors = shrunk(posteriors)
+        posteriors = shrunk(without_common_error(posteriors))
         fractions = project_onto_simplex(posteriors)
     chosen = fractions[data.positives]
     held_out = np.column_stack([path_scores_at(several, data.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])

@@ -18,6 +18,10 @@ _EVEN, _UNEVEN, _EVEN_ODDS = 0.3, 1.0, 0.1
 """in logits: standard deviations of the classes' fractions around their mean where the classes are about as frequent, and where they are not; and the
 odds of the former before the evidence is asked"""
 _LEAST, _LEAST_MEAN = 1e-300, 1e-9
+_OWN = 4.0
+"""variances of their sum up to which the fractions' own errors explain what it is off 1 by"""
+_LOGITS, _HALVINGS = (-50.0, 50.0), 60
+"""between which the logit is that moves all fractions, and how often this range is halved to find it"""
 
 
 class Posterior(NamedTuple):
@@ -84,6 +88,27 @@ def log_mean(evidence: Vector, logs: Vector) -> float:
 def _density(evidence: Vector) -> Vector:
     density = exp(evidence - evidence.max())
     return np.asarray(density / density.sum())
+
+
+def without_common_error(posteriors: Sequence[Posterior]) -> list[Posterior]:
+    """The posteriors of the fractions of all classes, all moved by the same logit so that their sum comes nearer to 1.
+
+    One class against many others is judged alike for every class, so errors have a part in common: of twenty classes as frequent, each may seem to
+    have a hundredth. It is what the errors of their own, whose variances are known, do not explain of the sum's distance from 1.
+    """
+    given, variances = np.array([each.mean for each in posteriors]), np.array([each.variance for each in posteriors])
+    off = 1.0 - float(given.sum())
+    common = max(0.0, off * off - _OWN * float(variances.sum()))
+    if not common:
+        return list(posteriors)
+    target, means = 1.0 - off + common / off, np.clip(given, _LEAST_MEAN, 1 - _LEAST_MEAN)
+    logits, (low, high) = logit(means), _LOGITS
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if expit(logits + middle).sum() > target else (middle, high)
+    moved = expit(logits + high)
+    spread = variances * (moved * (1 - moved) / (means * (1 - means))) ** 2
+    return [Posterior(float(mean), float(variance)) for mean, variance in zip(moved, spread, strict=True)]
 
 
 def shrunk(posteriors: Sequence[Posterior]) -> list[Posterior]:

@@ -12,6 +12,7 @@ from core.documents.rows import SparseRows
 from core.problem.result import Status
 from core.progress import TracePoint
 from core.selection import class_fractions, log_evidence
+from core.selection.posterior import Posterior
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
 
@@ -137,6 +138,14 @@ def test_fractions_of_many_even_classes_share_a_prior(monkeypatch: pytest.Monkey
     together = spread()
     monkeypatch.setattr(class_fractions, "shrunk", list)
     assert together < 0.6 * spread()
+
+
+def test_fractions_are_without_the_error_that_all_classes_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [Posterior(mean, 1e-9) for mean in (0.7, 0.2, 0.1)]
+    monkeypatch.setattr(class_fractions, "without_common_error", lambda posteriors: known)
+    report = fit(pool(0, [0.4, 0.3, 0.3], n=100), "tsvm").report
+    assert report is not None
+    assert list(report["class_fractions"].values()) == pytest.approx([0.7, 0.2, 0.1], abs=1e-3)
 
 
 def test_auto_does_well_where_the_default_of_others_loses() -> None:

@@ -1,11 +1,11 @@
-"""Fractions of many classes under a prior that they share."""
+"""Fractions of many classes: errors that they have in common, and a prior that they share."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from core.numerics.elementary import expit, logit
-from core.selection.posterior import Posterior, shrunk
+from core.selection.posterior import Posterior, shrunk, without_common_error
 
 
 def posteriors(means: NDArray[np.float64], error: float) -> list[Posterior]:
@@ -42,3 +42,30 @@ def test_what_is_known_stays_and_what_is_not_follows_the_others() -> None:
 def test_fractions_at_the_ends_are_finite() -> None:
     found = shrunk([Posterior(0.0, 0.0), Posterior(1.0, 0.0), Posterior(0.5, 1e-3)])
     assert np.isfinite([[each.mean, each.variance] for each in found]).all()
+
+
+def test_an_error_that_all_have_is_taken_off_and_the_own_ones_stay() -> None:
+    true = expit(logit(np.full(20, 0.05)) + 0.3 * np.random.default_rng(0).standard_normal(20))
+    true /= true.sum()
+    found = without_common_error(posteriors(expit(logit(true) - 1.7), 0.4))
+    np.testing.assert_allclose(means_of(found), true, rtol=0.05)
+    deviations = np.sqrt([each.variance for each in found]) / (means_of(found) * (1 - means_of(found)))
+    np.testing.assert_allclose(deviations, 0.4)
+
+
+def test_a_sum_above_one_is_lowered() -> None:
+    found = means_of(without_common_error(posteriors(np.full(10, 0.2), 0.1)))
+    assert found.sum() == pytest.approx(1, abs=0.05)
+    assert np.ptp(found) == 0
+
+
+def test_what_own_errors_explain_stays() -> None:
+    given = posteriors(np.array([0.2, 0.3, 0.35]), 0.5)
+    assert without_common_error(given) == given
+
+
+def test_known_fractions_and_ends_are_finite() -> None:
+    for means in ([0.0, 0.0, 1e-12], [1.0, 1.0, 1.0], [0.5, 0.5, 1.0]):
+        found = without_common_error([Posterior(mean, 0.0) for mean in means])
+        assert np.isfinite([[each.mean, each.variance] for each in found]).all()
+        assert means_of(found).sum() == pytest.approx(1, abs=1e-6)
