@@ -15,7 +15,7 @@ from core.problem.problem import Problem
 from core.progress import Checkpoint
 from core.selection.eligibility import is_dense
 from core.selection.feature_scaling import ScaledRows, scale_features
-from core.selection.log_evidence import LabelCounts, is_balanced
+from core.selection.log_evidence import LabelCounts, is_balanced, is_planned
 from core.validation.folds import folds_of
 
 
@@ -89,7 +89,7 @@ class SelectionData:
     def counts(self, problem: Problem) -> LabelCounts:
         """What a problem's numbers of labels are, by how these were come by.
 
-        Equal numbers of each class are a plan, and say nothing. They are a random sample's only where the classes are about as frequent.
+        Those of a plan say nothing.
         """
         of_random, of_unknown = (problem.y[self.drawn == draw] for draw in (Draw.RANDOM, Draw.UNKNOWN))
         unknown = (0, 0) if self.planned else (int(np.count_nonzero(of_unknown > 0)), len(of_unknown))
@@ -97,8 +97,8 @@ class SelectionData:
 
     @property
     def planned(self) -> bool:
-        """Whether the labels of which nothing is known are (nearly) as many of each class."""
-        return is_balanced(np.bincount(self.class_indices[self.drawn == Draw.UNKNOWN], minlength=self.n_classes))
+        """Whether the numbers of the labels of which nothing is known were somebody's plan."""
+        return is_planned(np.bincount(self.class_indices[self.drawn == Draw.UNKNOWN], minlength=self.n_classes))
 
     @property
     def balanced(self) -> bool:

@@ -35,8 +35,10 @@ _FREEDOM = 3.0
 """degrees of freedom of the error of predicted fractions"""
 _AT_ONCE = 1 << 18
 """losses that are computed at once"""
-_SLACK = 1.1
-"""ratio within which class counts are balanced"""
+_SLACK_COUNT, _SLACK_RATIO = 2, 1.2
+"""difference or ratio within which class counts are balanced: a label may be wrong, or a label short"""
+_PLANNED_CLASSES, _PLANNED_COUNT = 4, 3
+"""classes and labels of each from which equal numbers of all classes but one are hardly chance"""
 
 
 class LabelCounts(NamedTuple):
@@ -53,11 +55,22 @@ class LabelCounts(NamedTuple):
 
 
 def is_balanced(counts: NDArray[np.integer[Any]]) -> bool:
-    """Whether class counts are (nearly) equal: somebody labeled so many of each class, and the counts are no evidence of the fractions.
+    """Whether class counts, shape (n_classes,), are nearly equal."""
+    return bool(counts.max() - counts.min() <= _SLACK_COUNT or counts.max() <= _SLACK_RATIO * counts.min())
 
-    Counts that are drawn at random are balanced only where the classes are about as frequent. There nothing is lost.
+
+def is_planned(counts: NDArray[np.integer[Any]]) -> bool:
+    """Whether somebody labeled so many of each class, so that the counts, shape (n_classes,), are no evidence of the fractions.
+
+    They are nearly equal, or were so before one class got more or was left behind. Counts that are drawn at random are balanced only where the
+    classes are about as frequent. There nothing is lost. Of all classes but one they are so by chance where there are few classes or labels.
     """
-    return bool(counts.max() - counts.min() <= 1 or counts.max() <= _SLACK * counts.min())
+    if is_balanced(counts):
+        return True
+    ascending = np.sort(counts)
+    if len(counts) < _PLANNED_CLASSES or ascending[0] < _PLANNED_COUNT:
+        return False
+    return is_balanced(ascending[1:]) or is_balanced(ascending[:-1])
 
 
 def from_sample(fractions: Vector, counts: LabelCounts, n_classes: int) -> Vector:

@@ -351,3 +351,14 @@ def test_counts_of_a_random_sample_are_used() -> None:
     report = fit(data._replace(class_indices=class_indices)).report
     assert report is not None
     assert report["estimate"]["label_counts_used"]
+
+
+@pytest.mark.parametrize(("counts", "used"), [((10, 10, 25, 10), False), ((7, 10, 25, 13), True)])
+def test_equal_counts_of_all_classes_but_one_are_no_sample(counts: tuple[int, ...], used: bool) -> None:
+    data = pool(0, [0.18, 0.18, 0.46, 0.18], per_class=0, gap=3.0)
+    class_indices = data.class_indices.copy()
+    for class_index, count in enumerate(counts):
+        class_indices[np.flatnonzero(data.truth == class_index)[:count]] = class_index
+    report = fit(data._replace(class_indices=class_indices), "tsvm").report
+    assert report is not None
+    assert report["estimate"]["label_counts_used"] == used

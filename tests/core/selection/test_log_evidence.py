@@ -25,10 +25,25 @@ NO_COUNTS, UNLIKELY = LabelCounts(0, 0, 0, 0), LabelCounts(0, 0, 20, 30)
 
 
 @pytest.mark.parametrize(
-    ("counts", "looks"), [([5, 5], True), ([10, 9, 10], True), ([22, 20], True), ([12, 8], False), ([1, 19], False), ([50, 60], False)]
+    ("counts", "balanced", "planned"),
+    [
+        ([5, 5], True, True),
+        ([9, 11], True, True),
+        ([50, 60], True, True),
+        ([10, 9, 10], True, True),
+        ([12, 8], False, False),
+        ([1, 19], False, False),
+        ([10, 10, 25], False, False),
+        ([10, 10, 25, 10], False, True),
+        ([10, 10, 3, 10], False, True),
+        ([4, 5, 12, 5, 4, 4], False, True),
+        ([10, 20, 25, 10], False, False),
+        ([2, 1, 30, 1, 2], False, False),
+    ],
 )
-def test_equal_counts_look_designed(counts: list[int], looks: bool) -> None:
-    assert log_evidence.is_balanced(np.array(counts)) == looks
+def test_equal_counts_of_all_classes_but_one_are_a_plan(counts: list[int], balanced: bool, planned: bool) -> None:
+    assert log_evidence.is_balanced(np.array(counts)) == balanced
+    assert log_evidence.is_planned(np.array(counts)) == planned
 
 
 def test_a_random_sample_makes_the_posterior_of_a_fraction() -> None:
