@@ -144,7 +144,7 @@ def section(size: int, costs: Sequence[Cost], quiet: Sequence[float], log: Log) 
     rows = [
         [
             *(each.hostile.name, len(each.hostile.body), each.status, number(each.seconds), number(1e3 * each.live), number(1e3 * each.predicted)),
-            *(number(each.counted / 1e6), number(each.gained / 1e6)),
+            *(f"{each.counted / 1e6:,.1f}", f"{each.gained / 1e6:,.1f}"),
         ]
         for each in worst
     ]
