@@ -1,4 +1,4 @@
-"""Ways to come by labels: each a pure function of the true classes and a seed. Of equal seeds, one draw holds what the other has in common with it.
+"""Ways to obtain labels: each a pure function of the true classes and a seed. Of equal seeds, one draw holds what the other has in common with it.
 
 Conventions: ``truth`` of shape (n_documents,) are the true class indices, from 0. No method can learn a class without labels, and draws without one
 would only add the same error to all methods: so each draw has at least one label of every class that has documents.
@@ -33,7 +33,7 @@ class Labels(NamedTuple):
     told: NDArray[np.int32]
     """shape (n_labels,): class indices that were given, right or wrong"""
     drawn: NDArray[np.int8]
-    """shape (n_labels,): what the service knows of how each was come by, values of core.documents.drawn.Draw"""
+    """shape (n_labels,): what the service knows of how each was obtained, values of core.documents.drawn.Draw"""
 
     @classmethod
     def of(cls, positions: NDArray[np.integer[Any]], truth: Truth, draw: Draw = Draw.UNKNOWN) -> Self:

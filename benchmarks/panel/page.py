@@ -21,11 +21,11 @@ def page(runs: Runs, planned: int, seeds: int) -> str:
     made = f"{len(runs)} runs" if len(runs) == planned else f"{len(runs)} of {planned} runs, in an order that covers sets and draws evenly"
     head = (
         "# Few labels in the wild\n\n"
-        f"`auto` without any option, on {len(names_of(runs))} sets with 20 to 100 labels, come by in {len(draws_of(runs))} ways.\n"
+        f"`auto` without any option, on {len(names_of(runs))} sets with 20 to 100 labels, obtained in {len(draws_of(runs))} ways.\n"
         f"Made by `python -m benchmarks.panel` on:\n{machine()}.\n"
         f"{made}; {seeds} {'seed' if seeds == 1 else 'seeds'}.\n"
         "All errors are on the documents without a label. Every set counts the same in a mean.\n\n"
-        f"![Mean error by the way in which labels were come by]({FIGURE})\n"
+        f"![Mean error by the way in which labels were obtained]({FIGURE})\n"
     )
     return "\n".join([head, _draws(runs), _bounds(runs), _sets(runs), _worst(runs), _details(runs), _NOTES.read_text()])
 
@@ -33,7 +33,7 @@ def page(runs: Runs, planned: int, seeds: int) -> str:
 def _draws(runs: Runs) -> str:
     rows = [[f"`{draw}`", DRAWS[draw], len(of(runs, draws=[draw]))] for draw in draws_of(runs)]
     note = "Where not all runs were made, the draws have different sets: compare the marks of one line of the figure.\n\n"
-    return f"## Ways to come by labels\n\n{note}{table(['draw', 'labels', 'runs'], rows)}"
+    return f"## Ways to obtain labels\n\n{note}{table(['draw', 'labels', 'runs'], rows)}"
 
 
 def _bounds(runs: Runs) -> str:

@@ -1,4 +1,4 @@
-"""The tasks of the panel: a set, a way to come by labels, a seed; and the labels of each."""
+"""The tasks of the panel: a set, a way to obtain labels, a seed; and the labels of each."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -33,7 +33,7 @@ DRAWS = {
         for name, strategy in _SUGGESTED.items()
     },
 }
-"""ways to come by labels, each in words"""
+"""ways to obtain labels, each in words"""
 
 
 class Task(NamedTuple):
