@@ -49,10 +49,45 @@ The bits are those of weights, scores, labels, probabilities, the report and the
 
 ## Where it does not hold
 
-BLAS and LAPACK decide the last digits of `ctsvm`, of kernels on dense rows and of labels spread among neighbours.
-The last is a candidate of `auto` on dense rows.
-There, results agree to a tolerance, which [algorithms.md](algorithms.md) states.
+BLAS and LAPACK decide the last digits of `ctsvm`, of kernels on dense documents, and of two candidates of `auto` on
+dense documents: label spreading and kernel ridge regression.
+
+| what | agrees between processors |
+| --- | --- |
+| `svm`, `tsvm`, `da`, `cuts3vm`; on sparse documents `auto`, `kernel_svm`, `ramp_svm`, `cccp_tsvm` | bit by bit |
+| `kernel_svm`, `ramp_svm`, `cccp_tsvm` on dense documents | scores to `tolerance` (0.001 by default); labels where \\|score\\| is larger |
+| the same with C and gamma chosen by the data | the choice exactly, scores to five times `tolerance` |
+| `ctsvm` | scores to ten times `tolerance` (0.0001 by default); labels where \\|score\\| is larger |
+| `auto` on dense documents | no tolerance is promised: what it selects may hang on last digits |
+
+Dense means something else to each:
+
+- To kernel methods documents are dense where more than about a quarter of their values are not zero: BLAS multiplies
+  them then (`core/kernels/gram.py`).
+- To `auto` they are dense where at least a tenth of the values is not zero: neighbours and kernels are tried then
+  (`core/selection/eligibility.py`).
+
+Of several classes it is half the difference of the two largest scores that must be larger.
+No choice of a piece of a loss hangs on less than the tolerance: a convex solve goes on, to 1e-6 if need be, while a
+document is so near to a kink that it could be on either side.
+A prediction by a kernel model may differ in the last digits of single precision (1e-7 of its largest kernel value).
 Another version of Halfmoon, NumPy, SciPy or Numba may give other bits.
+
+Measured on text, noisy clouds and images of digits, 200 to 300 documents each, C = 10: OpenBLAS as on Prescott,
+Haswell, Zen and SkylakeX, compiled code for generic x86-64 and x86-64-v3, 1 and 3 threads.
+
+| | text | clouds | digits |
+| --- | --- | --- | --- |
+| `kernel_svm` | 0 | 6e-7 | 8e-4 |
+| `ramp_svm` | 0 | 6e-7 | 8e-4 |
+| `cccp_tsvm` | 0 | 5e-4 | 6e-4 |
+| `ctsvm` | 3e-8 | 7e-7 | 4e-7 |
+
+These are the largest differences of a score. No label differed. `tests/core/test_tolerance.py` holds a sample of it.
+With C and gamma chosen by the data, where C was 300 to 600, they were up to 3e-3, of `ctsvm` 4e-5; the choice was the
+same on all.
+On twelve other sets with C of 1 and 30 they were at most 9e-4, of `ctsvm` 1.4e-5; with `"tolerance": 1e-6` at most
+1e-5.
 
 ## What it costs
 

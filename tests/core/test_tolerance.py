@@ -1,4 +1,4 @@
-"""Where BLAS and LAPACK decide digits, scores agree to a tolerance that docs/algorithms.md states, and labels do."""
+"""Where BLAS and LAPACK decide digits, scores agree to a tolerance that docs/reproducibility.md states, and labels do."""
 
 from pathlib import Path
 
