@@ -73,5 +73,6 @@ def test_the_check_of_the_diagram_can_fail(page: str) -> None:
 
 
 def test_decisions_are_numbered_in_turn(repository: Path) -> None:
-    records = sorted((repository / "docs/decisions").glob("*.md"))
+    index, records = (repository / "docs/decisions/README.md").read_text(), sorted((repository / "docs/decisions").glob("[0-9]*.md"))
+    assert [record.name for record in records if f"({record.name})" not in index] == []
     assert [(int(record.name[:4]), record.read_text().split(".")[0]) for record in records] == [(n, f"# {n}") for n in range(1, len(records) + 1)]
