@@ -3,7 +3,6 @@
 Eight clients upload, train, watch, predict, list, relabel, cancel and delete, as fast as they are answered; one leaves in the middle of uploads.
 """
 
-import json
 import random
 import socket
 import sys
@@ -157,7 +156,7 @@ def _told(load: Load, samples: Sequence[Sample], minutes: float, files: int, sta
     figures = [
         ("requests", f"{sum(load.answers.values()):,}"),
         ("answered with 5xx", failures),
-        ("connections that broke", json.dumps({name: count for name, count in load.broken.items() if name != "left by intent"})),
+        ("connections that broke", ", ".join(f"{count} × {name}" for name, count in load.broken.items() if name != "left by intent") or "none"),
         ("clients that left in the middle of an upload", load.broken["left by intent"]),
         ("memory without mapped files at half time, at the end", f"{first.own:.0f} MB, {last.own:.0f} MB"),
         ("**its slope in the second half**", f"**{slope(half, 'own'):+.2f} MB a minute**"),

@@ -31,11 +31,11 @@ def section(result: Result, log: Log) -> str:
     others = [sentence for name, found in wrong.items() for sentence in found]
     times = Counter(hit.fault for hit in result.hits)
     rows = [[fault.value, times[fault], f"{sum(hit.ended - hit.began for hit in result.hits if hit.fault is fault):.0f}"] for fault in times]
-    server = ", by localbucket behind a TCP proxy" if plan.kind == "s3" else ", made ill by hooks in the processes"
+    bucket, folder = "The bucket is one of localbucket, a small S3 server, behind a TCP proxy.", "Hooks in the processes make the folder ill."
     return (
         f"{_TITLES[plan.kind]}\n\n"
-        f"{plan.gateways} gateways and {plan.workers} workers are processes of their own, with a client on each gateway{server}. "
-        "Beside them `halfmoon up` runs one of each.\n"
+        f"{plan.gateways} gateways and {plan.workers} workers are processes of their own, with a client on each gateway. "
+        f"{bucket if plan.kind == 's3' else folder} Beside them `halfmoon up` runs one of each.\n"
         f"Made by `python -m benchmarks.store_storm --store {plan.kind} --jobs {plan.jobs} --count {len(plan.faults)} --seed {plan.seed}`\n"
         f"in {result.seconds:.0f} s on: {machine()}.\n"
         f"{log.load}\n\n"
