@@ -1,7 +1,7 @@
 """Dense linear algebra in blocks, by LAPACK and BLAS on arrays in C order.
 
 Every long operation is a generator: it yields after ``_WORK`` multiplications at most and returns its answer. The transpose of an array in C order is
-an array in Fortran's order, so whole arrays are not copied. Digits depend on the processor, by which BLAS chooses its loops; docs/algorithms.md
+an array in Fortran's order, so whole arrays are not copied. Digits depend on the processor, by which BLAS chooses its loops; docs/reproducibility.md
 says how much.
 """
 
