@@ -34,7 +34,7 @@ from core.registry import AUTO, Algorithm
 from core.registry import algorithm as find_algorithm
 from core.selection.auto import auto
 from core.selection.blocks import Selecting
-from core.selection.class_fractions import estimate_fractions
+from core.selection.class_fractions import by_class, estimate_fractions
 from core.selection.data import SelectionData
 from core.selection.subsets import with_frequent_features
 from core.validation.confidence import Confidence, Validated
@@ -278,7 +278,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
     """Class fractions for a solver that needs them, what the report says of them, and the part of the work that is left; raises Stopped."""
     known = checked.known_fractions()
     if known is not None:
-        return known, {"class_fractions": {str(label): float(share) for label, share in zip(checked.classes, known, strict=True)}}, WHOLE
+        return known, {"class_fractions": by_class(known, checked.classes)}, WHOLE
     if not checked.options.needs_fractions:
         return None, None, WHOLE
     data, share = (

@@ -67,7 +67,9 @@ def auto(task: Selecting) -> Selection:
     offered = [each for race in races for each in race.offered]
     choice = choose([candidate for _, candidate in offered], task.class_indices)
     selected = [_Selected(*offered[place], weight) for place, weight in choice.places]
-    model = _solutions_in_time(task, selected, choice.fractions)
+    # where time ended before any candidate had fractions to estimate, those that are given stand all the same
+    fractions = task.given if choice.fractions is None and selected[0].block.data.problems[0].n_unlabeled else choice.fractions
+    model = _solutions_in_time(task, selected, fractions)
     known = np.isfinite(model.held_out).all(axis=1)
     likelier = judge(model.held_out[known], task.class_indices[known]).likelier
     report = report_of(offered, choice._replace(fractions=model.fractions), task.classes, model.agreement)

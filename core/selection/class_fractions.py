@@ -67,9 +67,14 @@ class FractionEstimate:
         positives = [str(classes[class_index]) for class_index in positives_of(len(classes))]
         named = dict(zip(positives, self.grounds, strict=True)) if self.grounds else None
         return {
-            "class_fractions": {str(label): float(share) for label, share in zip(classes, self.fractions, strict=True)},
+            "class_fractions": by_class(self.fractions, classes),
             "estimate": named and {"label_counts_used": self.counts_used, "classes": named},
         }
+
+
+def by_class(fractions: Vector, classes: Sequence[str | int]) -> dict[str, float]:
+    """Class fractions, shape (n_classes,), for a job's report."""
+    return {str(label): float(share) for label, share in zip(classes, fractions, strict=True)}
 
 
 def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> FractionEstimate:

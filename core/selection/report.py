@@ -9,6 +9,7 @@ import numpy as np
 from core.selection.blocks import TOGETHER, Block
 from core.selection.candidates import Candidate
 from core.selection.choice import Choice
+from core.selection.class_fractions import by_class
 
 Offered = tuple[Block, Candidate]
 
@@ -70,10 +71,15 @@ def _parts(offered: Sequence[Offered], choice: Choice) -> dict[str, dict[str, fl
 
 
 def _estimate(offered: Sequence[Offered], choice: Choice, classes: Sequence[str | int]) -> dict[str, Any]:
-    """The class fractions, and the grounds of the transductive SVM's estimate of them: of several parts, that of all side by side."""
-    found = [candidate.found for _, candidate in offered if candidate.algorithm == "tsvm"]
-    if not found or found[-1] is None or choice.fractions is None:
+    """The class fractions, and the grounds of the transductive SVM's estimate of them: of several parts, that of all side by side.
+
+    Without a transductive SVM, for which there was no time, the fractions are those that were given.
+    """
+    if choice.fractions is None:
         return {}
+    found = [candidate.found for _, candidate in offered if candidate.found is not None and candidate.algorithm == "tsvm"]
+    if not found:
+        return {"class_fractions": by_class(choice.fractions, classes), "estimate": None}
     return replace(found[-1], fractions=choice.fractions).report(classes)
 
 

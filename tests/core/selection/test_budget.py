@@ -94,6 +94,19 @@ def test_what_is_ready_when_the_time_is_over_has_a_part(
     assert report["chosen"]["weights"]["tsvm"] > 0
 
 
+@pytest.mark.parametrize("given", [{"positive_fraction": 0.2}, {"class_fractions": {"c0": 0.8, "c1": 0.2}}])
+def test_fractions_that_are_given_stand_where_there_is_no_time_for_any_method(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The supervised SVM alone is ready, which estimates none."""
+    monkeypatch.setattr(watch, "time", Clock())
+    training = fit(pool(0, [0.6, 0.4]), options={**given, "seconds": 1e-6})
+    assert training.report is not None
+    assert [each["algorithm"] for each in training.report["tried"]] == ["svm"]
+    assert training.report["class_fractions"] == pytest.approx({"c0": 0.8, "c1": 0.2})
+    assert training.report["estimate"] is None
+    assert training.probabilities is not None
+    assert training.probabilities[:, 1].mean() == pytest.approx(0.2, abs=1e-3)
+
+
 def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
 
