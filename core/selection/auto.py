@@ -29,6 +29,7 @@ _COMPARING = 0.6
 """share of the seconds that a training may take in which candidates are compared"""
 _COMPARED, _PREPARED = 0.85, 0.3
 """share of the work that is done when all candidates are known; share of what is left then that candidates take before their solvers are run"""
+_TIME_OVER, _STOPPED = "the time was over", "the training was stopped"
 
 
 class Selection(NamedTuple):
@@ -72,7 +73,8 @@ def auto(task: Selecting) -> Selection:
     model = _solutions_in_time(task, selected, fractions)
     known = np.isfinite(model.held_out).all(axis=1)
     likelier = judge(model.held_out[known], task.class_indices[known]).likelier
-    report = report_of(offered, choice._replace(fractions=model.fractions), task.classes, model.agreement)
+    taken = choice._replace(fractions=model.fractions, places=[(choice.places[0][0], 1.0)] if model.cut_short else choice.places)
+    report = report_of(offered, taken, task.classes, model.agreement, model.cut_short)
     report |= _time(task.options.seconds, tried=not any(race.ended for race in races), solved=model.solved)
     return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier)
 
@@ -90,6 +92,8 @@ class _Model(NamedTuple):
     """of a sum: share of the unlabeled documents on which members of different kinds agree"""
     solved: bool = True
     """whether the time was enough"""
+    cut_short: str = ""
+    """why it is the first candidate alone though a sum was chosen, as the beginning of a sentence; empty if it is what was chosen"""
 
 
 class _Selected(NamedTuple):
@@ -133,6 +137,7 @@ def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions
     """What is selected, solved as far as time allows.
 
     When the time is over the solutions are the best iterates. Where there are none yet, as of what is not linear, the first candidate is waited for.
+    After a stop by the observer all solutions are cancelled: what was chosen is not there, though the first candidate may be.
     """
     model: _Model | None = None
     with task.watch.until(task.options.seconds if selected[0].candidate.linear else None) as deadline:
@@ -142,11 +147,16 @@ def _solutions_in_time(task: Selecting, selected: Sequence[_Selected], fractions
             if not deadline.over:
                 raise
     if model is not None and not deadline.over:
-        return model
+        return _cancelled(model) if model.cut_short else model
+    over = _TIME_OVER if len(selected) > 1 else ""
     if model is None or not all(np.isfinite(each.unlabeled_scores).all() for each in model.results):
-        return _solutions(task, selected[:1], fractions)._replace(solved=len(selected) == 1)
+        return _solutions(task, selected[:1], fractions)._replace(solved=len(selected) == 1, cut_short=over)
     results = [replace(each, status=Status.ITERATION_LIMIT if each.status is Status.CANCELLED else each.status) for each in model.results]
-    return model._replace(results=results, solved=False)
+    return model._replace(results=results, solved=False, cut_short=over)
+
+
+def _cancelled(model: _Model) -> _Model:
+    return model._replace(results=[replace(each, status=Status.CANCELLED) for each in model.results])
 
 
 def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector | None) -> _Model:
@@ -163,8 +173,9 @@ def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector
     except Stopped:
         if not solved:
             raise
-    first = selected[0]
-    return _Model([first.block.over_all_columns(result, task.rows.n_features) for result in solved[0]], first.candidate.held_out, fractions)
+    first, cut_short = selected[0], _STOPPED if len(selected) > 1 else ""
+    results = [first.block.over_all_columns(result, task.rows.n_features) for result in solved[0]]
+    return _Model(results, first.candidate.held_out, fractions, cut_short=cut_short)
 
 
 def _summed(task: Selecting, members: Sequence[Member], fractions: Vector | None) -> _Model:

@@ -14,8 +14,13 @@ from core.selection.class_fractions import by_class
 Offered = tuple[Block, Candidate]
 
 
-def report_of(offered: Sequence[Offered], choice: Choice, classes: Sequence[str | int], agreement: float | None) -> dict[str, Any]:
-    """The report of a selection among these candidates; ``agreement`` is the share of unlabeled documents on which two kinds of them agree."""
+def report_of(
+    offered: Sequence[Offered], choice: Choice, classes: Sequence[str | int], agreement: float | None, cut_short: str = ""
+) -> dict[str, Any]:
+    """The report of a selection among these candidates; ``agreement`` is the share of unlabeled documents on which two kinds of them agree.
+
+    ``cut_short`` is why the first of those that were chosen is alone in ``choice``, as the beginning of a sentence; empty if none is missing.
+    """
     chosen = [(*offered[place], weight) for place, weight in choice.places]
     data, several = offered[0][0].data, bool(offered[0][0].name)
     known = data.class_indices[data.left_out]
@@ -25,7 +30,7 @@ def report_of(offered: Sequence[Offered], choice: Choice, classes: Sequence[str 
         "chosen": {
             "algorithm": chosen[0][1].algorithm,
             "lambda": chosen[0][1].ridge,
-            "why": _why(offered, choice) + _agreed(agreement),
+            "why": _why(offered, choice, cut_short) + _agreed(agreement),
             "weights": weights,
             "agreement": agreement,
         },
@@ -83,7 +88,7 @@ def _estimate(offered: Sequence[Offered], choice: Choice, classes: Sequence[str 
     return replace(found[-1], fractions=choice.fractions).report(classes)
 
 
-def _why(offered: Sequence[Offered], choice: Choice) -> str:
+def _why(offered: Sequence[Offered], choice: Choice, cut_short: str) -> str:
     """Why this was chosen, in words."""
     data = offered[0][0].data
     if len(offered) == 1:
@@ -92,12 +97,21 @@ def _why(offered: Sequence[Offered], choice: Choice) -> str:
     shares = ", ".join(f"{_title(*offered[place])} {weight:.0%}" for place, weight in choice.places)
     if len(np.unique(known)) < 2:
         few = f"too few labels to compare methods: {len(known)} can be left out, and not of two classes"
+        if cut_short:
+            return f"{few}; {_alone(offered, choice, cut_short)}"
         return f"{few}; the default is {shares}" if len(choice.places) == 1 else f"{few}; scores are added by default: {shares}"
     right = ", ".join(f"{_title(*each)} is right on {each[1].judgement.right}" for each in offered)
     verdict = f"scores are added, each weighing by how well it does, and how surely: {shares}"
-    if len(choice.places) == 1:
+    if cut_short:
+        verdict = _alone(offered, choice, cut_short)
+    elif len(choice.places) == 1:
         verdict = f"counting how sure each prediction is, none does better than {_title(*offered[choice.places[0][0]])}, which is taken alone"
     return f"{len(known)} labels were left out and predicted: {right}; {verdict}"
+
+
+def _alone(offered: Sequence[Offered], choice: Choice, cut_short: str) -> str:
+    """Why the first of several candidates is taken alone, in words."""
+    return f"{cut_short} before scores could be added: {_title(*offered[choice.places[0][0]])}, which weighs most, is taken alone"
 
 
 def _agreed(agreement: float | None) -> str:

@@ -12,6 +12,7 @@ from core.progress import TracePoint
 from core.selection import auto
 from core.selection.candidates import Candidate, candidates_of
 from core.train import Training
+from core.validation.solution_calibration import calibration_of
 from core.watch import Stopped, Watch
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, pool
@@ -105,6 +106,48 @@ def test_fractions_that_are_given_stand_where_there_is_no_time_for_any_method(gi
     assert training.report["estimate"] is None
     assert training.probabilities is not None
     assert training.probabilities[:, 1].mean() == pytest.approx(0.2, abs=1e-3)
+
+
+def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_sum(
+    timed: Callable[[Pool, float | None], tuple[Training, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = pool(0, [0.6, 0.4])
+    whole = timed(data, None)[0].report
+    assert whole is not None
+    assert len(whole["chosen"]["weights"]) == 2
+
+    def slow(*given: Any) -> None:
+        while True:
+            given[-1]()
+
+    monkeypatch.setattr(auto, "co_validate", slow)
+    monkeypatch.setattr(auto, "calibration_of", lambda *given: calibration_of(*given[:-1], lambda: None))
+    report = timed(data, 1000.0)[0].report
+    assert report is not None
+    assert report["time"] == {"seconds": 1000.0, "all_methods_tried": True, "solved": False}
+    first = whole["chosen"]["algorithm"]
+    assert report["chosen"]["algorithm"] == first
+    assert report["chosen"]["weights"] == {first: 1.0}
+    assert report["chosen"]["why"].endswith("the time was over before scores could be added: the transductive SVM, which weighs most, is taken alone")
+
+
+def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first candidate may have converged by then: it is not the model that was chosen, and nobody waited for that."""
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    asked: list[float] = []
+
+    def once(point: TracePoint, /) -> bool:
+        asked.append(point.fraction)
+        return point.fraction > 0.96 and sum(fraction > 0.96 for fraction in asked) == 1
+
+    for data in (pool(0, [0.6, 0.4]), words(0)):
+        asked.clear()
+        training = fit(data, observer=once)
+        assert training.status is Status.CANCELLED
+        assert training.report is not None
+        weights = training.report["chosen"]["weights"]
+        assert weights == {training.report["chosen"]["algorithm"]: 1.0}
+        assert "the training was stopped before scores could be added" in training.report["chosen"]["why"]
 
 
 def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
