@@ -286,7 +286,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
         checked.options.estimation_share,
     )
     with run.sweeper(data.scaled.rows) as sweeper:
-        estimate = estimate_fractions(sweeper, data, Part(0.0, share))
+        estimate = estimate_fractions(sweeper, data, Part(0.0, share), checkpoint=run.watch)
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
 
 

@@ -14,7 +14,7 @@ from core.engine.runner import Steps, Sweeper
 from core.kernels.gamma import resolve_kernel
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.problem import Problem
-from core.progress import Part
+from core.progress import Checkpoint, Part
 from core.selection.class_fractions import LAMBDA, FractionEstimate, combine_evidence, estimate_fractions
 from core.selection.comparison import Judgement, judge
 from core.selection.data import SelectionData
@@ -107,15 +107,15 @@ def candidates_of(
     if alone:
         return
     with sweeper_of(frequent.scaled.rows) as sweeper:
-        found = estimate_fractions(sweeper, frequent, part.part(_TUNED, _ESTIMATED), given)
+        found = estimate_fractions(sweeper, frequent, part.part(_TUNED, _ESTIMATED), given, watch)
         yield transductive(frequent, found)
         if not linear and _label_spreading_applies(data):
             watch.begin("candidate/graph")
             kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, watch)
-            yield label_spreading(LabelSpreading(data, kernel, watch), data, found, given)
+            yield label_spreading(LabelSpreading(data, kernel, watch), data, found, given, watch)
             if len(data.class_indices) <= MOST_KERNEL_LABELS:
                 watch.begin("candidate/ridge")
-                yield kernel_ridge(KernelRidge(data, kernel, watch), data, found, given)
+                yield kernel_ridge(KernelRidge(data, kernel, watch), data, found, given, watch)
         if _naive_bayes_applies(data):
             yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), watch), frequent)
 
@@ -163,9 +163,11 @@ def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
     return Candidate("tsvm", "the transductive SVM", found.held_out, judged(data, found.held_out), solvers, tried, LAMBDA, found)
 
 
-def label_spreading(spreading: LabelSpreading, data: SelectionData, found: FractionEstimate, given: Vector | None) -> Candidate:
+def label_spreading(
+    spreading: LabelSpreading, data: SelectionData, found: FractionEstimate, given: Vector | None, checkpoint: Checkpoint
+) -> Candidate:
     """Label spreading, with the same fractions tried and its own estimated; raises Stopped."""
-    own = combine_evidence(data, spreading.paths([refine_grid(grid) for grid in found.grids]), spreading.predicted, given)
+    own = combine_evidence(data, spreading.paths([refine_grid(grid) for grid in found.grids]), spreading.predicted, given, checkpoint)
 
     def solvers(wanted: Wanted) -> Solvers:
         return [partial(spreading.steps, column, fraction) for column, fraction in enumerate(wanted.positive_fractions)]
@@ -174,9 +176,9 @@ def label_spreading(spreading: LabelSpreading, data: SelectionData, found: Fract
     return Candidate("graph", "label spreading", own.held_out, judged(data, own.held_out), solvers, tried, found=own, linear=False)
 
 
-def kernel_ridge(fitted: KernelRidge, data: SelectionData, found: FractionEstimate, given: Vector | None) -> Candidate:
-    """Kernel ridge regression, with the kernel and the ridge found, and its own estimate of the fractions."""
-    own = combine_evidence(data, fitted.paths([refine_grid(grid) for grid in found.grids]), fitted.predicted, given)
+def kernel_ridge(fitted: KernelRidge, data: SelectionData, found: FractionEstimate, given: Vector | None, checkpoint: Checkpoint) -> Candidate:
+    """Kernel ridge regression, with the kernel and the ridge found, and its own estimate of the fractions; raises Stopped."""
+    own = combine_evidence(data, fitted.paths([refine_grid(grid) for grid in found.grids]), fitted.predicted, given, checkpoint)
 
     def solvers(wanted: Wanted) -> Solvers:
         return [partial(fitted.steps, column) for column in range(len(wanted.data.problems))]

@@ -15,7 +15,7 @@ from core.one_vs_rest import positives_of
 from core.options.linear import SvmOptions, TsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import ensure_complete
-from core.progress import Part
+from core.progress import Checkpoint, Part
 from core.selection import log_evidence
 from core.selection.data import SelectionData
 from core.selection.fraction_path import SPARSE_TOLERANCE, TOLERANCE, FractionPath, SupervisedFit, coefficients_of, held_out_scores
@@ -77,8 +77,12 @@ def by_class(fractions: Vector, classes: Sequence[str | int]) -> dict[str, float
     return {str(label): float(share) for label, share in zip(classes, fractions, strict=True)}
 
 
-def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None) -> FractionEstimate:
-    """Estimate the class fractions; if they are ``given``, shape (n_classes,), only the held-out scores are new. Raises Stopped.
+def estimate_fractions(
+    sweeper: Sweeper, data: SelectionData, part: Part, given: Vector | None = None, checkpoint: Checkpoint = lambda: None
+) -> FractionEstimate:
+    """Estimate the class fractions; if they are ``given``, shape (n_classes,), only the held-out scores are new.
+
+    ``checkpoint`` is called for each two-class problem where no solver runs. Raises what it does, and Stopped.
 
     For each two-class problem transductive SVMs are solved along a grid of fractions: once with all labels, and once without those of each fold.
     core.selection.log_evidence says what evidence they give. The grid's ends are solved only where the evidence does not rule them out.
@@ -92,7 +96,7 @@ def estimate_fractions(sweeper: Sweeper, data: SelectionData, part: Part, given:
     else:
         grids = [given[[positive]] for positive in data.positives]
     paths, starts = _solve_paths(sweeper, data, part.part(_SUPERVISED, 1.0), grids, predicted)
-    return replace(combine_evidence(data, paths, predicted, given), starts=starts)
+    return replace(combine_evidence(data, paths, predicted, given, checkpoint), starts=starts)
 
 
 def _supervised_prediction(sweeper: Sweeper, data: SelectionData, part: Part) -> list[Prediction]:
@@ -118,18 +122,19 @@ def combine_evidence(
     paths: Sequence[Sequence[FractionPath]],
     predicted: Sequence[Prediction],
     given: Vector | None = None,
+    checkpoint: Checkpoint = lambda: None,
 ) -> FractionEstimate:
     """The estimate by paths, for each two-class problem those without each fold and last the one with all labels.
 
-    ``predicted`` are the fractions by a model that has none set.
+    ``predicted`` are the fractions by a model that has none set. ``checkpoint`` is called for each two-class problem; what it raises ends the work.
     """
     grids, tried = [several[-1].fractions for several in paths], [several[-1].fractions[several[-1].solved].tolist() for several in paths]
     if given is not None:
         return FractionEstimate(given, np.column_stack([path_scores(several, data.folds)[0] for several in paths]), grids, tried, [], False)
-    curves = _curves(data, paths, predicted, sampled=False)
+    curves = _curves(data, paths, predicted, checkpoint, sampled=False)
     n_sampled = _n_sampled(data, curves)
     if data.n_classes > 2 and 2 * n_sampled > len(data.class_indices):
-        curves = _curves(data, paths, predicted, sampled=True)
+        curves = _curves(data, paths, predicted, checkpoint, sampled=True)
     posteriors = _posteriors(data, curves)
     if data.n_classes == 2:
         fractions = np.array([1 - posteriors[0].mean, posteriors[0].mean])
@@ -151,10 +156,15 @@ class _Curve(NamedTuple):
     """shape (n,): the sum of the sources at these"""
 
 
-def _curves(data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction], sampled: bool) -> list[_Curve]:
-    grids = [fine_grid(several[-1].fractions) for several in paths]
-    known = zip(grids, data.problems, paths, predicted, strict=True)
-    return [_Curve(grid, _log_evidence(grid, problem, several, data, each, sampled)) for grid, problem, several, each in known]
+def _curves(
+    data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction], checkpoint: Checkpoint, *, sampled: bool
+) -> list[_Curve]:
+    curves = []
+    for problem, several, each in zip(data.problems, paths, predicted, strict=True):
+        grid = fine_grid(several[-1].fractions)
+        curves.append(_Curve(grid, _log_evidence(grid, problem, several, data, each, sampled)))
+        checkpoint()
+    return curves
 
 
 def _n_sampled(data: SelectionData, curves: Sequence[_Curve]) -> int:

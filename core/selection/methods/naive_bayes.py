@@ -6,6 +6,7 @@ margin does. Where a class has many topics it is wrong, as labels left out show.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.engine.runner import Adjoint, Report, Request, Scores, Steps, Stopped, Sweeper
 from core.numerics.compiled_elementary import exp, log
-from core.numerics.elementary import log_of, log_sum_exp
+from core.numerics.elementary import log_of
 from core.numerics.vectors import dot
 from core.one_vs_rest import n_problems
 from core.problem.result import Linear, Result, Status
@@ -80,6 +81,16 @@ class NaiveBayesEM:
                 break
         return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
 
+    @cached_property
+    def total_terms(self) -> Vector:
+        """Sum of θ over the classes, shape (n_features + 1,); of a run that has ended."""
+        return np.asarray(self.log_terms.sum(axis=0))
+
+    @cached_property
+    def total_logits(self) -> Vector:
+        """Sum of the logits over the classes, shape (n_rows,); of a run that has ended."""
+        return np.asarray(self.logits.sum(axis=0))
+
     def joint(self) -> Matrix:
         """Logarithms of the joint densities of all rows and each class, shape (n_classes, n_rows)."""
         return np.asarray(self.logits + log(self.priors)[:, None])
@@ -144,18 +155,21 @@ class NaiveBayes:
             run = NaiveBayesEM(data, fold)
             sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / (data.n_folds + 1), (fold + 1) / (data.n_folds + 1)))
             joint = run.joint()
-            odds = _log_odds(joint, data.positives)
+            odds = _log_odds(joint, data.positives, checkpoint)
             for several, grid, column in zip(paths, fine, odds.T, strict=True):
                 several.append(shifted_path(column[:n_labeled], column[n_labeled:], grid))
+                checkpoint()
             hidden = data.folds == fold
             margins[hidden] = odds[:n_labeled][hidden]
-            columns[hidden] = np.column_stack([_column(joint[:, :n_labeled], each) for each in data.positives])[hidden]
+            labeled = joint[:, :n_labeled]
+            total = labeled.sum(axis=0)
+            columns[hidden] = np.column_stack([_column(labeled, total, each) for each in data.positives])[hidden]
             checkpoint()
         sizes = _sizes(odds[n_labeled:])
         for several, size in zip(paths, sizes, strict=True):
             for path in several:
                 path.labeled /= size
-        estimate = combine_evidence(data, paths, [Prediction(float(prior), ERROR) for prior in run.priors[data.positives]], given)
+        estimate = combine_evidence(data, paths, [Prediction(float(prior), ERROR) for prior in run.priors[data.positives]], given, checkpoint)
         common = float(sizes.mean())
         return cls(run, common, replace(estimate, held_out=columns / common), margins / sizes, checkpoint)
 
@@ -165,7 +179,8 @@ class NaiveBayes:
             return self
         run = NaiveBayesEM(data, data.n_folds)
         sweeper.run({"mixture/all/": run.steps}, part)
-        return replace(self, em=run, size=float(_sizes(_log_odds(run.joint()[:, run.n_labeled :], data.positives)).mean()))
+        odds = _log_odds(run.joint()[:, run.n_labeled :], data.positives, self.checkpoint)
+        return replace(self, em=run, size=float(_sizes(odds).mean()))
 
     def intercepts(self, fractions: Vector) -> Vector:
         """Intercepts of the classes' logits, shape (n_classes,), with which responsibilities have the means ``fractions``.
@@ -185,8 +200,9 @@ class NaiveBayes:
         """
         run = self.em
         objective = run.objective / n_problems(len(run.log_terms))
-        coefficients, intercept = _column(run.log_terms[:, :-1], positive) / self.size, float(_column(intercepts, positive)) / self.size
-        scores = _column(run.logits[:, run.n_labeled :], positive) / self.size + intercept
+        coefficients = _column(run.log_terms, run.total_terms, positive)[:-1] / self.size
+        intercept = float(_column(intercepts, intercepts.sum(axis=0), positive)) / self.size
+        scores = _column(run.logits, run.total_logits, positive)[run.n_labeled :] / self.size + intercept
         try:
             yield Report("mixture", 0, objective, objective, 1.0)
         except Stopped:
@@ -194,9 +210,30 @@ class NaiveBayes:
         return Result(Linear(coefficients, intercept), scores, objective, run.status)
 
 
-def _log_odds(joint: Matrix, positives: Sequence[int]) -> Matrix:
-    """Log-odds of classes against all others, shape (n, n_positives), by the logarithms of the joint densities, shape (n_classes, n)."""
-    return np.column_stack([joint[each] - log_sum_exp(np.delete(joint, each, axis=0), axis=0) for each in positives])
+def _log_odds(joint: Matrix, positives: Sequence[int], checkpoint: Checkpoint) -> Matrix:
+    """Log-odds of classes against all others, shape (n, n_positives), by the logarithms of the joint densities, shape (n_classes, n).
+
+    Of many classes the densities of the others are the sum of all less the class's own, relative to the largest of the row. Of the class that is
+    the largest itself nothing might be left of that sum: there the others are added anew.
+    """
+    if len(joint) == 2:
+        return np.column_stack([joint[each] - joint[1 - each] for each in positives])
+    rows, likeliest = np.arange(joint.shape[1]), joint.argmax(axis=0)
+    largest = joint[likeliest, rows]
+    shares = exp(joint - largest)
+    total = shares.sum(axis=0)
+    checkpoint()
+    others = joint.copy()
+    others[likeliest, rows] = -np.inf
+    second = others.max(axis=0)
+    second += log(exp(others - second).sum(axis=0))
+    checkpoint()
+    odds = np.empty((joint.shape[1], len(positives)))
+    for column, each in enumerate(positives):
+        own = likeliest == each
+        odds[:, column] = joint[each] - np.where(own, second, largest + log(np.where(own, 1.0, total - shares[each])))
+        checkpoint()
+    return odds
 
 
 def _sizes(log_odds: Matrix) -> Vector:
@@ -204,6 +241,11 @@ def _sizes(log_odds: Matrix) -> Vector:
     return np.asarray(np.maximum(np.abs(log_odds).mean(axis=0), _LEAST))
 
 
-def _column(of_classes: Matrix, positive: int) -> Vector:
-    """A class's value less the mean of the others, shape (n,): linear, and largest for the class whose own value is largest."""
-    return np.asarray(of_classes[positive] - np.delete(of_classes, positive, axis=0).mean(axis=0))
+def _column(of_classes: NDArray[np.float64], total: NDArray[np.float64], positive: int) -> NDArray[np.float64]:
+    """A class's value less the mean of the others, shape (n,): linear, and largest for the class whose own value is largest.
+
+    ``of_classes`` have the shape (n_classes, n), and ``total``, shape (n,), is their sum; or (n_classes,) of a single value.
+    """
+    if len(of_classes) == 2:
+        return np.asarray(of_classes[positive] - of_classes[1 - positive])
+    return np.asarray(of_classes[positive] - (total - of_classes[positive]) / (len(of_classes) - 1))

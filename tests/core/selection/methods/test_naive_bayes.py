@@ -15,7 +15,7 @@ from core.progress import WHOLE, TracePoint
 from core.selection import subsets
 from core.selection.data import SelectionData
 from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
-from core.selection.methods.naive_bayes import NaiveBayes, NaiveBayesEM
+from core.selection.methods.naive_bayes import NaiveBayes, NaiveBayesEM, _column, _log_odds
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
@@ -144,6 +144,20 @@ def test_many_classes_are_weighed_against_each_other() -> None:
     assert variation(training, data) < 0.08
     fractions = {f"c{class_index}": share for class_index, share in enumerate([0.5, 0.25, 0.15, 0.1])}
     assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": fractions}), data)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+@pytest.mark.parametrize("spread", [1.0, 30.0, 3000.0])
+def test_odds_against_all_others_hold_however_sure_the_joint_densities_are(n_classes: int, spread: float) -> None:
+    joint = spread * np.random.default_rng(n_classes).standard_normal((n_classes, 50)) - 1e4
+    joint[:, 0], joint[:2, 1] = -7.0, joint[:, 1].max()  # all classes alike; two of them the largest
+    positives, asked = ([1] if n_classes == 2 else list(range(n_classes))), []
+    found = _log_odds(joint, positives, lambda: asked.append(None))
+    for column, positive in enumerate(positives):
+        others = np.delete(joint, positive, axis=0)
+        np.testing.assert_allclose(found[:, column], joint[positive] - np.logaddexp.reduce(others, axis=0), rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(_column(joint, joint.sum(axis=0), positive), joint[positive] - others.mean(axis=0), rtol=1e-12, atol=1e-10)
+    assert n_classes == 2 or len(asked) >= n_classes, "a stop is heard between classes"
 
 
 def test_columns_order_the_classes_as_the_mixture_does() -> None:

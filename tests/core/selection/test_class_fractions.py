@@ -1,0 +1,40 @@
+"""The estimate of class fractions by paths that others have solved."""
+
+import numpy as np
+import pytest
+
+from core.selection.class_fractions import combine_evidence
+from core.selection.data import SelectionData
+from core.selection.fraction_path import FractionPath, shifted_path
+from core.selection.prediction import ERROR, Prediction
+from core.watch import Stopped
+from tests.core.problems import rows_of
+
+GRID = np.array([0.1, 0.3, 0.5, 0.7])
+N_CLASSES, N_LABELED = 4, 24
+
+
+def selection_data() -> SelectionData:
+    rows = rows_of(np.random.default_rng(0).standard_normal((60, 5)))
+    return SelectionData.of(rows, np.arange(N_LABELED) % N_CLASSES, [f"c{k}" for k in range(N_CLASSES)], 0)
+
+
+def paths_of(data: SelectionData) -> list[list[FractionPath]]:
+    """Random scores shifted for each fraction, for each class without each fold and with all labels."""
+    rng = np.random.default_rng(1)
+    return [[shifted_path(rng.standard_normal(N_LABELED), rng.standard_normal(36), GRID) for _ in range(data.n_folds + 1)] for _ in data.problems]
+
+
+def test_a_stop_is_heard_between_classes() -> None:
+    data = selection_data()
+    asked = 0
+
+    def stop() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        combine_evidence(data, paths_of(data), [Prediction(0.25, ERROR)] * N_CLASSES, checkpoint=stop)
+    assert asked == 2
