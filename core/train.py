@@ -141,7 +141,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
         scale = value_scale(documents.rows, run.watch).of_original(checked.order, documents.features)
         solutions = _solve_auto(checked, documents, run) if checked.algorithm is AUTO else _solve(checked, documents, run)
     except Stopped:
-        return _untrained(checked)
+        return _untrained(checked, run.tally.passes)
     try:
         ensure_complete(solutions.results)
         validated, status = solutions.validate(), reduce(Status.worse, (result.status for result in solutions.results))
@@ -196,6 +196,11 @@ class _CheckedTask:
             return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
         return None
 
+    def parts_of(self, features: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.int64]]:
+        """Of documents of several parts the columns of each that has any, ascending, by name; ``features`` are those of the columns, ascending."""
+        columns = {name: np.arange(*np.searchsorted(features, [own.start, own.stop])) for name, own in self.task.parts.items()}
+        return {name: own for name, own in columns.items() if len(own)}
+
     def selection_data(self, rows: SparseRows, centred: bool, watch: Watch, space: Space) -> SelectionData:
         """What the selection and the estimate of class fractions work on, with its copies of the rows in ``space``; raises Stopped."""
         return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn, space, centred=centred)
@@ -240,7 +245,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
             data_of=partial(checked.selection_data, watch=run.watch, space=space),
             sweeper_of=run.sweeper,
             watch=run.watch,
-            parts={name: np.arange(*np.searchsorted(documents.features, [own.start, own.stop])) for name, own in checked.task.parts.items()},
+            parts=checked.parts_of(documents.features),
             space=space,
         )
     )
@@ -281,10 +286,8 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
         return known, {"class_fractions": by_class(known, checked.classes)}, WHOLE
     if not checked.options.needs_fractions:
         return None, None, WHOLE
-    data, share = (
-        with_frequent_features(checked.selection_data(documents.rows, len(checked.task.parts) < 2, run.watch, run.context.engine.space), run.watch),
-        checked.options.estimation_share,
-    )
+    share, centred = checked.options.estimation_share, len(checked.parts_of(documents.features)) < 2
+    data = with_frequent_features(checked.selection_data(documents.rows, centred, run.watch, run.context.engine.space), run.watch)
     with run.sweeper(data.scaled.rows) as sweeper:
         estimate = estimate_fractions(sweeper, data, Part(0.0, share), checkpoint=run.watch)
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
@@ -385,9 +388,9 @@ def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, g
     return warnings + time_warnings(solutions.report)
 
 
-def _untrained(checked: _CheckedTask) -> Training:
-    """The outcome when training is stopped before there is any iterate: coefficients of no feature."""
+def _untrained(checked: _CheckedTask, passes: float) -> Training:
+    """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no feature."""
     classes, unlabeled = checked.classes, checked.unlabeled
     n_columns = n_problems(len(classes))
     model = LinearModel(classes, checked.task.rows.n_features, np.zeros(0, np.uint32), np.zeros((0, n_columns)), np.zeros(n_columns))
-    return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], 0.0)
+    return Training(model, unlabeled, np.full((len(unlabeled), n_columns), np.nan), None, np.nan, Status.CANCELLED, [], [], passes)

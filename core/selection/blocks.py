@@ -39,7 +39,7 @@ class Selecting(NamedTuple):
     watch: Watch
     """the checkpoint of work outside the solvers, which can end a part of it when its time is over"""
     parts: Mapping[str, NDArray[np.int64]] = {}
-    """of documents of several parts the columns of each, ascending, by name"""
+    """of documents of several parts the columns of each that has any, ascending, by name"""
     space: Space = MEMORY
     """where copies of the rows lie"""
 
@@ -76,11 +76,10 @@ class Block(NamedTuple):
 
 def blocks_of(task: Selecting) -> list[Block]:
     """The blocks, that of all columns last; raises Stopped."""
-    columns = {name: own for name, own in task.parts.items() if len(own)}
     every = np.arange(task.rows.n_features)
-    if len(columns) < 2:
+    if len(task.parts) < 2:
         return [Block("", every, task.data_of(task.rows, True))]
-    return [_block(task, name, own) for name, own in columns.items()] + [_block(task, TOGETHER, every)]
+    return [_block(task, name, own) for name, own in task.parts.items()] + [_block(task, TOGETHER, every)]
 
 
 def _block(task: Selecting, name: str, columns: NDArray[np.int64]) -> Block:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from core import watch
 from core.documents.rows import SparseRows
 from core.engine import passes
 from core.engine.solver import solve
@@ -140,6 +141,18 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
         np.testing.assert_array_equal(ones[2:5], others[2:5])
     assert [point.fraction for point in one.trace] == sorted(point.fraction for point in one.trace)
     assert one.passes == other.passes > 0
+
+
+def test_passes_before_a_stop_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though there is no solution yet."""
+    monkeypatch.setattr(watch, "SECONDS", 0.0)
+    rows, class_indices, _ = clusters(1)
+    stop = TrainingContext(observer=lambda point: bool(point.fraction > 0.3), threads=1)
+    for algorithm in ("auto", "tsvm"):
+        training = train(TrainingTask(rows, class_indices, ["a", "b", "c", "d"], algorithm, {}), stop)
+        assert training.status is Status.CANCELLED
+        assert training.report is None
+        assert training.passes > 0
 
 
 def test_passes_of_estimates_and_of_probabilities_are_counted() -> None:

@@ -12,7 +12,6 @@ from core.progress import TracePoint
 from core.selection import auto
 from core.selection.candidates import Candidate, candidates_of
 from core.train import Training
-from core.validation.solution_calibration import calibration_of
 from core.watch import Stopped, Watch
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, pool
@@ -121,7 +120,6 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
             given[-1]()
 
     monkeypatch.setattr(auto, "co_validate", slow)
-    monkeypatch.setattr(auto, "calibration_of", lambda *given: calibration_of(*given[:-1], lambda: None))
     report = timed(data, 1000.0)[0].report
     assert report is not None
     assert report["time"] == {"seconds": 1000.0, "all_methods_tried": True, "solved": False}

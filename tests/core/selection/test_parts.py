@@ -64,6 +64,17 @@ def test_a_part_without_any_value_leaves_the_plain_selection() -> None:
     assert "parts" not in report
 
 
+def test_a_part_without_any_value_leaves_the_plain_estimate() -> None:
+    """Documents of one part are centred before their class fractions are estimated."""
+    rows, classes = blocks(0, (4.0, 4.0))
+    known = np.where(np.arange(N) < 30, classes, -1)
+    reports = []
+    for parts in ({}, {"all": slice(0, 2 * WIDTH), "none": slice(2 * WIDTH, 2 * WIDTH + 3)}):
+        task = TrainingTask(rows._replace(n_features=2 * WIDTH + 3), known, [0, 1], "tsvm", {}, parts=parts)
+        reports.append(train(task, TrainingContext(threads=1)).report)
+    assert reports[0] == reports[1]
+
+
 def test_without_unlabeled_documents_all_are_supervised() -> None:
     training = trained(labeled=N)
     assert training.report is not None

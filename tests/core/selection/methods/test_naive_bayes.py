@@ -151,7 +151,8 @@ def test_many_classes_are_weighed_against_each_other() -> None:
 def test_odds_against_all_others_hold_however_sure_the_joint_densities_are(n_classes: int, spread: float) -> None:
     joint = spread * np.random.default_rng(n_classes).standard_normal((n_classes, 50)) - 1e4
     joint[:, 0], joint[:2, 1] = -7.0, joint[:, 1].max()  # all classes alike; two of them the largest
-    positives, asked = ([1] if n_classes == 2 else list(range(n_classes))), []
+    positives = [1] if n_classes == 2 else list(range(n_classes))
+    asked: list[None] = []
     found = _log_odds(joint, positives, lambda: asked.append(None))
     for column, positive in enumerate(positives):
         others = np.delete(joint, positive, axis=0)
