@@ -10,7 +10,7 @@ from core.numerics.width import WIDTH, most_at_a_time
 from core.one_vs_rest import n_problems
 from core.options.base import Options, TrainingSize
 from core.options.text import TextOptions
-from core.selection.eligibility import MANY_ROWS, candidate_bytes
+from core.selection.eligibility import COARSE_FRACTIONS, MANY_ROWS, candidate_bytes, path_bytes, path_fractions
 
 _BASE = 64 << 20
 _REORDERED = 32
@@ -97,11 +97,20 @@ def training_bytes(options: Options, size: TrainingSize, engine: EngineName = "m
     rows += _held_bytes(options, size, seen) if engine == "memory" else _unheld_bytes(options, size, seen)
     if options.selects_method:
         rows += candidate_bytes(n_documents, seen, n_nonzeros, n_classes)
+    if compared:
+        rows += path_bytes(size.n_labeled, n_problems(n_classes), _n_fractions(options, size, seen))
     together = most_at_a_time(n_documents, seen) if compared else size._replace(n_features=seen).n_sharing
     problems = together * (_PER_DOCUMENT * n_documents + _PER_FEATURE * seen)
     problems += max(0, min(n_problems(n_classes), size.n_threads) - WIDTH) * (_BEGUN_DOCUMENT * n_documents + _BEGUN_FEATURE * seen)
     results = 16 * n_problems(n_classes) * (n_documents + seen)
     return _BASE + rows + problems + results + options.working_bytes(size._replace(n_features=seen))
+
+
+def _n_fractions(options: Options, size: TrainingSize, seen: int) -> int:
+    """Number of fractions along the longest paths on which labels left out are scored: one where the fractions are known."""
+    if not options.estimated:
+        return 1
+    return path_fractions(size.n_documents, seen, size.n_nonzeros, size.n_classes) if options.selects_method else COARSE_FRACTIONS
 
 
 def _held_bytes(options: Options, size: TrainingSize, seen: int) -> int:

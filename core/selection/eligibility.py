@@ -8,7 +8,12 @@ MANY_ROWS = 5_000
 LANDMARKS = 2_000
 """most documents that a model of label spreading keeps"""
 MOST_KERNEL_LABELS = 1_000
-"""most labels with which kernel ridge regression is tried: it takes nine times the cube of their number for each fold"""
+"""most labels with which kernel ridge regression is tried: each fold takes nine Cholesky factorisations, each of a third of the cube of their number
+in floating point operations"""
+COARSE_FRACTIONS, FINE_FRACTIONS = 7, 25
+"""fractions that the transductive SVM is solved at, at most, and that candidates are compared at whose solutions cost next to nothing"""
+_PATHS, _PATH_COPIES = 4, 7
+"""paths of a two-class problem, without each fold and with all labels; arrays of the size of one that its evidence takes: measured"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
 _DENSE = 0.1
 """share of nonzeros from which on distances are meaningful: texts have far less"""
@@ -20,6 +25,17 @@ def candidate_bytes(n_rows: int, n_features: int, n_nonzeros: int, n_classes: in
     if label_spreading_applies(n_rows, n_features, n_nonzeros):
         kernels = label_spreading_bytes(n_rows, n_features, n_classes) + kernel_ridge_bytes(n_rows, n_classes)
     return kernels + (naive_bayes_bytes(n_rows, n_features, n_classes) if naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes) else 0)
+
+
+def path_fractions(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> int:
+    """Number of fractions along the longest paths of a selection over such rows."""
+    fine = label_spreading_applies(n_rows, n_features, n_nonzeros) or naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes)
+    return FINE_FRACTIONS if fine else COARSE_FRACTIONS
+
+
+def path_bytes(n_labeled: int, n_problems: int, n_fractions: int) -> int:
+    """Bytes of the scores of labels along paths over so many fractions, of all problems and folds, and of what the evidence of one problem takes."""
+    return 8 * n_fractions * n_labeled * (_PATHS * n_problems + _PATH_COPIES)
 
 
 def is_dense(n_rows: int, n_features: int, n_nonzeros: int) -> bool:

@@ -1,11 +1,15 @@
 """The estimate of class fractions by paths that others have solved."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from core.selection.class_fractions import combine_evidence
 from core.selection.data import SelectionData
+from core.selection.eligibility import COARSE_FRACTIONS, FINE_FRACTIONS, path_bytes
 from core.selection.fraction_path import FractionPath, shifted_path
+from core.selection.posterior import grid_around, refine_grid
 from core.selection.prediction import ERROR, Prediction
 from core.watch import Stopped
 from tests.core.problems import rows_of
@@ -23,6 +27,23 @@ def paths_of(data: SelectionData) -> list[list[FractionPath]]:
     """Random scores shifted for each fraction, for each class without each fold and with all labels."""
     rng = np.random.default_rng(1)
     return [[shifted_path(rng.standard_normal(N_LABELED), rng.standard_normal(36), GRID) for _ in range(data.n_folds + 1)] for _ in data.problems]
+
+
+@pytest.mark.parametrize("fine", [False, True])
+def test_what_paths_take_is_in_the_estimate_of_memory(fine: bool) -> None:
+    """Of many labels their scores along paths are most of what a selection holds."""
+    n_labeled, n_classes = 4000, 3
+    coarse = grid_around(0.3)
+    grid = refine_grid(coarse) if fine else coarse
+    assert len(grid) == (FINE_FRACTIONS if fine else COARSE_FRACTIONS)
+    data = SelectionData.of(rows_of(np.ones((n_labeled + 10, 1))), np.arange(n_labeled) % n_classes, ["a", "b", "c"], 0)
+    rng = np.random.default_rng(0)
+    tracemalloc.start()
+    paths = [[shifted_path(rng.standard_normal(n_labeled), rng.standard_normal(10), grid) for _ in range(data.n_folds + 1)] for _ in range(n_classes)]
+    combine_evidence(data, paths, [Prediction(1 / 3, ERROR)] * n_classes)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.9 * peak < path_bytes(n_labeled, n_classes, len(grid)) < 1.1 * peak
 
 
 def test_a_stop_is_heard_between_classes() -> None:

@@ -90,6 +90,15 @@ def test_the_estimate_is_above_what_was_measured_but_not_by_much(
     assert measured <= estimate <= 1.5 * measured + 128
 
 
+@pytest.mark.parametrize(("options", "least"), [(TsvmOptions(), 224), (AutoOptions(), 800), (AutoOptions(positive_fraction="labeled"), 32)])
+def test_scores_of_labels_along_paths_of_fractions_count(options: Options, least: int) -> None:
+    """A number a fraction, a fold, a class and a label."""
+    size = TrainingSize(200_000, 1000, 2_000_000, 10_000, 20)
+    many = size._replace(n_labeled=101_000)
+    assert training_bytes(options, many) - training_bytes(options, size) >= least * 20 * 100_000
+    assert training_bytes(SvmOptions(), many) == training_bytes(SvmOptions(), size)
+
+
 @pytest.mark.parametrize(
     ("n_documents", "n_features", "n_classes", "n_threads", "measured"),
     [(100_000, 500_000, 16, 1, 291), (100_000, 500_000, 16, 16, 604), (100_000, 500_000, 16, 48, 672), (50_000, 300_000, 64, 48, 810)],
