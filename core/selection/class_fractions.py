@@ -48,7 +48,8 @@ class FractionEstimate:
     fractions: Vector
     """shape (n_classes,), summing to 1"""
     held_out: NDArray[np.float64]
-    """shape (n_labeled, n_problems): scores by transductive solutions at these fractions without the label; NaN where no fold leaves it out"""
+    """shape (n_labeled, n_problems): scores without the label, NaN where no fold leaves it out: by transductive solutions at these fractions; of label
+    spreading and kernel ridge regression shifted to them; of naive Bayes those of a model's columns"""
     grids: list[Vector]
     """for each two-class problem the grid of fractions"""
     tried: list[list[float]]

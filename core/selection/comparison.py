@@ -13,7 +13,7 @@ from core.validation.calibration import SLOPE
 Matrix = NDArray[np.float64]
 
 _SPREAD, _RANGE, _STEPS = 0.7, 2.5, 51
-"""of the logarithm of the slope: standard deviation of its normal prior around that of core.selection.log_evidence.SLOPE, distance from there to
+"""of the logarithm of the slope: standard deviation of its normal prior around that of core.validation.calibration.SLOPE, distance from there to
 both ends, and number of values tried"""
 _AT_ONCE = 1 << 18
 """logits that are computed at once"""

@@ -21,7 +21,8 @@ _CONSTANT = 1e-12
 
 
 class ScaledRows(NamedTuple):
-    """Rows whose features are centred and multiplied by their scales; the mean square norm of a row is 1."""
+    """Rows whose features are centred and multiplied by their scales; the mean square norm of a row is 1, or within _NEAR of it where the rows were
+    left as they came."""
 
     rows: SparseRows
     scales: NDArray[np.float64]

@@ -22,17 +22,19 @@ TOLERANCE, SPARSE_TOLERANCE = 3e-2, 1e-1
 
 @dataclass
 class FractionPath:
-    """Transductive solutions along a grid of fractions, each warm-started from its neighbour; filled when the steps have been run."""
+    """Scores along a grid of fractions: of transductive solutions, each warm-started from its neighbour, filled when the steps have been run; or of
+    one model that has no fraction set, shifted for each (naive Bayes, kernel ridge regression, label spreading)."""
 
     fractions: Vector
     """shape (n,), ascending: the grid"""
     objectives: Vector = field(init=False)
-    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, NaN where a method has none or nothing is solved"""
+    """shape (n,): J (Eqn. 18 of Sindhwani & Keerthi 2006) of the solutions, or the share of the edges that label spreading cuts; NaN where nothing is
+    solved, and of naive Bayes and kernel ridge regression, which fit all fractions equally well"""
     labeled: NDArray[np.float64] = field(init=False)
-    """shape (n, n_labeled): their scores of all labeled rows, hidden ones among them; NaN where nothing is solved"""
+    """shape (n, n_labeled): scores of all labeled rows, hidden ones among them; NaN where nothing is solved"""
     thresholds: Vector = field(init=False)
     """shape (n,): the threshold nearest to 0 above which the fraction of the unlabeled rows is: the objective's constraint is on labels that a
-    solution may contradict by its scores"""
+    solution may contradict by its scores; 0 of shifted scores"""
 
     def __post_init__(self) -> None:
         self.thresholds = np.zeros(len(self.fractions))
