@@ -65,18 +65,18 @@ def auto(task: Selecting) -> Selection:
     """
     blocks = blocks_of(task)
     parts = [Part(place / len(blocks), (place + 1) / len(blocks)) for place in range(len(blocks))]
-    races = [_race(task, block, part) for block, part in zip(blocks, parts, strict=True)]
-    offered = [each for race in races for each in race.offered]
+    found = [_candidates_in_time(task, block, part) for block, part in zip(blocks, parts, strict=True)]
+    offered = [each for of_block in found for each in of_block.offered]
     choice = choose([candidate for _, candidate in offered], task.class_indices)
     selected = [_Selected(*offered[place], weight) for place, weight in choice.places]
     # where time ended before any candidate had fractions to estimate, those that are given stand all the same
     fractions = task.given if choice.fractions is None and selected[0].block.data.problems[0].n_unlabeled else choice.fractions
     model = _solutions_in_time(task, selected, fractions)
-    known = np.isfinite(model.held_out).all(axis=1)
-    likelier = judge(model.held_out[known], task.class_indices[known]).likelier
+    left_out = np.isfinite(model.held_out).all(axis=1)
+    likelier = judge(model.held_out[left_out], task.class_indices[left_out]).likelier
     taken = choice._replace(fractions=model.fractions, places=[(choice.places[0][0], 1.0)] if model.cut_short else choice.places)
     report = report_of(offered, taken, task.classes, model.agreement, model.cut_short)
-    report |= _time(task.options.seconds, tried=not any(race.ended for race in races), solved=model.solved)
+    report |= _time(task.options.seconds, tried=not any(of_block.ended for of_block in found), solved=model.solved)
     return Selection(model.results, partial(_calibration, task, model), report, model.held_out, likelier)
 
 
@@ -105,7 +105,7 @@ class _Selected(NamedTuple):
     weight: float
 
 
-class _Race(NamedTuple):
+class _BlockCandidates(NamedTuple):
     """The candidates of a block that were ready in time."""
 
     offered: list[tuple[Block, Candidate]]
@@ -113,7 +113,7 @@ class _Race(NamedTuple):
     """whether others were not"""
 
 
-def _race(task: Selecting, block: Block, part: Part) -> _Race:
+def _candidates_in_time(task: Selecting, block: Block, part: Part) -> _BlockCandidates:
     """The candidates of a block, as a ``part`` of all comparing; raises Stopped. However short the time is, the first is waited for."""
     frequent = with_frequent_features(block.data, task.watch)
     compared = Part(0.0, _COMPARED).part(*part)
@@ -126,7 +126,7 @@ def _race(task: Selecting, block: Block, part: Part) -> _Race:
             except Stopped:
                 if not deadline.over:
                     raise
-    return _Race([(block, candidate) for candidate in ready], deadline.over)
+    return _BlockCandidates([(block, candidate) for candidate in ready], deadline.over)
 
 
 def _time(seconds: float | None, *, tried: bool, solved: bool) -> dict[str, Any]:

@@ -73,13 +73,13 @@ class Candidate(NamedTuple):
     """of a solver for each two-class problem; raises Stopped"""
     tried: Mapping[str, Any]
     """what was tried, as JSON"""
-    ridge: float | None = None
+    lambda_: float | None = None
     """λ, of the SVMs"""
     found: FractionEstimate | None = None
     """class fractions by this method; None of the supervised SVM, which has none"""
     linear: bool = True
     """whether its scores are linear, so that they can be added to others"""
-    learns: bool = True
+    uses_unlabeled: bool = True
     """whether it learns from unlabeled documents"""
     generative: bool = False
     """whether it models the documents of a class, and not the border between classes"""
@@ -123,26 +123,27 @@ def candidates_of(
 def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
     """The supervised SVM with the λ by which labels left out are likeliest, of equals the larger; ``data`` are of labeled rows. Raises Stopped."""
     places = [(column, fold) for column in range(len(data.problems)) for fold in range(data.n_folds)]
-    fits = {ridge: {place: SupervisedFit() for place in places} for ridge in LAMBDAS}
+    fits = {lambda_: {place: SupervisedFit() for place in places} for lambda_ in LAMBDAS}
     steps: dict[str, Callable[[], Steps]] = {
-        f"{data.prefixes[column]}svm/lambda={ridge:g}/fold={fold}/": partial(
-            fit.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=ridge)
+        f"{data.prefixes[column]}svm/lambda={lambda_:g}/fold={fold}/": partial(
+            fit.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=lambda_)
         )
-        for ridge, of_ridge in fits.items()
-        for (column, fold), fit in of_ridge.items()
+        for lambda_, of_lambda in fits.items()
+        for (column, fold), fit in of_lambda.items()
     }
     sweeper.run(steps, part)
-    return max((_supervised(data, ridge, of_ridge) for ridge, of_ridge in fits.items()), key=lambda each: (each.judgement.log_likelihood, each.ridge))
+    candidates = [_supervised(data, lambda_, of_lambda) for lambda_, of_lambda in fits.items()]
+    return max(candidates, key=lambda each: (each.judgement.log_likelihood, each.lambda_))
 
 
-def _supervised(data: SelectionData, ridge: float, fits: Mapping[tuple[int, int], SupervisedFit]) -> Candidate:
+def _supervised(data: SelectionData, lambda_: float, fits: Mapping[tuple[int, int], SupervisedFit]) -> Candidate:
     held_out = held_out_scores(fits, data.folds, len(data.problems))
 
     def solvers(wanted: Wanted) -> Solvers:
-        return [partial(svm, problem, SvmOptions(lambda_=ridge, tolerance=wanted.tolerance)) for problem in wanted.data.problems]
+        return [partial(svm, problem, SvmOptions(lambda_=lambda_, tolerance=wanted.tolerance)) for problem in wanted.data.problems]
 
-    tried = {"lambda": list(LAMBDAS), "best_lambda": ridge}
-    return Candidate("svm", "the supervised SVM", held_out, judged(data, held_out), solvers, tried, ridge, learns=False)
+    tried = {"lambda": list(LAMBDAS), "best_lambda": lambda_}
+    return Candidate("svm", "the supervised SVM", held_out, judged(data, held_out), solvers, tried, lambda_, uses_unlabeled=False)
 
 
 def transductive(data: SelectionData, found: FractionEstimate) -> Candidate:
@@ -185,7 +186,7 @@ def kernel_ridge(fitted: KernelRidge, data: SelectionData, found: FractionEstima
 
     tried = {"best_gamma": fitted.best.kernel.gamma, "ridge": list(RIDGES), "best_ridge": fitted.best.ridge}
     judgement = judged(data, fitted.held_out)
-    return Candidate("ridge", "kernel ridge regression", fitted.held_out, judgement, solvers, tried, found=own, linear=False, learns=False)
+    return Candidate("ridge", "kernel ridge regression", fitted.held_out, judgement, solvers, tried, found=own, linear=False, uses_unlabeled=False)
 
 
 def naive_bayes(fitted: NaiveBayes, data: SelectionData) -> Candidate:

@@ -34,10 +34,10 @@ def choose(candidates: Sequence[Candidate], class_indices: NDArray[np.integer[An
         return Choice([(best, 1.0)], fractions)
     linear = [place for place, candidate in enumerate(candidates) if candidate.linear]
     weights = stack_weights([candidates[place] for place in linear], class_indices)
-    known = [(place, weight) for place, weight in zip(linear, weights, strict=True) if weight]
-    return Choice(sorted(known, key=lambda each: -each[1]), fractions)
+    weighted = [(place, weight) for place, weight in zip(linear, weights, strict=True) if weight]
+    return Choice(sorted(weighted, key=lambda each: -each[1]), fractions)
 
 
 def _merit(candidate: Candidate) -> tuple[float, bool]:
-    odds = 1.0 if candidate.linear or candidate.learns else SUPERVISED_ODDS
-    return candidate.judgement.log_likelihood + log_of(odds), candidate.learns
+    odds = 1.0 if candidate.linear or candidate.uses_unlabeled else SUPERVISED_ODDS
+    return candidate.judgement.log_likelihood + log_of(odds), candidate.uses_unlabeled

@@ -48,8 +48,8 @@ class FractionEstimate:
     fractions: Vector
     """shape (n_classes,), summing to 1"""
     held_out: NDArray[np.float64]
-    """shape (n_labeled, n_problems): scores without the label, NaN where no fold leaves it out: by transductive solutions at these fractions; of label
-    spreading and kernel ridge regression shifted to them; of naive Bayes those of a model's columns"""
+    """shape (n_labeled, n_problems): scores without the label, NaN where no fold leaves it out. They are by transductive solutions at these
+    fractions, of label spreading and kernel ridge regression shifted to them, of naive Bayes those of a model's columns"""
     grids: list[Vector]
     """for each two-class problem the grid of fractions"""
     tried: list[list[float]]
@@ -144,7 +144,7 @@ def combine_evidence(
         fractions = project_onto_simplex(posteriors)
     chosen = fractions[data.positives]
     held_out = np.column_stack([path_scores_at(several, data.folds, float(r)) for several, r in zip(paths, chosen, strict=True)])
-    grounds = [_grounds_of(*known) for known in zip(data.problems, predicted, posteriors, strict=True)]
+    grounds = [_grounds_of(*each) for each in zip(data.problems, predicted, posteriors, strict=True)]
     return FractionEstimate(fractions, held_out, grids, tried, grounds, n_sampled > 0)
 
 
@@ -171,14 +171,16 @@ def _curves(
 def _n_sampled(data: SelectionData, curves: Sequence[_Curve]) -> int:
     """How many of the labels are a random sample's: as is said, or more likely than not."""
     counts = data.counts(data.problems[0])
-    unknown = counts.unknown_total and sum(_agreement(data, curves)) > 0
+    unknown = counts.unknown_total and sum(_sample_log_odds(data, curves)) > 0
     return counts.total + (counts.unknown_total if unknown else 0)
 
 
-def _agreement(data: SelectionData, curves: Sequence[_Curve]) -> list[float]:
+def _sample_log_odds(data: SelectionData, curves: Sequence[_Curve]) -> list[float]:
     """For each two-class problem the log-odds that its labels of unknown origin are a random sample, by all other evidence."""
-    known = zip(data.problems, curves, strict=True)
-    return [log_mean(curve.evidence, log_evidence.sample_log_odds(curve.grid, data.counts(problem))) for problem, curve in known]
+    return [
+        log_mean(curve.evidence, log_evidence.sample_log_odds(curve.grid, data.counts(problem)))
+        for problem, curve in zip(data.problems, curves, strict=True)
+    ]
 
 
 def _posteriors(data: SelectionData, curves: Sequence[_Curve]) -> list[Posterior]:
@@ -189,10 +191,10 @@ def _posteriors(data: SelectionData, curves: Sequence[_Curve]) -> list[Posterior
     """
     if not data.counts(data.problems[0]).unknown_total:
         return [posterior_of(*curve) for curve in curves]
-    agreement, found = _agreement(data, curves), []
-    for problem, (grid, evidence), own in zip(data.problems, curves, agreement, strict=True):
+    of_classes, found = _sample_log_odds(data, curves), []
+    for problem, (grid, evidence), own in zip(data.problems, curves, of_classes, strict=True):
         log_odds = log_evidence.sample_log_odds(grid, data.counts(problem))
-        found.append(posterior_of(grid, evidence + log_evidence.from_counts(log_odds, sum(agreement) - own)))
+        found.append(posterior_of(grid, evidence + log_evidence.from_counts(log_odds, sum(of_classes) - own)))
     return found
 
 
@@ -241,20 +243,20 @@ def _log_evidence(at: Vector, problem: Problem, paths: Sequence[FractionPath], d
 
     ``sampled``: most labels are a random sample, of which a class has its fraction. Otherwise it has as many of them as the others.
     """
-    full, solved, known, y = paths[-1], paths[-1].solved, data.left_out, problem.y
+    full, solved, left_out, y = paths[-1], paths[-1].solved, data.left_out, problem.y
     fractions = full.fractions[solved]
     sources = [
         log_evidence.from_sample(at, data.counts(problem), data.n_classes),
         log_evidence.from_prediction(at, *predicted),
         interpolate(fractions, log_evidence.from_separation(fractions, full.objectives[solved], data.n_classes), at),
     ]
-    if len(np.unique(y[known])) == 2:
+    if len(np.unique(y[left_out])) == 2:
         expected = 0.5 if sampled else 1 / data.n_classes
-        scores, labels = path_scores(paths, data.folds)[:, known], y[known]
+        scores, labels = path_scores(paths, data.folds)[:, left_out], y[left_out]
         trust = log_evidence.trust_in_count(scores, labels)
         held_out = log_evidence.from_held_out(scores, labels, expected, averaged=data.n_classes == 2)
-        above = scores > path_thresholds(paths, data.folds)[:, known]
-        counted = log_evidence.from_adjusted_count(fractions, above, labels, data.class_indices[known])
+        above = scores > path_thresholds(paths, data.folds)[:, left_out]
+        counted = log_evidence.from_adjusted_count(fractions, above, labels, data.class_indices[left_out])
         sources.append(interpolate(fractions, (1 - trust) * held_out + trust * counted, at))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 

@@ -22,7 +22,7 @@ from core.validation.calibration import SLOPE, Calibration, calibration_at
 Vector = NDArray[np.float64]
 
 _WORTH = 0.5
-"""weight of the share that agrees in the sureness that a sum is to have, beside the sureness that labels left out give it"""
+"""weight of the share that agrees in the mean confidence that a sum is to have, beside the one that labels left out give it"""
 _MOST, _HALVINGS = 1.5, 12
 """largest logarithm of a factor on log-odds, and how often the range of these is halved to find it"""
 _ENOUGH = 1 << 20
@@ -76,15 +76,15 @@ def _labels(member: Member) -> NDArray[np.intp]:
 def _factor(scores: NDArray[np.float64], plain: Calibration, agreement: float, checkpoint: Checkpoint) -> float:
     """The factor on scores, shape (n, n_columns), by which the mean probability of their labels is midway between its own and the ``agreement``."""
 
-    def sureness(step: float) -> float:
+    def mean_confidence(step: float) -> float:
         checkpoint()
         return float(plain.probabilities(scores * exp(np.full(1, step))).max(axis=1).mean())
 
-    goal = _WORTH * agreement + (1 - _WORTH) * sureness(0.0)
+    goal = _WORTH * agreement + (1 - _WORTH) * mean_confidence(0.0)
     low, high = -_MOST, _MOST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if sureness(middle) < goal else (low, middle)
+        low, high = (middle, high) if mean_confidence(middle) < goal else (low, middle)
     return float(exp(np.full(1, (low + high) / 2))[0])
 
 

@@ -29,7 +29,7 @@ def report_of(
     return {
         "chosen": {
             "algorithm": chosen[0][1].algorithm,
-            "lambda": chosen[0][1].ridge,
+            "lambda": chosen[0][1].lambda_,
             "why": _why(offered, choice, cut_short) + _agreed(agreement),
             "weights": weights,
             "agreement": agreement,

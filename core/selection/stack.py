@@ -69,23 +69,24 @@ def stack_weights(candidates: Sequence[Candidate], class_indices: NDArray[np.int
     sum multiplies: where clusters mislead, or labels are many, labels left out say so. The weights are the mean of the pools'. Where no label could
     be left out the supervised SVM has none.
     """
-    known = np.array([candidate.judgement.log_likelihood for candidate in candidates])
-    learned, finite = np.array([candidate.learns for candidate in candidates]), np.isfinite(known)
+    log_likelihoods = np.array([candidate.judgement.log_likelihood for candidate in candidates])
+    learned, finite = np.array([candidate.uses_unlabeled for candidate in candidates]), np.isfinite(log_likelihoods)
     if not (learned & finite).any():
-        weights = weights_by_loss(known.tolist())
+        weights = weights_by_loss(log_likelihoods.tolist())
     elif not (~learned & finite).any() or not any(candidate.judgement.chance for candidate in candidates):
-        weights = _pool(known, learned)
+        weights = _pool(log_likelihoods, learned)
     else:
-        weights = _mean_pool([_pool(known, members) for members in (learned, np.ones_like(learned), ~learned)], candidates, class_indices)
+        pools = [_pool(log_likelihoods, members) for members in (learned, np.ones_like(learned), ~learned)]
+        weights = _mean_pool(pools, candidates, class_indices)
     weights /= weights.sum()
     weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights)
     return [float(weight) for weight in weights / weights.sum()]
 
 
-def _pool(known: Vector, members: NDArray[np.bool_]) -> Vector:
+def _pool(log_likelihoods: Vector, members: NDArray[np.bool_]) -> Vector:
     """The weights of these members by their log-likelihoods, summing to 1; 0 of the others."""
-    weights = np.zeros(len(known))
-    weights[members] = weights_by_loss(known[members].tolist())
+    weights = np.zeros(len(log_likelihoods))
+    weights[members] = weights_by_loss(log_likelihoods[members].tolist())
     return np.asarray(weights / weights.sum())
 
 
@@ -102,8 +103,8 @@ def _mean_pool(pools: Sequence[Vector], candidates: Sequence[Candidate], class_i
 
 def _held_out_log_odds(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """Log-odds of labels left out by sigmoids of a candidate's scores, both of shape (n_labeled, n_problems)."""
-    known = np.isfinite(held_out).all(axis=1)
-    slopes, offsets = fit_sigmoids(held_out[known], class_indices[known])
+    left_out = np.isfinite(held_out).all(axis=1)
+    slopes, offsets = fit_sigmoids(held_out[left_out], class_indices[left_out])
     return held_out * slopes + offsets
 
 

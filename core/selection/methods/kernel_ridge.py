@@ -34,7 +34,7 @@ _BLOCK = 1 << 21
 """kernel values, and numbers of dense rows, that are computed at once"""
 
 
-class Choice(NamedTuple):
+class Setting(NamedTuple):
     """A kernel and the weight of |w|²."""
 
     kernel: Kernel
@@ -56,7 +56,7 @@ class KernelRidge:
         self._data, self._checkpoint = data, checkpoint
         labeled = _dense_rows(data.scaled.rows.between(0, len(data.class_indices)))
         products, squares = labeled @ labeled.T, _squares(labeled)
-        tried = [Choice(median._replace(gamma=median.gamma * width), ridge) for width in WIDTHS for ridge in RIDGES]
+        tried = [Setting(median._replace(gamma=median.gamma * width), ridge) for width in WIDTHS for ridge in RIDGES]
         self.best = max(tried, key=lambda each: self._likelihood(_values(each.kernel, products, squares, squares), each.ridge))
         values = _values(self.best.kernel, products, squares, squares)
         self._weights = np.array([self._fitted(values, self.best.ridge, fold) for fold in range(data.n_folds + 1)])
@@ -100,10 +100,10 @@ class KernelRidge:
 
     def _likelihood(self, values: Matrix, ridge: float) -> float:
         """The log-likelihood of labels left out."""
-        data, known = self._data, self._data.left_out
+        data, left_out = self._data, self._data.left_out
         labeled = values @ np.array([self._fitted(values, ridge, fold) for fold in range(data.n_folds)]).reshape(-1, len(values), len(data.problems))
-        scores = _left_out(labeled, data.folds)[known]
-        return judge(scores / _sizes(scores), data.class_indices[known]).log_likelihood
+        scores = _left_out(labeled, data.folds)[left_out]
+        return judge(scores / _sizes(scores), data.class_indices[left_out]).log_likelihood
 
     def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
         """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 of those of the fold: ``(K + ridge / c) weights = y``."""

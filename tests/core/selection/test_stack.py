@@ -77,7 +77,7 @@ def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None 
     scores = np.where(LABELS, 1.0, -1.0)
     scores[np.arange(PLACES[algorithm], PLACES[algorithm] + wrong) % 40] *= -1
     found = None if fractions is None else FractionEstimate(np.array(fractions), np.zeros((0, 1)), [], [], [], False)
-    traits = {"linear": algorithm not in ("graph", "ridge"), "learns": algorithm not in ("svm", "ridge")}
+    traits = {"linear": algorithm not in ("graph", "ridge"), "uses_unlabeled": algorithm not in ("svm", "ridge")}
     judgement = judge(scores[:, None], LABELS)
     return Candidate(algorithm, algorithm, scores[:, None], judgement, solvers, {}, found=found, **traits)  # type: ignore[arg-type]
 
