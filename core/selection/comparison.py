@@ -5,16 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import exp, log_of, log_sum_exp
+from core.numerics.elementary import log_of, log_sum_exp
 from core.one_vs_rest import labels_of, n_classes_of, positives_of
 from core.selection.prediction import midpoint
-from core.validation.calibration import SLOPE
+from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
 
 Matrix = NDArray[np.float64]
 
-_SPREAD, _RANGE, _STEPS = 0.7, 2.5, 51
-"""of the logarithm of the slope: standard deviation of its normal prior around that of core.validation.calibration.SLOPE, distance from there to
-both ends, and number of values tried"""
+_RANGE, _STEPS = 2.5, 51
+"""of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of values tried"""
 _AT_ONCE = 1 << 18
 """logits that are computed at once"""
 
@@ -67,7 +66,7 @@ def _steps_in_turn(n_logits: int) -> list[NDArray[np.float64]]:
 
 def _fitted(logits: Matrix, own: NDArray[np.float64], weights: NDArray[np.float64], steps: NDArray[np.float64]) -> float:
     """The largest log-posterior of these slopes, ``own`` being the logits of the labels."""
-    slopes = SLOPE * exp(steps)
+    slopes = slopes_at(steps)
     sums = log_sum_exp(slopes[:, None, None] * logits, axis=2)
-    fitted = (weights * (slopes[:, None] * own - sums)).sum(axis=1) - 0.5 * (steps / _SPREAD) * (steps / _SPREAD)
+    fitted = (weights * (slopes[:, None] * own - sums)).sum(axis=1) - 0.5 * (steps / LOG_SLOPE_SPREAD) * (steps / LOG_SLOPE_SPREAD)
     return float(fitted.max())

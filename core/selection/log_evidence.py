@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.numerics.elementary import exp, log, log_add_exp, log_of, log_sum_exp, logit, logit_of
-from core.validation.calibration import SLOPE
+from core.numerics.elementary import log, log_add_exp, log_of, log_sum_exp, logit, logit_of
+from core.validation.calibration import LOG_SLOPE_SPREAD, slopes_at
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-SLOPE_SPREAD, SLOPE_RANGE, _SLOPES = 0.7, 2.1, 15
-"""of the logarithm of the slope: standard deviation of its normal prior, distance to both ends, and number of values that are averaged over"""
+_RANGE, _SLOPES = 2.1, 15
+"""of the logarithm of the slope: distance from that of core.validation.calibration.SLOPE to both ends, and number of values that are averaged over"""
 HELD_OUT_WORTH = 2.0
 """what a label left out is worth: it is predicted by solutions that have two thirds of the labels, and are less sure than the one that has all"""
 _MOST_HELD_OUT = 40.0
@@ -125,14 +125,14 @@ def from_held_out(scores: Matrix, y: Vector, expected: float = 0.5, averaged: bo
     """
     positive, negative = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
     weights = min(positive, negative) / np.where(y > 0, positive, negative)
-    steps = np.linspace(-SLOPE_RANGE, SLOPE_RANGE, _SLOPES) if averaged else np.zeros(1)
+    steps = np.linspace(-_RANGE, _RANGE, _SLOPES) if averaged else np.zeros(1)
     worth = min(HELD_OUT_WORTH, _MOST_HELD_OUT / (2 * min(positive, negative)))
     slopes, middle, at_once = slopes_at(steps), logit_of(expected), max(1, _AT_ONCE // max(1, scores.size))
     losses = [
         (weights * log_add_exp(np.zeros(1), -y * (slopes[start : start + at_once, None, None] * scores - middle))).sum(axis=2)
         for start in range(0, len(slopes), at_once)
     ]
-    prior = -0.5 * (steps / SLOPE_SPREAD) ** 2
+    prior = -0.5 * (steps / LOG_SLOPE_SPREAD) ** 2
     telling = np.asarray(log_sum_exp(-worth * np.concatenate(losses) + prior[:, None], axis=0) - log_sum_exp(prior, axis=0))
     chance = -worth * float((weights * log_add_exp(np.zeros(1), y * middle)).sum())
     return log_add_exp(telling, np.full(1, chance)) - log_of(2.0)
@@ -173,11 +173,6 @@ def _rate(above: NDArray[np.bool_], expected: float) -> tuple[Vector, Vector]:
     count = above.shape[1] + 2 * _PRIOR
     mean = (above.sum(axis=1) + expected) / count
     return mean, mean * (1 - mean) / (count + 1)
-
-
-def slopes_at(steps: Vector) -> Vector:
-    """The slopes of which the logarithm is so many steps from that of SLOPE."""
-    return np.asarray(SLOPE * exp(steps))
 
 
 def from_separation(fractions: Vector, objectives: Vector, n_classes: int) -> Vector:

@@ -20,6 +20,8 @@ Vector = NDArray[np.float64]
 
 SLOPE, _SLOPE_SPREAD = 2.0, 2.0
 """mean and standard deviation of the normal prior of the slope of a logistic function of held-out scores: at a score of 1 the odds are 7.4"""
+LOG_SLOPE_SPREAD = 0.7
+"""standard deviation of the normal prior of the logarithm of a slope that all scores of a method share, around that of SLOPE"""
 _OFFSET_SPREAD = 1.0
 """standard deviation of the normal prior of an offset, whose mean is 0"""
 _TEMPERATURE_SPREAD, _TEMPERATURE_RANGE, _TEMPERATURES = 0.5, 2.5, 101
@@ -31,6 +33,11 @@ _FITTING_ROUNDS = 200
 _AT_ONCE = 1 << 20
 """likelihoods that are normalised between two checkpoints"""
 _LEAST = 1e-12
+
+
+def slopes_at(steps: Vector) -> Vector:
+    """The slopes of which the logarithm is so many steps from that of SLOPE."""
+    return np.asarray(SLOPE * exp(steps))
 
 
 @dataclass(frozen=True)
