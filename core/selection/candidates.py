@@ -125,9 +125,7 @@ def grid_search(sweeper: Sweeper, data: SelectionData, part: Part) -> Candidate:
     places = [(column, fold) for column in range(len(data.problems)) for fold in range(data.n_folds)]
     fits = {lambda_: {place: SupervisedFit() for place in places} for lambda_ in LAMBDAS}
     steps: dict[str, Callable[[], Steps]] = {
-        f"{data.prefixes[column]}svm/lambda={lambda_:g}/fold={fold}/": partial(
-            fit.steps, data.problems[column], data.folds == fold, SvmOptions(lambda_=lambda_)
-        )
+        f"{data.prefixes[column]}svm/lambda={lambda_:g}/fold={fold}/": partial(fit.steps, data.problems[column], data.folds == fold, lambda_)
         for lambda_, of_lambda in fits.items()
         for (column, fold), fit in of_lambda.items()
     }

@@ -12,13 +12,21 @@ from core.algorithms.svm import svm
 from core.engine.runner import Meeting, Steps, Sweeper, Vector
 from core.numerics.elementary import logit, logit_of
 from core.one_vs_rest import positives_of
-from core.options.linear import SvmOptions, TsvmOptions
+from core.options.linear import TsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import ensure_complete
 from core.progress import Checkpoint, Part
 from core.selection import log_evidence
 from core.selection.data import SelectionData
-from core.selection.fraction_path import SPARSE_TOLERANCE, TOLERANCE, FractionPath, SupervisedFit, coefficients_of, held_out_scores
+from core.selection.fraction_path import (
+    SPARSE_TOLERANCE,
+    TOLERANCE,
+    FractionPath,
+    SupervisedFit,
+    coefficients_of,
+    held_out_scores,
+    supervised_options,
+)
 from core.selection.posterior import (
     Posterior,
     fine_grid,
@@ -102,13 +110,13 @@ def estimate_fractions(
 
 def _supervised_prediction(sweeper: Sweeper, data: SelectionData, part: Part) -> list[Prediction]:
     """What the supervised SVM predicts, its scores centred by labels left out; raises Stopped."""
-    options, n_problems = SvmOptions(lambda_=LAMBDA, tolerance=TOLERANCE), len(data.problems)
+    options, n_problems = supervised_options(LAMBDA), len(data.problems)
     fits = {(column, fold): SupervisedFit() for column in range(n_problems) for fold in range(data.n_folds)}
     steps: dict[str, Callable[[], Steps]] = {
         f"{prefix}supervised/": partial(svm, problem, options) for prefix, problem in zip(data.prefixes, data.problems, strict=True)
     }
     steps |= {
-        f"{data.prefixes[column]}supervised/fold={fold}/": partial(fit.steps, data.problems[column], data.folds == fold, options)
+        f"{data.prefixes[column]}supervised/fold={fold}/": partial(fit.steps, data.problems[column], data.folds == fold, LAMBDA)
         for (column, fold), fit in fits.items()
     }
     supervised = sweeper.run(steps, part)[:n_problems]

@@ -82,12 +82,22 @@ def nearest_threshold(scores: Vector, fraction: float) -> float:
     return min(max(0.0, float(ends[n_below])), float(ends[n_below + 1]))
 
 
+def shifted_scores(scores: Vector, unlabeled: Vector, fractions: Vector) -> NDArray[np.float64]:
+    """Scores, shape (n_fractions, len(scores)), shifted so that for each fraction this share of the ``unlabeled`` rows is above 0."""
+    return np.asarray(scores - np.quantile(unlabeled, 1 - fractions)[:, None])
+
+
 def shifted_path(labeled: Vector, unlabeled: Vector, grid: Vector) -> FractionPath:
     """Scores of a model that has no fraction set, shifted for each fraction of the grid so that this share of the unlabeled rows is above 0."""
     path = FractionPath(grid)
     path.objectives = np.full(len(grid), np.nan)  # all fractions fit equally well here
-    path.labeled = labeled - np.quantile(unlabeled, 1 - grid)[:, None]
+    path.labeled = shifted_scores(labeled, unlabeled, grid)
     return path
+
+
+def supervised_options(lambda_: float) -> SvmOptions:
+    """Options of supervised solutions that are made to be compared."""
+    return SvmOptions(lambda_=lambda_, tolerance=TOLERANCE)
 
 
 @dataclass
@@ -97,10 +107,10 @@ class SupervisedFit:
     labeled: Vector = field(init=False)
     """shape (n_labeled,)"""
 
-    def steps(self, problem: Problem, hidden: NDArray[np.bool_], options: SvmOptions) -> Steps:
+    def steps(self, problem: Problem, hidden: NDArray[np.bool_], lambda_: float) -> Steps:
         """Solve and score; labeled rows that are ``hidden``, shape (n_labeled,), cost nothing."""
         problem = without(problem, hidden)
-        result = yield from svm(problem, options.model_copy(update={"tolerance": TOLERANCE}))
+        result = yield from svm(problem, supervised_options(lambda_))
         ensure_complete([result])
         self.labeled = yield from labeled_scores(result, problem)
         return _without_solution(result)

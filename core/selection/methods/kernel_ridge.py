@@ -61,9 +61,9 @@ class KernelRidge:
         values = _values(self.best.kernel, products, squares, squares)
         self._weights = np.array([self._fitted(values, self.best.ridge, fold) for fold in range(data.n_folds + 1)])
         self._unlabeled = self._scores(labeled)
-        self._sizes = _sizes(self._unlabeled[-1])
-        self._unlabeled /= self._sizes
-        self._weights /= self._sizes
+        self._deviations = _deviations(self._unlabeled[-1])
+        self._unlabeled /= self._deviations
+        self._weights /= self._deviations
         self._labeled = values @ self._weights
 
     @property
@@ -87,7 +87,7 @@ class KernelRidge:
         """The model of one two-class problem. Its support rows are the labeled ones, and nothing is left to solve."""
         rows, weights, y = np.arange(len(self._data.class_indices)), self._weights[-1, :, column], self._data.problems[column].y
         # of weights before they are scaled: (K + ridge / c) weights = y, and ridge |w|² = ridge weights · K weights
-        values, size = self._labeled[-1, :, column] * self._sizes[column], self._sizes[column]
+        values, size = self._labeled[-1, :, column] * self._deviations[column], self._deviations[column]
         off = y - values
         objective = float(self.best.ridge * size * (weights @ values) + _costs(self._data.class_indices) @ (off * off))
         result = Result(Expansion(rows, weights, 0.0, self.best.kernel), self._unlabeled[-1, :, column].copy(), objective, Status.CONVERGED)
@@ -103,7 +103,7 @@ class KernelRidge:
         data, left_out = self._data, self._data.left_out
         labeled = values @ np.array([self._fitted(values, ridge, fold) for fold in range(data.n_folds)]).reshape(-1, len(values), len(data.problems))
         scores = _left_out(labeled, data.folds)[left_out]
-        return judge(scores / _sizes(scores), data.class_indices[left_out]).log_likelihood
+        return judge(scores / _deviations(scores), data.class_indices[left_out]).log_likelihood
 
     def _fitted(self, values: Matrix, ridge: float, fold: int) -> Matrix:
         """w as weights of the labeled rows, shape (n_labeled, n_problems), 0 of those of the fold: ``(K + ridge / c) weights = y``."""
@@ -120,13 +120,13 @@ class KernelRidge:
         """Scores of the unlabeled rows without each fold and with all labels, shape (n_folds + 1, n_unlabeled, n_problems)."""
         rows, squares, found = self._data.scaled.rows, _squares(labeled), []
         for part in _strips(rows.between(len(labeled), rows.n_rows), len(labeled)):
-            dense = _dense_rows(part)
-            found.append(_values(self.best.kernel, dense @ labeled.T, _squares(dense), squares) @ self._weights)
+            own = _dense_rows(part)
+            found.append(_values(self.best.kernel, own @ labeled.T, _squares(own), squares) @ self._weights)
             self._checkpoint()
         return np.concatenate(found, axis=1)
 
 
-def _sizes(scores: Matrix) -> Vector:
+def _deviations(scores: Matrix) -> Vector:
     """The mean size of scores around their median, by columns."""
     return np.asarray(np.maximum(np.abs(scores - np.median(scores, axis=0)).mean(axis=0), _LEAST)) if len(scores) else np.ones(scores.shape[1])
 

@@ -20,7 +20,7 @@ from core.problem.result import Expansion, Result, Status
 from core.progress import Checkpoint
 from core.selection.data import SelectionData
 from core.selection.eligibility import LANDMARKS
-from core.selection.fraction_path import FractionPath
+from core.selection.fraction_path import FractionPath, shifted_scores
 from core.selection.prediction import ERROR, Prediction, predicted_fractions
 
 Vector = NDArray[np.float64]
@@ -141,7 +141,7 @@ class LabelSpreading:
     def _at(self, log_odds: Vector, fractions: Vector) -> NDArray[np.float64]:
         """Scores, shape (n_fractions, n_rows), of mean size 1 around the median, with these fractions of the unlabeled rows above 0."""
         unlabeled = log_odds[len(self._data.class_indices) :]
-        above = log_odds - np.quantile(unlabeled, 1 - fractions)[:, None]
+        above = shifted_scores(log_odds, unlabeled, fractions)
         return np.asarray(above / max(float(np.abs(unlabeled - np.median(unlabeled)).mean()), _LEAST))
 
     def _cut(self, sides: NDArray[np.bool_]) -> float:

@@ -41,7 +41,7 @@ def test_a_label_left_out_is_as_good_as_unknown() -> None:
     np.testing.assert_allclose(weights_of(result), weights_of(alone), atol=1e-6)
     run = SupervisedFit()
     with Sweeper(data.rows, threads=1) as sweeper:
-        sweeper.run({"": lambda: run.steps(data.problem, hidden, SvmOptions(lambda_=0.01, tolerance=1e-12))})
+        sweeper.run({"": lambda: run.steps(data.problem, hidden, 0.01)})
     np.testing.assert_allclose(run.labeled, data.X[:10] @ weights_of(alone), atol=1e-6)
 
 

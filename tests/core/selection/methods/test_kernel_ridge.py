@@ -55,9 +55,9 @@ def test_fits_are_as_linear_algebra_has_them() -> None:
         costs = np.where(y[kept] > 0, 0.5 / np.mean(y[kept] > 0), 0.5 / np.mean(y[kept] < 0))
         weights = np.linalg.solve(values[: len(y)][np.ix_(kept, kept)] + ridge * np.diag(1 / costs), y[kept])
         scores = values[:, kept] @ weights
-        np.testing.assert_allclose(fitted.held_out[~kept, 0] * fitted._sizes[0], scores[: len(y)][~kept], atol=1e-6)
+        np.testing.assert_allclose(fitted.held_out[~kept, 0] * fitted._deviations[0], scores[: len(y)][~kept], atol=1e-6)
         path = fitted.paths([grid_around(0.4)])[0][fold]
-        shares = [(scores[len(y) :] / fitted._sizes[0] + shift > 0).mean() for shift in path.labeled[:, 0] - scores[0] / fitted._sizes[0]]
+        shares = [(scores[len(y) :] / fitted._deviations[0] + shift > 0).mean() for shift in path.labeled[:, 0] - scores[0] / fitted._deviations[0]]
         np.testing.assert_allclose(shares, path.fractions, atol=0.03)
 
 
