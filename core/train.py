@@ -254,8 +254,8 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
 
 def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped before there is one."""
-    start = checked.task.start, checked.algorithm, checked.task.rows
-    points = starting_points(*start, checked.order, documents.features, checked.classes, run.watch)
+    task = checked.task
+    points = starting_points(task.start, checked.algorithm, task.rows, checked.order, documents.features, checked.classes, run.watch)
     fractions, report, part = _class_fractions(checked, documents, run)
     tuning, part = _tuning(checked, documents, run, part)
     report = report if tuning is None else {**tuning.report, **(report or {})}
@@ -271,9 +271,7 @@ def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
         return replace(solver, points=cold, prefix=f"fold={fold}/").solve(rows, class_indices, parts[fold + 1])
 
     def validate() -> Validated:
-        held_out = cross_val_scores(
-            documents.rows, checked.class_indices, len(points), checked.task.seed, solve_without, run.watch, run.context.engine.space
-        )
+        held_out = cross_val_scores(documents.rows, checked.class_indices, len(points), task.seed, solve_without, run.watch, run.context.engine.space)
         return Validated(calibration_of(results, held_out, checked.class_indices, len(checked.classes), fractions, run.watch), held_out)
 
     return _Solutions(results, validate, report, warm)

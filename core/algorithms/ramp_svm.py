@@ -19,7 +19,7 @@ from core.optimizers.expansion import DualSolution, empty_result, expansion_of, 
 from core.optimizers.smo import DualTerms, Multipliers, maximise
 from core.options.kernel import RampOptions
 from core.problem.problem import Problem
-from core.problem.result import Expansion, Result, Status
+from core.problem.result import Result, Status
 
 
 class RampLoss:
@@ -87,13 +87,13 @@ def ramp_svm(problem: Problem, options: RampOptions, init: Vector | None = None,
         finally:
             if state.best is not None:
                 expansion = expansion_of(state.best, cache.gram.kernel)
-                result = _result(problem, state, expansion, np.full(problem.n_unlabeled, np.nan), Status.CANCELLED)
+                result = Result(expansion, np.full(problem.n_unlabeled, np.nan), state.objective, Status.CANCELLED)
         if state.best is None:
             return empty_result(options, problem, Status.NUMERICAL_ERROR)
         unlabeled, status = yield from score_unlabeled(problem, expansion, status)
     except Stopped:
         return result
-    return _result(problem, state, expansion, unlabeled, status)
+    return Result(expansion, unlabeled, state.objective, status)
 
 
 def _start_on_subset(
@@ -124,7 +124,3 @@ def stratified(y: Vector, share: float) -> Positions:
         count = min(len(rows), max(1, round(share * len(rows))))
         parts.append(rows[np.linspace(0, len(rows) - 1, count).round().astype(np.int64)] if len(rows) else rows)
     return np.unique(np.concatenate(parts))
-
-
-def _result(problem: Problem, state: CccpState, expansion: Expansion, unlabeled: Vector, status: Status) -> Result:
-    return Result(expansion, unlabeled, state.objective, status)

@@ -288,8 +288,10 @@ def path_thresholds(paths: Sequence[FractionPath], folds: NDArray[np.int64]) -> 
 
 
 def path_scores_at(paths: Sequence[FractionPath], folds: NDArray[np.int64], fraction: float) -> Vector:
-    """Held-out scores at a fraction, interpolated over the logits of those that were tried, shape (n_labeled,)."""
+    """Held-out scores at a fraction, interpolated over the logits of those that were tried, shape (n_labeled,); of one that was, its scores."""
     scores, grid = path_scores(paths, folds), logit(paths[-1].fractions[paths[-1].solved])
+    if len(grid) == 1:
+        return np.asarray(scores[0])
     place = float(np.interp(logit_of(min(max(fraction, 1e-9), 1 - 1e-9)), grid, np.arange(len(grid))))
     low = min(int(place), len(grid) - 2)
     return np.asarray((low + 1 - place) * scores[low] + (place - low) * scores[low + 1])

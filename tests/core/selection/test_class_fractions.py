@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from core.selection.class_fractions import combine_evidence
+from core.selection.class_fractions import combine_evidence, path_scores, path_scores_at
 from core.selection.data import SelectionData
 from core.selection.eligibility import COARSE_FRACTIONS, FINE_FRACTIONS, path_bytes
 from core.selection.fraction_path import FractionPath, shifted_path
@@ -44,6 +44,25 @@ def test_what_paths_take_is_in_the_estimate_of_memory(fine: bool) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.9 * peak < path_bytes(n_labeled, n_classes, len(grid)) < 1.1 * peak
+
+
+def test_scores_at_a_fraction_lie_between_those_that_were_tried() -> None:
+    data = selection_data()
+    paths = paths_of(data)[0]
+    scores = path_scores(paths, data.folds)
+    np.testing.assert_allclose(path_scores_at(paths, data.folds, 0.3), scores[1])
+    between = path_scores_at(paths, data.folds, 0.4)
+    assert ((between - scores[1]) * (scores[2] - between) >= 0).all()
+    alone = [replace_grid(path, 1) for path in paths]
+    for fraction in (0.0, 0.3, 0.4, 1.0):
+        np.testing.assert_array_equal(path_scores_at(alone, data.folds, fraction), scores[1])
+
+
+def replace_grid(path: FractionPath, position: int) -> FractionPath:
+    """The path with one of its fractions alone."""
+    alone = FractionPath(path.fractions[[position]])
+    alone.objectives, alone.labeled = path.objectives[[position]], path.labeled[[position]]
+    return alone
 
 
 def test_a_stop_is_heard_between_classes() -> None:
