@@ -1,23 +1,20 @@
 """Trains models: labeled documents first, empty columns left out, one-vs-rest, calibration."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.checks import check_options
-from core.documents.drawn import Draw, checked_drawn
 from core.documents.reorder import Compact, compact
 from core.documents.rows import SparseRows
-from core.documents.space import Space
 from core.documents.value_scale import ValueScale, value_scale
 from core.engine.engine import Engine, MemoryEngine
 from core.engine.runner import Steps, Sweeper, Tally, Vector
 from core.engine.solver import load
-from core.errors import Fault, MessageNames
+from core.errors import Fault
 from core.evaluation.training_warnings import one_class_warnings, scale_warnings, time_warnings
 from core.models.assembly import model_of
 from core.models.linear import LinearModel
@@ -25,18 +22,16 @@ from core.models.model import Model
 from core.models.warm_start import Points, starting_points
 from core.one_vs_rest import n_problems, positives_of, prefixes_of
 from core.options.auto import AutoOptions
-from core.options.base import Options
 from core.options.kernel import KernelChoice
 from core.problem.problem import Problem
 from core.problem.result import Result, Status, ensure_complete
 from core.progress import WHOLE, Observer, Part, TracePoint
-from core.registry import AUTO, Algorithm
-from core.registry import algorithm as find_algorithm
+from core.registry import AUTO
 from core.selection.auto import auto
 from core.selection.blocks import Selecting
 from core.selection.class_fractions import by_class, estimate_fractions
-from core.selection.data import SelectionData
 from core.selection.subsets import with_frequent_features
+from core.training_task import CheckedTask, TrainingTask
 from core.validation.confidence import Confidence, Validated
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import N_FOLDS
@@ -44,32 +39,7 @@ from core.validation.kernel_tuning import Tuning, tune
 from core.validation.solution_calibration import calibration_of
 from core.watch import Stopped, Watch
 
-
-@dataclass(frozen=True)
-class TrainingTask:
-    """What a training learns from, and how."""
-
-    rows: SparseRows
-    class_indices: NDArray[np.integer[Any]]
-    """shape (n_rows,): each document's position in ``classes``, -1 where it is unlabeled"""
-    classes: Sequence[str | int]
-    """labels, sorted; those that no document has are left out of the model"""
-    algorithm: str
-    """name in the registry"""
-    options: Mapping[str, Any]
-    """options of the algorithm, as JSON"""
-    seed: int = 0
-    """seed of the folds, and of the random numbers of algorithms that draw any"""
-    start: Model | None = None
-    """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes; classes that it does not
-    have start from nothing"""
-    parts: Mapping[str, slice] = field(default_factory=dict)
-    """of documents of several parts the columns of each, by name"""
-    drawn: NDArray[np.integer[Any]] | None = None
-    """shape (n_rows,): how each document's label was come by, values of core.documents.drawn.Draw, of no meaning where it is unlabeled; None:
-    nothing is known"""
-    names: MessageNames = field(default_factory=MessageNames)
-    """names of documents and features in messages"""
+__all__ = ["Training", "TrainingContext", "TrainingTask", "train"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +103,7 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
     Raises UnknownAlgorithm, InvalidOption, InvalidDocuments, and ModelTooLarge as soon as a solver knows that the model will take more than
     ``context.max_model_bytes``.
     """
-    checked = _CheckedTask.of(task)
+    checked = CheckedTask.of(task)
     run = _Run(context, Watch(context.observer, context.part, context.began), Tally())
     run.watch.begin(task.algorithm)
     try:
@@ -149,61 +119,6 @@ def train(task: TrainingTask, context: TrainingContext = _DEFAULT_CONTEXT) -> Tr
         validated, status = None, Status.CANCELLED
     model = model_of(documents, checked.order, task.rows.n_features, checked.classes, [result.decision for result in solutions.results])
     return _training(checked, solutions, model, validated, status, run, scale)
-
-
-@dataclass(frozen=True)
-class _CheckedTask:
-    """A task that can be trained."""
-
-    task: TrainingTask
-    algorithm: Algorithm
-    options: Options
-    classes: list[str | int]
-    """labels that documents have"""
-    class_indices: NDArray[np.integer[Any]]
-    """shape (n_labeled,): positions in these classes"""
-    drawn: NDArray[np.int8]
-    """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn says holds for all"""
-    order: NDArray[np.int64]
-    """shape (n_rows,): positions of the documents, the labeled ones first"""
-
-    @classmethod
-    def of(cls, task: TrainingTask) -> Self:
-        """The task with its options parsed; raises as ``train``."""
-        labeled, unlabeled = np.flatnonzero(task.class_indices >= 0), np.flatnonzero(task.class_indices < 0)
-        present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
-        classes = [task.classes[position] for position in present]
-        options = check_options(task.algorithm, task.options, classes, task.rows.n_rows)
-        drawn = checked_drawn(task.drawn, task.rows.n_rows)[labeled]
-        requested = options.requested_fractions(classes)
-        if requested is not None and requested.labels_drawn != "unknown":
-            drawn = np.full(len(labeled), Draw.of(requested.labels_drawn), np.int8)
-        return cls(task, find_algorithm(task.algorithm), options, classes, class_indices, drawn, np.concatenate([labeled, unlabeled]))
-
-    @property
-    def unlabeled(self) -> NDArray[np.int64]:
-        """shape (n_unlabeled,), ascending: positions of the unlabeled documents."""
-        return self.order[len(self.class_indices) :]
-
-    def known_fractions(self) -> Vector | None:
-        """Class fractions that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
-        requested = self.options.requested_fractions(self.classes)
-        if requested is None:
-            return None
-        if requested.fractions is not None:
-            return np.array(list(requested.fractions.values()))
-        if requested.source == "labeled" or not len(self.unlabeled):
-            return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
-        return None
-
-    def parts_of(self, features: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.int64]]:
-        """Of documents of several parts the columns of each that has any, ascending, by name; ``features`` are those of the columns, ascending."""
-        columns = {name: np.arange(*np.searchsorted(features, [own.start, own.stop])) for name, own in self.task.parts.items()}
-        return {name: own for name, own in columns.items() if len(own)}
-
-    def selection_data(self, rows: SparseRows, centred: bool, watch: Watch, space: Space) -> SelectionData:
-        """What the selection and the estimate of class fractions work on, with its copies of the rows in ``space``; raises Stopped."""
-        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, watch, self.drawn, space, centred=centred)
 
 
 class _Run(NamedTuple):
@@ -231,7 +146,7 @@ class _Solutions(NamedTuple):
     """whether a solver started from another model"""
 
 
-def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
+def _solve_auto(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     """The solutions of what auto selects; raises Stopped."""
     assert isinstance(checked.options, AutoOptions)
     space = run.context.engine.space
@@ -242,7 +157,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
             classes=checked.classes,
             options=checked.options,
             given=checked.known_fractions(),
-            data_of=partial(checked.selection_data, watch=run.watch, space=space),
+            data_of=partial(checked.selection_data, checkpoint=run.watch, space=space),
             sweeper_of=run.sweeper,
             watch=run.watch,
             parts=checked.parts_of(documents.features),
@@ -252,7 +167,7 @@ def _solve_auto(checked: _CheckedTask, documents: Compact, run: _Run) -> _Soluti
     return _Solutions(selection.results, lambda: Validated(selection.calibrate(), selection.held_out, selection.likelier), selection.report)
 
 
-def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
+def _solve(checked: CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     """The solutions of one algorithm, with the class fractions known or, if it needs them, estimated; raises Stopped before there is one."""
     task = checked.task
     points = starting_points(task.start, checked.algorithm, task.rows, checked.order, documents.features, checked.classes, run.watch)
@@ -277,7 +192,7 @@ def _solve(checked: _CheckedTask, documents: Compact, run: _Run) -> _Solutions:
     return _Solutions(results, validate, report, warm)
 
 
-def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tuple[Vector | None, dict[str, Any] | None, Part]:
+def _class_fractions(checked: CheckedTask, documents: Compact, run: _Run) -> tuple[Vector | None, dict[str, Any] | None, Part]:
     """Class fractions for a solver that needs them, what the report says of them, and the part of the work that is left; raises Stopped."""
     known = checked.known_fractions()
     if known is not None:
@@ -291,7 +206,7 @@ def _class_fractions(checked: _CheckedTask, documents: Compact, run: _Run) -> tu
     return estimate.fractions, estimate.report(checked.classes), Part(share, 1.0)
 
 
-def _tuning(checked: _CheckedTask, documents: Compact, run: _Run, part: Part) -> tuple[Tuning | None, Part]:
+def _tuning(checked: CheckedTask, documents: Compact, run: _Run, part: Part) -> tuple[Tuning | None, Part]:
     """What the data choose of a kernel method's options, if anything, and the part of the work that is left; raises Stopped."""
     options = checked.options
     if not isinstance(options, KernelChoice) or not options.is_tuned:
@@ -306,7 +221,7 @@ def _tuning(checked: _CheckedTask, documents: Compact, run: _Run, part: Part) ->
 class _OneVsRest:
     """The solver of a task, for all its two-class problems."""
 
-    checked: _CheckedTask
+    checked: CheckedTask
     run: _Run
     fractions: Vector | None
     """shape (n_classes,), for a solver that needs them"""
@@ -332,7 +247,7 @@ class _OneVsRest:
 
 
 def _training(
-    checked: _CheckedTask, solutions: _Solutions, model: Model, validated: Validated | None, status: Status, run: _Run, scale: ValueScale
+    checked: CheckedTask, solutions: _Solutions, model: Model, validated: Validated | None, status: Status, run: _Run, scale: ValueScale
 ) -> Training:
     """The outcome when all is solved; the observer gets a last report."""
     results, watch = solutions.results, run.watch
@@ -371,7 +286,7 @@ def _report(solutions: _Solutions, confidence: Confidence | None) -> dict[str, A
     return {**(solutions.report or {}), "confidence": confidence.level, "summary": [confidence.sentence()]}
 
 
-def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, given: NDArray[np.intp], confidence: Confidence | None) -> list[str]:
+def _warnings(checked: CheckedTask, solutions: _Solutions, scale: ValueScale, given: NDArray[np.intp], confidence: Confidence | None) -> list[str]:
     """What the owner of the documents should know; ``given`` are the classes of the unlabeled ones."""
     warnings, options, statuses = [], checked.options, [result.status for result in solutions.results]
     if checked.task.start is not None and not solutions.warm:
@@ -386,7 +301,7 @@ def _warnings(checked: _CheckedTask, solutions: _Solutions, scale: ValueScale, g
     return warnings + time_warnings(solutions.report)
 
 
-def _untrained(checked: _CheckedTask, passes: float) -> Training:
+def _untrained(checked: CheckedTask, passes: float) -> Training:
     """The outcome when training is stopped before there is any iterate, after so many passes: coefficients of no feature."""
     classes, unlabeled = checked.classes, checked.unlabeled
     n_columns = n_problems(len(classes))

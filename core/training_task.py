@@ -1,0 +1,102 @@
+"""What a training learns from, and the same checked: options parsed, the labeled documents first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.checks import check_options
+from core.documents.drawn import Draw, checked_drawn
+from core.documents.rows import SparseRows
+from core.documents.space import Space
+from core.errors import MessageNames
+from core.models.model import Model
+from core.options.base import Options
+from core.progress import Checkpoint
+from core.registry import Algorithm
+from core.registry import algorithm as find_algorithm
+from core.selection.data import SelectionData
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """What a training learns from, and how."""
+
+    rows: SparseRows
+    class_indices: NDArray[np.integer[Any]]
+    """shape (n_rows,): each document's position in ``classes``, -1 where it is unlabeled"""
+    classes: Sequence[str | int]
+    """labels, sorted; those that no document has are left out of the model"""
+    algorithm: str
+    """name in the registry"""
+    options: Mapping[str, Any]
+    """options of the algorithm, as JSON"""
+    seed: int = 0
+    """seed of the folds, and of the random numbers of algorithms that draw any"""
+    start: Model | None = None
+    """model of nearly the same documents, as before some more labels: training from it takes a fraction of the passes; classes that it does not
+    have start from nothing"""
+    parts: Mapping[str, slice] = field(default_factory=dict)
+    """of documents of several parts the columns of each, by name"""
+    drawn: NDArray[np.integer[Any]] | None = None
+    """shape (n_rows,): how each document's label was come by, values of core.documents.drawn.Draw, of no meaning where it is unlabeled; None:
+    nothing is known"""
+    names: MessageNames = field(default_factory=MessageNames)
+    """names of documents and features in messages"""
+
+
+@dataclass(frozen=True)
+class CheckedTask:
+    """A task that can be trained."""
+
+    task: TrainingTask
+    algorithm: Algorithm
+    options: Options
+    classes: list[str | int]
+    """labels that documents have"""
+    class_indices: NDArray[np.integer[Any]]
+    """shape (n_labeled,): positions in these classes"""
+    drawn: NDArray[np.int8]
+    """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw; what the option labels_drawn says holds for all"""
+    order: NDArray[np.int64]
+    """shape (n_rows,): positions of the documents, the labeled ones first"""
+
+    @classmethod
+    def of(cls, task: TrainingTask) -> Self:
+        """The task with its options parsed; raises as ``core.train.train``."""
+        labeled, unlabeled = np.flatnonzero(task.class_indices >= 0), np.flatnonzero(task.class_indices < 0)
+        present, class_indices = np.unique(task.class_indices[labeled], return_inverse=True)
+        classes = [task.classes[position] for position in present]
+        options = check_options(task.algorithm, task.options, classes, task.rows.n_rows)
+        drawn = checked_drawn(task.drawn, task.rows.n_rows)[labeled]
+        requested = options.requested_fractions(classes)
+        if requested is not None and requested.labels_drawn != "unknown":
+            drawn = np.full(len(labeled), Draw.of(requested.labels_drawn), np.int8)
+        return cls(task, find_algorithm(task.algorithm), options, classes, class_indices, drawn, np.concatenate([labeled, unlabeled]))
+
+    @property
+    def unlabeled(self) -> NDArray[np.int64]:
+        """shape (n_unlabeled,), ascending: positions of the unlabeled documents."""
+        return self.order[len(self.class_indices) :]
+
+    def known_fractions(self) -> NDArray[np.float64] | None:
+        """Class fractions that need no estimate, shape (n_classes,); None if they are to be estimated, or play no part."""
+        requested = self.options.requested_fractions(self.classes)
+        if requested is None:
+            return None
+        if requested.fractions is not None:
+            return np.array(list(requested.fractions.values()))
+        if requested.source == "labeled" or not len(self.unlabeled):
+            return np.asarray(np.bincount(self.class_indices, minlength=len(self.classes)) / len(self.class_indices))
+        return None
+
+    def parts_of(self, features: NDArray[np.integer[Any]]) -> dict[str, NDArray[np.int64]]:
+        """Of documents of several parts the columns of each that has any, ascending, by name; ``features`` are those of the columns, ascending."""
+        columns = {name: np.arange(*np.searchsorted(features, [own.start, own.stop])) for name, own in self.task.parts.items()}
+        return {name: own for name, own in columns.items() if len(own)}
+
+    def selection_data(self, rows: SparseRows, centred: bool, checkpoint: Checkpoint, space: Space) -> SelectionData:
+        """What the selection and the estimate of class fractions work on, its copies of the rows in ``space``; raises what ``checkpoint`` does."""
+        return SelectionData.of(rows, self.class_indices, self.classes, self.task.seed, checkpoint, self.drawn, space, centred=centred)
