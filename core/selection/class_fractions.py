@@ -156,6 +156,27 @@ def combine_evidence(
     return FractionEstimate(fractions, held_out, grids, tried, grounds, n_sampled > 0)
 
 
+class _Assumed(NamedTuple):
+    """What is taken for true while the fraction of a two-class problem is asked for."""
+
+    predicted: Prediction
+    """the fraction by a model that has none set"""
+    shares: Vector
+    """shape (n_classes,): a guess of the share of each class in the documents, for the rates of all other classes together"""
+    sampled: bool
+    """whether most labels are a random sample, of which a class has its fraction; otherwise it has as many of them as the others"""
+
+
+def _assumed(data: SelectionData, predicted: Sequence[Prediction], *, sampled: bool) -> list[_Assumed]:
+    """For each two-class problem. Classes have the shares that are predicted, or those of the labels if these are ``sampled``."""
+    if sampled:
+        shares = np.bincount(data.class_indices, minlength=data.n_classes) / len(data.class_indices)
+    else:
+        shares = np.full(data.n_classes, log_evidence.LEAST)
+        shares[data.positives] = np.maximum([each.fraction for each in predicted], log_evidence.LEAST)
+    return [_Assumed(each, shares, sampled) for each in predicted]
+
+
 class _Curve(NamedTuple):
     """What all sources but numbers of unknown origin say of the fraction of one two-class problem."""
 
@@ -169,9 +190,9 @@ def _curves(
     data: SelectionData, paths: Sequence[Sequence[FractionPath]], predicted: Sequence[Prediction], checkpoint: Checkpoint, *, sampled: bool
 ) -> list[_Curve]:
     curves = []
-    for problem, several, each in zip(data.problems, paths, predicted, strict=True):
+    for problem, several, assumed in zip(data.problems, paths, _assumed(data, predicted, sampled=sampled), strict=True):
         grid = fine_grid(several[-1].fractions)
-        curves.append(_Curve(grid, _log_evidence(grid, problem, several, data, each, sampled)))
+        curves.append(_Curve(grid, _log_evidence(grid, problem, several, data, assumed)))
         checkpoint()
     return curves
 
@@ -216,8 +237,8 @@ def _solve_paths(
     options = TsvmOptions(lambda_=LAMBDA, tolerance=TOLERANCE if data.dense else SPARSE_TOLERANCE)
     paths = [[FractionPath(grid) for _ in range(data.n_folds + 1)] for grid in grids]
     meetings = [
-        Meeting(len(several), partial(_likely_ends, problem, several, data, each))
-        for problem, several, each in zip(data.problems, paths, predicted, strict=True)
+        Meeting(len(several), partial(_likely_ends, problem, several, data, assumed))
+        for problem, several, assumed in zip(data.problems, paths, _assumed(data, predicted, sampled=False), strict=True)
     ]
     steps: dict[str, Callable[[], Steps]] = {
         f"{prefix}fractions/fold={fold}/": partial(path.steps, problem, data.folds == fold, options, meeting)
@@ -228,10 +249,10 @@ def _solve_paths(
     return paths, [coefficients_of(result) for result in results[data.n_folds :: data.n_folds + 1]]
 
 
-def _likely_ends(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction) -> list[int]:
+def _likely_ends(problem: Problem, paths: Sequence[FractionPath], data: SelectionData, assumed: _Assumed) -> list[int]:
     """The positions of the grid beside those ends of what is solved that are nearly as likely as the likeliest fraction."""
     grid, solved = paths[-1].fractions, paths[-1].solved
-    evidence = _log_evidence(grid[solved], problem, paths, data, predicted, sampled=False)
+    evidence = _log_evidence(grid[solved], problem, paths, data, assumed)
     likely = evidence > evidence.max() - _LIKELY
     beside = [solved.start - 1] * bool(likely[0]) + [solved.stop] * bool(likely[-1])
     return [position for position in beside if 0 <= position < len(grid)]
@@ -246,26 +267,25 @@ def _grounds_of(problem: Problem, predicted: Prediction, posterior: Posterior) -
     }
 
 
-def _log_evidence(at: Vector, problem: Problem, paths: Sequence[FractionPath], data: SelectionData, predicted: Prediction, sampled: bool) -> Vector:
-    """The sum of all sources but numbers of unknown origin at some fractions, both of shape (n,). A source that is not finite is left out.
-
-    ``sampled``: most labels are a random sample, of which a class has its fraction. Otherwise it has as many of them as the others.
-    """
+def _log_evidence(at: Vector, problem: Problem, paths: Sequence[FractionPath], data: SelectionData, assumed: _Assumed) -> Vector:
+    """The sum of all sources but numbers of unknown origin at some fractions, both of shape (n,). A source that is not finite is left out."""
     full, solved, left_out, y = paths[-1], paths[-1].solved, data.left_out, problem.y
     fractions = full.fractions[solved]
     sources = [
         log_evidence.from_sample(at, data.counts(problem), data.n_classes),
-        log_evidence.from_prediction(at, *predicted),
+        log_evidence.from_prediction(at, *assumed.predicted),
         interpolate(fractions, log_evidence.from_separation(fractions, full.objectives[solved], data.n_classes), at),
     ]
     if len(np.unique(y[left_out])) == 2:
-        expected = 0.5 if sampled else 1 / data.n_classes
+        expected = 0.5 if assumed.sampled else 1 / data.n_classes
         scores, labels = path_scores(paths, data.folds)[:, left_out], y[left_out]
         trust = log_evidence.trust_in_count(scores, labels)
         held_out = log_evidence.from_held_out(scores, labels, expected, averaged=data.n_classes == 2)
         above = scores > path_thresholds(paths, data.folds)[:, left_out]
-        counted = log_evidence.from_adjusted_count(fractions, above, labels, data.class_indices[left_out])
-        sources.append(interpolate(fractions, (1 - trust) * held_out + trust * counted, at))
+        rates = log_evidence.rates_above(above, labels, data.class_indices[left_out], assumed.shares)
+        # rates are nearly linear between the fractions that were tried; the likelihood of many labels is a narrow peak, which these may miss
+        between = log_evidence.Rates(*(np.interp(logit(at), logit(fractions), each) for each in rates))
+        sources.append(interpolate(fractions, (1 - trust) * held_out, at) + trust * log_evidence.from_adjusted_count(at, between))
     return np.asarray(sum(source for source in sources if np.isfinite(source).all()))
 
 

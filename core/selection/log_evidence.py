@@ -150,22 +150,43 @@ def trust_in_count(scores: Matrix, y: Vector) -> float:
     return float(min(1.0, max(0.0, (separation - _SEPARATED) / (_WELL_SEPARATED - _SEPARATED))) * n_labels / (n_labels + _MANY))
 
 
-def from_adjusted_count(fractions: Vector, above: NDArray[np.bool_], y: Vector, class_indices: NDArray[np.integer[Any]]) -> Vector:
-    """Log-likelihood of the count of positives at each fraction r, shape (n,); arguments as in ``from_held_out``, and the labels' classes.
+class Rates(NamedTuple):
+    """Of labels left out, the shares that score above the threshold above which a fraction r of the unlabeled documents does, by fraction."""
 
-    ``above``, shape (n, n_labeled), are the labels left out whose scores are above the threshold above which r of the unlabeled documents are. By
-    them that share is ``r · TPR + (1 − r) · FPR``, where misses and false alarms are even: adjusted classify and count. Each of the other classes
-    counts the same. The rates have the errors of binomial shares.
-    Source: Forman, Quantifying counts and costs via classification, 2008.
+    true: Vector
+    """shape (n,): of the positive labels"""
+    true_variance: Vector
+    false: Vector
+    """shape (n,): of the others, each class by its share of the documents"""
+    false_variance: Vector
+
+
+def rates_above(above: NDArray[np.bool_], y: Vector, class_indices: NDArray[np.integer[Any]], shares: Vector) -> Rates:
+    """The rates by ``above``, shape (n, n_labeled): which labels left out score above the threshold of each fraction.
+
+    ``y``: -1 or +1, shape (n_labeled,). ``class_indices``: the labels' classes, shape (n_labeled,). ``shares``, shape (n_classes,): a guess of the
+    share of each class in the documents. Variances are those of binomial shares.
     """
     others = np.unique(class_indices[y < 0])
+    parts = shares[others] / shares[others].sum()
     rate, variance = _rate(above[:, y > 0], _PRIOR)
-    false, false_variance = np.zeros(len(fractions)), np.zeros(len(fractions))
-    for other in others:
+    false, false_variance = np.zeros(len(above)), np.zeros(len(above))
+    for other, part in zip(others, parts, strict=True):
         own, own_variance = _rate(above[:, class_indices == other], _PRIOR / len(others))
-        false, false_variance = false + own / len(others), false_variance + own_variance / len(others) ** 2
-    off = fractions * rate + (1.0 - fractions) * false - fractions
-    return np.asarray(-0.5 * _COUNT_WORTH * off * off / (fractions * fractions * variance + (1.0 - fractions) * (1.0 - fractions) * false_variance))
+        false, false_variance = false + part * own, false_variance + part * part * own_variance
+    return Rates(rate, variance, false, false_variance)
+
+
+def from_adjusted_count(fractions: Vector, rates: Rates) -> Vector:
+    """Log-likelihood of the count of positives at each fraction r, shape (n,), by the ``rates`` at these.
+
+    By them the share above the threshold is ``r · TPR + (1 − r) · FPR``. It is r where misses and false alarms are even: adjusted classify and
+    count.
+    Source: Forman, Quantifying counts and costs via classification, 2008.
+    """
+    rest = 1.0 - fractions
+    off = fractions * rates.true + rest * rates.false - fractions
+    return np.asarray(-0.5 * _COUNT_WORTH * off * off / (fractions * fractions * rates.true_variance + rest * rest * rates.false_variance))
 
 
 def _rate(above: NDArray[np.bool_], expected: float) -> tuple[Vector, Vector]:

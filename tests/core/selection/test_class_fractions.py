@@ -1,10 +1,13 @@
 """The estimate of class fractions by paths that others have solved."""
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
 
+from core.documents.drawn import Draw
+from core.selection import log_evidence
 from core.selection.class_fractions import combine_evidence, path_scores, path_scores_at
 from core.selection.data import SelectionData
 from core.selection.eligibility import COARSE_FRACTIONS, FINE_FRACTIONS, path_bytes
@@ -78,3 +81,21 @@ def test_a_stop_is_heard_between_classes() -> None:
     with pytest.raises(Stopped):
         combine_evidence(data, paths_of(data), [Prediction(0.25, ERROR)] * N_CLASSES, checkpoint=stop)
     assert asked == 2
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_rates_of_the_other_classes_rest_on_what_is_predicted_or_sampled(sampled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    original = log_evidence.rates_above
+
+    def spy(above: Any, y: Any, class_indices: Any, shares: Any) -> log_evidence.Rates:
+        seen.append(shares)
+        return original(above, y, class_indices, shares)
+
+    monkeypatch.setattr(log_evidence, "rates_above", spy)
+    class_indices = np.repeat(np.arange(N_CLASSES), [12, 6, 4, 2])
+    drawn = np.full(N_LABELED, Draw.RANDOM if sampled else Draw.CHOSEN, np.int8)
+    data = SelectionData.of(rows_of(np.ones((60, 5))), class_indices, [f"c{k}" for k in range(N_CLASSES)], 0, drawn=drawn)
+    predicted = [0.1, 0.2, 0.7, 0.0]
+    combine_evidence(data, paths_of(data), [Prediction(fraction, ERROR) for fraction in predicted])
+    np.testing.assert_allclose(seen[-1], np.array([12, 6, 4, 2]) / 24 if sampled else [0.1, 0.2, 0.7, log_evidence.LEAST])

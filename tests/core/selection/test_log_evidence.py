@@ -224,7 +224,7 @@ def scored(n: int, share: float, seed: int = 0, gap: float = 3.0) -> tuple[np.nd
 
 def test_the_adjusted_count_finds_the_fraction_where_a_threshold_midway_does_not() -> None:
     fractions, scores, y = scored(200, 0.1)
-    counted = log_evidence.from_adjusted_count(fractions, scores > 0, y, (y > 0).astype(int))
+    counted = log_evidence.from_adjusted_count(fractions, log_evidence.rates_above(scores > 0, y, (y > 0).astype(int), np.full(2, 0.5)))
     assert fractions[np.argmax(counted)] == 0.1
     assert counted.max() > -2.0 > -20.0 > counted[-1]
     assert fractions[np.argmax(log_evidence.from_held_out(scores, y))] == 0.2, "the likelihood prefers even mistakes of both classes"
@@ -234,20 +234,22 @@ def test_few_labels_say_less_of_the_count() -> None:
     spans = []
     for n in (5, 50, 500):
         fractions, scores, y = scored(n, 0.1)
-        spans.append(np.ptp(log_evidence.from_adjusted_count(fractions, scores > 0, y, (y > 0).astype(int))))
+        spans.append(
+            np.ptp(log_evidence.from_adjusted_count(fractions, log_evidence.rates_above(scores > 0, y, (y > 0).astype(int), np.full(2, 0.5))))
+        )
     assert spans == sorted(spans)
 
 
-def test_other_classes_count_the_same_in_false_alarms() -> None:
-    """Of two other classes one has many labels, none of them positive, and the other few, which all are."""
+def test_other_classes_count_by_their_shares_in_false_alarms() -> None:
+    """Of two other classes one has many labels, none of them above the threshold, and the other few, which all are."""
     y, class_indices = np.repeat([1.0, -1.0, -1.0], [40, 400, 10]), np.repeat([2, 0, 1], [40, 400, 10])
     scores = np.where(class_indices == 0, -1.0, 1.0)[None, :]
-    found = log_evidence.from_adjusted_count(np.array([0.5]), scores > 0, y, class_indices)
+    found = log_evidence.from_adjusted_count(np.array([0.5]), log_evidence.rates_above(scores > 0, y, class_indices, np.array([0.1, 0.3, 0.6])))
     rates = [(40.5, 41.0), (0.25, 401.0), (10.25, 11.0)]
     own, first, second = (above / count for above, count in rates)
     variances = [share * (1 - share) / (count + 1) for share, (_, count) in zip((own, first, second), rates, strict=True)]
-    off = 0.5 * own + 0.5 * (first + second) / 2 - 0.5
-    assert found[0] == pytest.approx(-off * off / (0.25 * variances[0] + 0.25 * (variances[1] + variances[2]) / 4))
+    off = 0.5 * own + 0.5 * (first + 3 * second) / 4 - 0.5
+    assert found[0] == pytest.approx(-off * off / (0.25 * variances[0] + 0.25 * (variances[1] + 9 * variances[2]) / 16))
 
 
 @pytest.mark.parametrize(("n", "gap", "least", "most"), [(5, 3.0, 0.0, 0.3), (200, 3.0, 0.8, 1.0), (200, 0.5, 0.0, 0.0)])
