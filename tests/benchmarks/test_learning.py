@@ -1,24 +1,26 @@
-"""The learning curves' choices and page."""
+"""The learning curves' runs and page."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from benchmarks import learning
-from benchmarks.base import commit
-from benchmarks.learning import AUTO_CHOSEN, CURVES, POINTS, STRATEGIES, SVM, Curve, Split, chosen, key, page, run
+from benchmarks.learning import AUTO, EACH, FIRST, LEARNERS, MEASURES, ROUNDS, SVM, Learner, Split, page, run
+from benchmarks.panel.draws import Labels
+from benchmarks.panel.results import Results
 from benchmarks.panel.sets import Documents
-from core.train import TrainingTask, train
+from core.train import Training
 
 
 @pytest.fixture
 def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Split]:
-    """Three classes of 240 documents, of which half are the pool."""
+    """Three classes of 640 documents, of which half are the pool."""
     rng = np.random.default_rng(0)
-    class_indices = rng.choice(3, 240, p=[0.6, 0.3, 0.1]).astype(np.int32)
-    dense = rng.standard_normal((240, 20)) + 2.0 * np.eye(3, 20)[class_indices]
+    class_indices = rng.choice(3, 640, p=[0.6, 0.3, 0.1]).astype(np.int32)
+    dense = rng.standard_normal((640, 20)) + 2.0 * np.eye(3, 20)[class_indices]
     monkeypatch.setattr(learning, "documents", lambda name: Documents(sp.csr_matrix(dense), class_indices, [0, 1, 2]))
     learning.split.cache_clear()
     yield learning.split("made", 0)
@@ -26,48 +28,45 @@ def data(monkeypatch: pytest.MonkeyPatch) -> Iterator[Split]:
 
 
 def test_a_run_begins_with_as_many_of_each_class_and_judges_by_others(data: Split) -> None:
-    assert sorted(data.class_indices[data.first].tolist()) == [0, 0, 1, 1, 2, 2]
-    assert (data.rows.n_rows, data.test_rows.n_rows) == (120, 120)
+    assert np.bincount(data.class_indices[data.first]).tolist() == [FIRST] * 3
+    assert (data.rows.n_rows, data.test_rows.n_rows) == (320, 320)
     again = learning.split.__wrapped__("made", 0)
     np.testing.assert_array_equal(data.first, again.first)
     assert not np.array_equal(data.class_indices, learning.split.__wrapped__("made", 1).class_indices)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("n", [1, 10, 40])
-def test_what_is_chosen_is_unlabeled_and_chosen_once(data: Split, strategy: str, n: int) -> None:
-    class_indices = np.full(120, -1, np.int32)
-    class_indices[data.first] = data.class_indices[data.first]
-    unlabeled = np.flatnonzero(class_indices < 0)
-    model = train(TrainingTask(data.rows, class_indices, [0, 1, 2], "svm", {})).model
-    found = chosen(strategy, model, data.rows, unlabeled, n, np.random.default_rng(0))
-    assert len(np.unique(found)) == n
-    assert np.isin(found, unlabeled).all()
-    if strategy == "uncertain":
-        scores = np.sort(model.scores(data.rows), axis=1)
-        margins = scores[:, -1] - scores[:, -2]
-        assert margins[found].max() <= np.delete(margins, np.concatenate([found, data.first])).min()
+@pytest.mark.parametrize("learner", [SVM, Learner("auto", "diverse")])
+def test_each_round_labels_others_and_errors_fall(data: Split, learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, trained = [], learning._trained
 
+    def spy(data: Split, learner: Learner, labels: Labels, seed: int) -> Training:
+        told.append(labels)
+        return trained(data, learner, labels, seed)
 
-def test_curves_fall_and_know_what_they_measure(data: Split) -> None:
-    curve = run("made", SVM, "random", 0)
-    assert [len(values) for values in (curve.errors, curve.variations, curve.calibrations)] == [len(POINTS)] * 3
-    assert curve.code == commit()
-    assert curve.errors[-1] < curve.errors[0]
-    assert set(curve.variations) == {None}
-    told = run("made", AUTO_CHOSEN, "diverse", 0)
-    assert all(value is not None and 0 <= value <= 1 for value in (*told.variations, *told.calibrations))
+    monkeypatch.setattr(learning, "_trained", spy)
+    curve = run("made", learner, 0)
+    assert [len(curve[measure]) for measure in MEASURES] == [1 + ROUNDS] * len(MEASURES)
+    assert [len(np.unique(labels.positions)) for labels in told] == [3 * FIRST + EACH * round_ for round_ in range(ROUNDS + 1)]
+    assert all(np.array_equal(labels.told, data.class_indices[labels.positions]) for labels in told)
+    assert curve["error"][-1] < curve["error"][0]
 
 
 def test_the_page_tells_who_is_better_than_random(data: Split) -> None:
     """Every strategy as far from random labels as it was made, and in as many seeds."""
-    known = {}
-    for learner, strategy in CURVES:
-        for seed in range(2):
-            off = 0.0 if strategy == "random" else 0.05 if strategy == "uncertain" else -0.03
-            known[key("made", learner, strategy, seed)] = Curve([0.2 + off] * len(POINTS), [0.1] * len(POINTS), [0.1] * len(POINTS))
-    known[key("made", SVM, "random", 0)] = known[key("made", SVM, "random", 0)]._replace(code="0d169f5")
-    assert "1 of svm at 0d169f5; 5 of svm at a commit that was not kept." in page(known, ["made"])
-    lines = [line for line in page(known, ["made"]).splitlines() if "of 2)" in line]
-    assert all(("+0.050 (0 of 2)" if "uncertain" in line else "-0.030 (2 of 2)") in line for line in lines)
-    assert len(lines) == len(CURVES) - 2
+    off = {"random": 0.0, "uncertain": 0.05, "diverse": -0.03}
+    curves = {
+        ("made", learner): [
+            {"error": [0.2 + off[learner.strategy]] * (1 + ROUNDS), "variation": [0.1] * (1 + ROUNDS), "calibration": [0.1] * (1 + ROUNDS)}
+        ]
+        * 2
+        for learner in LEARNERS
+    }
+    lines = [line for line in page(curves, ["made"]).splitlines() if "of 2)" in line]
+    assert [("+0.050 (0 of 2)" in line, "-0.030 (2 of 2)" in line) for line in lines] == [(True, False), (False, True)]
+
+
+def test_curves_that_are_known_are_not_run_again(data: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([0.5, 0.4])
+    monkeypatch.setattr(learning, "run", lambda *task: {"error": [next(answers)]})
+    found = [learning._kept(Results(folder=tmp_path), ("made", AUTO, seed))["error"] for seed in (0, 0, 1)]
+    assert found == [[0.5], [0.5], [0.4]]
