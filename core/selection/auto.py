@@ -53,8 +53,8 @@ def auto(task: Selecting) -> Selection:
     1. In each block of columns the transductive SVM gets the class fractions that core.selection.class_fractions estimates. That also finds whether
        numbers of labels are evidence of them. The supervised SVM gets its λ by cross-validation. Label spreading and kernel ridge regression are
        tried where distances are meaningful, naive Bayes where documents can be bags of terms.
-    2. The class fractions are the mean of the estimates of the linear candidates, and of the best one if it is not linear, each weighing by one over
-       its squared logarithmic loss on labels left out. Given ones stand.
+    2. The class fractions are the mean of the estimates of the linear candidates, and of the best one if it is not linear, weighed by labels left
+       out. Given ones stand.
     3. Scores of all candidates are added, weighed by labels left out (core.selection.stack). Only one whose model is not linear is selected alone,
        where it predicts them best. A sum is as sure as its members agree (core.selection.co_validation).
 

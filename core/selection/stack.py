@@ -109,11 +109,15 @@ def _held_out_log_odds(held_out: NDArray[np.float64], class_indices: NDArray[np.
 
 
 def pooled_fractions(candidates: Sequence[Candidate]) -> Vector | None:
-    """The class fractions, shape (n_classes,): the mean of the candidates' estimates, weighed by their losses; None if there are none."""
+    """The class fractions, shape (n_classes,): the mean of the candidates' estimates; None if there are none.
+
+    Each weighs the square of what its scores weigh. Errors of scores are mostly a document's own, and get smaller in a sum. Those of fractions are
+    one bias for all documents.
+    """
     pairs = [(each.judgement.log_likelihood, each.found.fractions) for each in candidates if each.found is not None]
     if not pairs:
         return None
-    weights = weights_by_loss([log_likelihood for log_likelihood, _ in pairs])
+    weights = np.square(weights_by_loss([log_likelihood for log_likelihood, _ in pairs]))
     weights /= weights.sum()
     first = pairs[0][1]
     return _sum_of([first, *(weight * (fractions - first) for weight, (_, fractions) in zip(weights, pairs, strict=True))])  # exact where all agree

@@ -151,7 +151,7 @@ def test_linear_candidates_are_added_and_another_is_alone(known: dict[str, int],
     others = [name for name in ("mixture", "graph", "ridge") if name in known and (name == "mixture" or chosen == [name])]
     if others:
         losses = [1 - log_likelihood(known[name]) for name in ("tsvm", others[0])]
-        share = (losses[1] / losses[0]) ** 2
+        share = (losses[1] / losses[0]) ** 4
         assert choice.fractions[0] == pytest.approx((0.8 * share + fractions[others[0]][0]) / (share + 1))
     else:
         assert choice.fractions.tolist() == [0.8, 0.2]
