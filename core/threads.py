@@ -42,7 +42,7 @@ class Threads:
         others = [self._executor.submit(_drain, waiting) for _ in range(min(self.count, len(waiting)) - 1)] if self._executor else []
         try:
             _drain(waiting, checkpoint)
-            while checkpoint and wait(others, _PATIENCE).not_done:
+            while checkpoint and others and wait(others, _PATIENCE).not_done:
                 checkpoint()
         finally:
             waiting.clear()
