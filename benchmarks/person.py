@@ -64,11 +64,8 @@ _NOTES = """
   So the differences between them are known better than the errors are.
 - While fewer than three labels of each class were left out, all that `suggest` gives is random.
   Of eight classes that lasts for some 30 answers, of twenty for some 60.
-  Before, the page was worse on 20news-bydate after 40 and 80 answers of four persons.
-- What suggestions cost there is knowledge of how common the classes are: labels that were chosen say nothing of it.
-  Since then `auto` estimates the fractions of many classes under a prior that they share
-  ([few-labels.md](few-labels.md)). Of 160 random labels three quarters were said to be chosen: that cost .022 before,
-  and costs .012 (two draws of 20news-bydate). These persons had the version before.
+- Labels that were chosen say nothing of how common the classes are. `auto` estimates the fractions of many classes
+  together ([auto.md](auto.md#3-class-fractions)). Before it did, the page was worse on 20news-bydate after 160 answers.
 - Half of what the page shows is random. A quarter, the default of `suggest`, was better on some sets.
   It was worse after 80 answers on webkb4-stemmed and 20news-bydate.
 - So few persons settle no difference that is near its standard error. `--results FILE` goes on with more of them.
