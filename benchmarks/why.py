@@ -55,9 +55,9 @@ _NOTES = """
 ## What to make of it
 
 - Where classes go with words, as spam and topics do, unlabeled texts are worth more than the language model.
-  Both together are better than either.
-- Where they do not, as in praise and blame, unlabeled texts are worth little, and with 20 labels they do harm.
-  Send embeddings there.
+  Text and vector together are as good as the better of the two, or better.
+- Where they do not, as in praise and blame, 20 labels are too few for unlabeled texts to help.
+  A supervised model on embeddings is better there. With 100 labels text and vector together are the best.
 - Draws differ: with 20 labels one lucky document changes more than a method does.
 """
 
