@@ -10,7 +10,7 @@ LANDMARKS = 2_000
 MOST_KERNEL_LABELS = 1_000
 """most labels with which kernel ridge regression is tried: each fold takes nine Cholesky factorisations, each of a third of the cube of their number
 in floating point operations"""
-COARSE_FRACTIONS, FINE_FRACTIONS = 7, 25
+COARSE_FRACTIONS, FINE_FRACTIONS = 7, 13
 """fractions that the transductive SVM is solved at, at most, and that candidates are compared at whose solutions cost next to nothing"""
 _PATHS, _PATH_COPIES = 4, 7
 """paths of a two-class problem, without each fold and with all labels; arrays of the size of one that its evidence takes: measured"""

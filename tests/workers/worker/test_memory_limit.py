@@ -90,7 +90,7 @@ def test_the_estimate_is_above_what_was_measured_but_not_by_much(
     assert measured <= estimate <= 1.5 * measured + 128
 
 
-@pytest.mark.parametrize(("options", "least"), [(TsvmOptions(), 224), (AutoOptions(), 800), (AutoOptions(positive_fraction="labeled"), 32)])
+@pytest.mark.parametrize(("options", "least"), [(TsvmOptions(), 224), (AutoOptions(), 416), (AutoOptions(positive_fraction="labeled"), 32)])
 def test_scores_of_labels_along_paths_of_fractions_count(options: Options, least: int) -> None:
     """A number a fraction, a fold, a class and a label."""
     size = TrainingSize(200_000, 1000, 2_000_000, 10_000, 20)
