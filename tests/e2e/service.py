@@ -16,6 +16,7 @@ import numpy as np
 import psutil
 from scipy.sparse import csr_array
 
+from tests.processes import kill, runs
 from tests.waiting import HANG, SLOW, until
 
 READY = "Halfmoon is ready: "
@@ -49,8 +50,7 @@ class Service:
         self.client.close()
         self.stop()
         for process in self._seen:
-            if process.is_running():
-                process.kill()
+            kill(process)
 
     def launch(self) -> None:
         """Start the process."""
@@ -81,7 +81,7 @@ class Service:
 
     def left(self) -> list[psutil.Process]:
         """Processes below the service, ever seen, that still run."""
-        return [process for process in self._seen if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+        return [process for process in self._seen if runs(process)]
 
     def parts(self, role: str) -> list[psutil.Process]:
         """Children of the service of a role: gateway, worker or Valkey."""
@@ -98,7 +98,7 @@ class Service:
         found = self.named(role)
         assert found, f"there is no {role}"
         for process in found:
-            process.kill()
+            kill(process)
 
     def get(self, path: str) -> Any:
         answer = self.client.get(path)

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.e2e.service import Service
+from tests.processes import kill
 from tests.waiting import SLOW, until
 
 
@@ -36,7 +37,7 @@ def test_a_killed_child_of_a_worker_loses_no_job(service: Service, large_body: b
     worker, *below = service.named("worker")
     assert below
     for process in below:
-        process.kill()
+        kill(process)
     done = service.wait_for(job)
     assert (done["state"], done["attempt"]) == ("succeeded", 2)
     assert worker.is_running()

@@ -18,6 +18,7 @@ import pytest
 from redis import Redis
 
 from core.documents.rows import SparseRows
+from tests.processes import kill
 from tests.waiting import HANG, SLOW, until
 from tests.workers.conftest import Valkey, make_dataset, submit
 from tests.workers.worker.prefork import started
@@ -104,7 +105,7 @@ class Service:
         self._reconciling.join()
         for worker in self.workers:
             for child in children(worker) if worker.is_alive() else []:
-                child.kill()
+                kill(child)
             worker.kill()
             worker.join()
         self.redis.close()
@@ -203,7 +204,7 @@ def test_a_job_that_kills_every_child_fails_and_says_so(service: Service) -> Non
 
         until(runs)
         for child in children(worker):
-            child.kill()
+            kill(child)
     outcome = service.until(id, JobState.FAILED).outcome
     assert outcome is not None
     assert outcome.error is not None
