@@ -1,5 +1,7 @@
 """The binomial law, and the level at which chance is ruled out."""
 
+import math
+
 import numpy as np
 
 from core.numerics.elementary import exp, log, log_of
@@ -8,6 +10,8 @@ LEVEL = 0.05
 """probability below which chance is ruled out"""
 QUANTILE = 1.6448536269514722
 """quantile of the standard normal distribution that a share of ``LEVEL`` exceeds"""
+QUARTILE = 0.6744897501960817
+"""the same of a share of one quarter"""
 
 
 def binomial_tail(least: int, n: int, probability: float) -> float:
@@ -21,3 +25,15 @@ def binomial_tail(least: int, n: int, probability: float) -> float:
     successes = np.arange(float(least), n + 1.0)
     logs = log_choose[least:] + successes * log_of(probability) + (n - successes) * log_of(1 - probability)
     return min(1.0, float(exp(logs).sum()))
+
+
+def wilson_interval(right: int, total: int, quantile: float) -> tuple[float, float]:
+    """Wilson's interval of a share of which ``right`` of ``total`` trials are known; everything where there were none.
+
+    ``quantile``: that of the standard normal distribution for one side.
+    """
+    if not total:
+        return 0.0, 1.0
+    share, square = right / total, quantile * quantile / total
+    spread = math.sqrt(share * (1 - share) * square + square * square / 4)
+    return (share + square / 2 - spread) / (1 + square), (share + square / 2 + spread) / (1 + square)

@@ -117,7 +117,7 @@ def _candidates_in_time(task: Selecting, block: Block, part: Part) -> _BlockCand
     """The candidates of a block, as a ``part`` of all comparing; raises Stopped. However short the time is, the first is waited for."""
     frequent = with_frequent_features(block.data, task.watch)
     compared = Part(0.0, _COMPARED).part(*part)
-    with closing(candidates_of(task.sweeper_of, block.data, frequent, task.given, compared, task.watch, linear=bool(block.name))) as candidates:
+    with closing(candidates_of(task.sweeper_of, block.data, frequent, task.given, compared, task.watch, of_parts=bool(block.name))) as candidates:
         ready = [next(candidates)]
         with task.watch.until(None if task.options.seconds is None else _COMPARING * part.stop * task.options.seconds) as deadline:
             try:
@@ -182,7 +182,7 @@ def _solutions(task: Selecting, selected: Sequence[_Selected], fractions: Vector
 def _summed(task: Selecting, members: Sequence[Member], fractions: Vector | None) -> _Model:
     """The sum of members, as sure as they agree; raises Stopped. Class fractions that were given stand."""
     pooled = stack(members, task.rows.n_features)
-    validated = None if fractions is None else co_validate(pooled, members, fractions, task.watch)
+    validated = None if fractions is None else co_validate(pooled, members, task.class_indices, fractions, task.watch)
     if validated is None:
         return _Model(*pooled, fractions, summed=True)
     found = validated.fractions if task.given is None else task.given
@@ -206,9 +206,9 @@ def _solved(task: Selecting, selected: Mapping[int, _Selected], fractions: Vecto
 
 def _member(task: Selecting, selected: _Selected, results: list[Result], fractions: Vector | None) -> Member:
     """The part of a candidate in the stack; raises Stopped."""
-    held_out = selected.candidate.held_out
-    calibration = calibration_of(results, held_out, task.class_indices, len(task.classes), fractions, task.watch)
-    return Member(selected.weight, selected.block.columns, results, held_out, calibration, selected.candidate.generative)
+    block, candidate = selected.block, selected.candidate
+    calibration = calibration_of(results, candidate.held_out, task.class_indices, len(task.classes), fractions, task.watch)
+    return Member(selected.weight, block.columns, results, candidate.held_out, calibration, candidate.generative, block.data.dense)
 
 
 def _calibration(task: Selecting, model: _Model) -> Calibration:

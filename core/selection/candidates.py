@@ -22,7 +22,7 @@ from core.selection.eligibility import MOST_KERNEL_LABELS, label_spreading_appli
 from core.selection.fraction_path import SupervisedFit, held_out_scores
 from core.selection.methods.kernel_ridge import RIDGES, KernelRidge
 from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
-from core.selection.methods.naive_bayes import NaiveBayes
+from core.selection.methods.naive_bayes import NaiveBayes, weights_of
 from core.selection.posterior import refine_grid
 from core.selection.subsets import labeled_alone
 from core.watch import Watch
@@ -92,12 +92,12 @@ def candidates_of(
     given: Vector | None,
     part: Part,
     watch: Watch,
-    linear: bool,
+    of_parts: bool,
 ) -> Generator[Candidate]:
     """All candidates one by one, the supervised SVM first; without unlabeled documents it is alone. Raises Stopped.
 
     ``sweeper_of`` makes what runs solvers over some rows. ``frequent`` has the frequent features of ``data``. ``given`` are the class fractions, if
-    they are known. With ``linear``, methods whose models are not are left out.
+    they are known. ``of_parts``: the documents have several parts; methods whose models are not linear, and naive Bayes of numbers, are left out.
     """
     alone = not data.problems[0].n_unlabeled
     labeled = labeled_alone(frequent, watch)
@@ -109,14 +109,14 @@ def candidates_of(
     with sweeper_of(frequent.scaled.rows) as sweeper:
         found = estimate_fractions(sweeper, frequent, part.part(_TUNED, _ESTIMATED), given, watch)
         yield transductive(frequent, found)
-        if not linear and _label_spreading_applies(data):
+        if not of_parts and _label_spreading_applies(data):
             watch.begin("candidate/graph")
             kernel = resolve_kernel("rbf", "median", 3, 0.0, data.scaled.rows, watch)
             yield label_spreading(LabelSpreading(data, kernel, watch), data, found, given, watch)
             if len(data.class_indices) <= MOST_KERNEL_LABELS:
                 watch.begin("candidate/ridge")
                 yield kernel_ridge(KernelRidge(data, kernel, watch), data, found, given, watch)
-        if _naive_bayes_applies(data):
+        if _naive_bayes_applies(data, of_parts):
             yield naive_bayes(NaiveBayes.of(sweeper, frequent, found.grids, given, part.part(_ESTIMATED, 1.0), watch), frequent)
 
 
@@ -196,8 +196,8 @@ def naive_bayes(fitted: NaiveBayes, data: SelectionData) -> Candidate:
         intercepts = whole.intercepts(wanted.fractions)
         return [partial(whole.steps, positive, intercepts) for positive in wanted.data.positives]
 
-    own = fitted.estimate
-    return Candidate("mixture", "naive Bayes", own.held_out, judged(data, fitted.margins), solvers, {}, found=own, generative=True)
+    own, tried = fitted.estimate, {"weights": weights_of(data), "best_weight": fitted.weight}
+    return Candidate("mixture", "naive Bayes", own.held_out, judged(data, fitted.margins), solvers, tried, found=own, generative=True)
 
 
 def judged(data: SelectionData, scores: NDArray[np.float64]) -> Judgement:
@@ -212,8 +212,8 @@ def _label_spreading_applies(data: SelectionData) -> bool:
     return offered and 1 / _MOST_SCALE < scale < _MOST_SCALE
 
 
-def _naive_bayes_applies(data: SelectionData) -> bool:
-    """Whether documents can be bags of terms."""
+def _naive_bayes_applies(data: SelectionData, of_parts: bool) -> bool:
+    """Whether documents are bags of terms, or rows of numbers and no parts; and not too many."""
     rows = data.scaled.rows
-    offered = naive_bayes_applies(rows.n_rows, rows.n_features, rows.n_nonzeros, data.n_classes) and not data.scaled.equalised
-    return offered and float(rows.values.min(initial=0.0)) >= 0
+    bags = not data.scaled.equalised and float(rows.values.min(initial=0.0)) >= 0
+    return naive_bayes_applies(rows.n_rows, rows.n_features, data.n_classes) and (not of_parts if data.dense else bags)

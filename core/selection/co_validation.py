@@ -7,15 +7,17 @@ Source: Madani, Pennock & Flake, Co-validation: using model disagreement on unla
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.numerics.binomial import QUARTILE, wilson_interval
 from core.numerics.elementary import exp
 from core.one_vs_rest import labels_of
 from core.problem.result import Linear, Result
 from core.progress import Checkpoint
+from core.selection.comparison import judge
 from core.selection.stack import Member, Stack
 from core.validation.calibration import SLOPE, Calibration, calibration_at
 
@@ -39,9 +41,13 @@ class CoValidated(NamedTuple):
     """share of the unlabeled documents that the two models give the same class"""
 
 
-def co_validate(pooled: Stack, members: Sequence[Member], fractions: Vector, checkpoint: Checkpoint) -> CoValidated | None:
+def co_validate(
+    pooled: Stack, members: Sequence[Member], class_indices: NDArray[np.integer[Any]], fractions: Vector, checkpoint: Checkpoint
+) -> CoValidated | None:
     """The sum ``pooled`` with all log-odds multiplied by one factor; None where all members are of one kind, or no row has finite scores.
 
+    ``class_indices``, shape (n_labeled,), are the classes of the labeled rows. Of rows of numbers models that know little may agree on much: there
+    agreement counts no more than the upper quartile of the share that the sum has right, by labels left out.
     ``fractions``, shape (n_classes,), are what its mean probabilities are to be before that. The labels stay as they are. The mean probabilities come
     nearer to the shares of labels where the sum becomes surer, and nearer to even ones where it becomes less sure. Of the ``members`` of either kind
     those with the largest weights are compared. Raises what ``checkpoint`` does.
@@ -51,17 +57,26 @@ def co_validate(pooled: Stack, members: Sequence[Member], fractions: Vector, che
     finite, n_columns = np.isfinite(scores).all(axis=1), scores.shape[1]
     if not (all(kinds) and finite.any()):
         return None
-    first, second = (_labels(max(kind, key=lambda each: each.weight)) for kind in kinds)
-    agreement = float((first == second).mean())
+    border, generative = (max(kind, key=lambda each: each.weight) for kind in kinds)
+    agreement = float((_labels(border) == _labels(generative)).mean())
+    share = min(agreement, _most_right(pooled.held_out, class_indices)) if generative.dense else agreement
     scores = scores if finite.all() else scores[finite]
     plain = Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(len(fractions)))
     shifts = calibration_at(plain.slopes, plain.offsets, scores, fractions, checkpoint).log_odds / SLOPE
     scores += shifts
-    factor = _factor(scores[:: 1 + scores.size // _ENOUGH], plain, agreement, checkpoint)
+    factor = _factor(scores[:: 1 + scores.size // _ENOUGH], plain, share, checkpoint)
     results = [_scaled(result, factor, float(shift)) for result, shift in zip(pooled.results, shifts, strict=True)]
     held_out = (pooled.held_out + shifts) * factor
     scores *= factor
     return CoValidated(Stack(results, held_out), plain.probabilities(scores).mean(axis=0), agreement)
+
+
+def _most_right(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> float:
+    """The upper quartile of the share that held-out scores, shape (n_labeled, n_columns), have right."""
+    known = np.isfinite(held_out).all(axis=1)
+    if len(np.unique(class_indices[known])) < 2:
+        return 1.0
+    return wilson_interval(judge(held_out[known], class_indices[known]).right, int(known.sum()), QUARTILE)[1]
 
 
 def _labels(member: Member) -> NDArray[np.intp]:
@@ -73,14 +88,14 @@ def _labels(member: Member) -> NDArray[np.intp]:
     return labels_of(logits)
 
 
-def _factor(scores: NDArray[np.float64], plain: Calibration, agreement: float, checkpoint: Checkpoint) -> float:
-    """The factor on scores, shape (n, n_columns), by which the mean probability of their labels is midway between its own and the ``agreement``."""
+def _factor(scores: NDArray[np.float64], plain: Calibration, share: float, checkpoint: Checkpoint) -> float:
+    """The factor on scores, shape (n, n_columns), by which the mean probability of their labels is midway between its own and the ``share``."""
 
     def mean_confidence(step: float) -> float:
         checkpoint()
         return float(plain.probabilities(scores * exp(np.full(1, step))).max(axis=1).mean())
 
-    goal = _WORTH * agreement + (1 - _WORTH) * mean_confidence(0.0)
+    goal = _WORTH * share + (1 - _WORTH) * mean_confidence(0.0)
     low, high = -_MOST, _MOST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

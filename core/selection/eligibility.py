@@ -12,8 +12,9 @@ MOST_KERNEL_LABELS = 1_000
 in floating point operations"""
 COARSE_FRACTIONS, FINE_FRACTIONS = 7, 13
 """fractions that the transductive SVM is solved at, at most, and that candidates are compared at whose solutions cost next to nothing"""
-_PATHS, _PATH_COPIES = 4, 7
-"""paths of a two-class problem, without each fold and with all labels; arrays of the size of one that its evidence takes: measured"""
+_PATHS, _PATH_COPIES, _COMPARED_PATHS = 4, 7, 6
+"""paths of a two-class problem, without each fold and with all labels; arrays of the size of one that its evidence takes: measured; and paths without
+each fold of two weights of naive Bayes"""
 _LEAST_ROWS, _MOST_ROWS, _MOST_VALUES = 15, 10_000, 20_000_000
 _DENSE = 0.1
 """share of nonzeros from which on distances are meaningful: texts have far less"""
@@ -24,18 +25,18 @@ def candidate_bytes(n_rows: int, n_features: int, n_nonzeros: int, n_classes: in
     kernels = 0
     if label_spreading_applies(n_rows, n_features, n_nonzeros):
         kernels = label_spreading_bytes(n_rows, n_features, n_classes) + kernel_ridge_bytes(n_rows, n_classes)
-    return kernels + (naive_bayes_bytes(n_rows, n_features, n_classes) if naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes) else 0)
+    return kernels + (naive_bayes_bytes(n_rows, n_features, n_classes) if naive_bayes_applies(n_rows, n_features, n_classes) else 0)
 
 
 def path_fractions(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> int:
     """Number of fractions along the longest paths of a selection over such rows."""
-    fine = label_spreading_applies(n_rows, n_features, n_nonzeros) or naive_bayes_applies(n_rows, n_features, n_nonzeros, n_classes)
+    fine = label_spreading_applies(n_rows, n_features, n_nonzeros) or naive_bayes_applies(n_rows, n_features, n_classes)
     return FINE_FRACTIONS if fine else COARSE_FRACTIONS
 
 
 def path_bytes(n_labeled: int, n_problems: int, n_fractions: int) -> int:
     """Bytes of the scores of labels along paths over so many fractions, of all problems and folds, and of what the evidence of one problem takes."""
-    return 8 * n_fractions * n_labeled * (_PATHS * n_problems + _PATH_COPIES)
+    return 8 * n_fractions * n_labeled * max(_PATHS * n_problems + _PATH_COPIES, _COMPARED_PATHS * n_problems)
 
 
 def is_dense(n_rows: int, n_features: int, n_nonzeros: int) -> bool:
@@ -59,9 +60,9 @@ def kernel_ridge_bytes(n_rows: int, n_classes: int) -> int:
     return 32 * min(n_rows, MOST_KERNEL_LABELS) ** 2 + (64 << 20) + 64 * n_classes * n_rows
 
 
-def naive_bayes_applies(n_rows: int, n_features: int, n_nonzeros: int, n_classes: int) -> bool:
-    """Whether such rows can be bags of terms, by their sizes, and fit into bearable memory. Values below 0 cannot be counts: the caller checks."""
-    return not is_dense(n_rows, n_features, n_nonzeros) and n_classes * (n_rows + n_features) <= _MOST_RESPONSIBILITIES
+def naive_bayes_applies(n_rows: int, n_features: int, n_classes: int) -> bool:
+    """Whether such rows fit into bearable memory and time."""
+    return n_classes * (n_rows + n_features) <= _MOST_RESPONSIBILITIES
 
 
 def naive_bayes_bytes(n_rows: int, n_features: int, n_classes: int) -> int:

@@ -40,6 +40,8 @@ class Member(NamedTuple):
     """of these scores"""
     generative: bool = False
     """whether it models the documents of a class"""
+    dense: bool = False
+    """whether it has rows of numbers"""
 
 
 class Stack(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.documents.drawn import Draw
-from core.numerics.binomial import LEVEL, QUANTILE, binomial_tail
+from core.numerics.binomial import LEVEL, QUANTILE, binomial_tail, wilson_interval
 from core.validation.calibration import Calibration
 
 Level = Literal["high", "low", "none"]
@@ -56,11 +56,7 @@ class Confidence(NamedTuple):
     @property
     def least_accuracy(self) -> float:
         """Lower end of Wilson's interval of the share that is right, one-sided, 95 %; 0 without labels."""
-        if not self.total:
-            return 0.0
-        share, square = self.right / self.total, QUANTILE * QUANTILE / self.total
-        spread = float(np.sqrt(share * (1 - share) * square + square * square / 4))
-        return (share + square / 2 - spread) / (1 + square)
+        return wilson_interval(self.right, self.total, QUANTILE)[0]
 
     def sentence(self) -> str:
         """For people."""

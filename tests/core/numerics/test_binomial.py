@@ -1,9 +1,9 @@
 """The binomial law, against SciPy."""
 
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 
-from core.numerics.binomial import LEVEL, QUANTILE, binomial_tail
+from core.numerics.binomial import LEVEL, QUANTILE, QUARTILE, binomial_tail, wilson_interval
 
 
 @pytest.mark.parametrize("probability", [0.01, 1 / 3, 0.5, 0.97])
@@ -18,3 +18,11 @@ def test_what_always_or_never_happens() -> None:
 
 def test_the_quantile_is_that_of_the_level() -> None:
     assert norm.sf(QUANTILE) == pytest.approx(LEVEL)
+    assert norm.sf(QUARTILE) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("right", "total"), [(0, 4), (3, 7), (20, 20)])
+def test_the_interval_of_wilson(right: int, total: int) -> None:
+    expected = binomtest(right, total).proportion_ci(0.9, "wilson")
+    assert wilson_interval(right, total, QUANTILE) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert wilson_interval(0, 0, QUANTILE) == (0.0, 1.0)

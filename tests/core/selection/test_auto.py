@@ -207,7 +207,7 @@ def test_the_report_tells_what_was_tried_and_why() -> None:
     report = training.report
     assert report is not None
     assert set(report) == {"chosen", "tried", "held_out", "features", "class_fractions", "estimate", "confidence", "summary"}
-    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm", "graph", "ridge"]
+    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm", "graph", "ridge", "mixture"]
     grounds = report["estimate"]["classes"]["c1"]
     assert grounds["mean"] == pytest.approx(report["class_fractions"]["c1"], abs=0.05)  # which is that of all candidates
     assert sum(report["chosen"]["weights"].values()) == pytest.approx(1)
@@ -287,7 +287,7 @@ def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monk
 def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
     data = pool(4, [0.7, 0.3], gap=3.0)  # the transductive SVM is chosen, which begins with the supervised solution
-    training = fit(data, observer=lambda point: bool(point.fraction > 0.9))
+    training = fit(data, observer=lambda point: bool(point.fraction > 0.93))
     assert training.status is Status.CANCELLED
     assert training.report is not None
     assert training.probabilities is None

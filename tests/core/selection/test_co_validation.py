@@ -13,6 +13,8 @@ from core.selection.stack import Member, Stack
 from core.validation.calibration import SLOPE, Calibration, calibration_at
 
 N = 4_000
+NO_CLASSES = np.zeros(6, np.intp)
+"""of labels left out that say nothing, since all are of one class"""
 
 
 def sum_and_members(n_classes: int, right: float, size: float) -> tuple[Stack, list[Member], NDArray[np.intp]]:
@@ -41,8 +43,8 @@ def plain(n_classes: int) -> Calibration:
     return Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(n_classes))
 
 
-def validated(pooled: Stack, members: list[Member], fractions: NDArray[np.float64]) -> CoValidated:
-    found = co_validate(pooled, members, fractions, lambda: None)
+def validated(pooled: Stack, members: list[Member], fractions: NDArray[np.float64], class_indices: NDArray[np.intp] | None = None) -> CoValidated:
+    found = co_validate(pooled, members, NO_CLASSES if class_indices is None else class_indices, fractions, lambda: None)
     assert found is not None
     return found
 
@@ -58,6 +60,22 @@ def test_a_sum_becomes_half_as_far_from_what_its_members_agree_on(n_classes: int
     after = plain(n_classes).probabilities(scores_of(found.sum.results))
     assert found.agreement == pytest.approx(0.8**2 + (0.2**2), abs=0.03)
     assert after.max(axis=1).mean() == pytest.approx((found.agreement + sureness) / 2, abs=0.01)
+
+
+def test_what_agrees_counts_no_more_than_labels_left_out_allow() -> None:
+    pooled, members, truth = sum_and_members(2, 0.95, 1.0)
+    fractions, known = np.bincount(truth) / N, np.arange(20) % 2
+    texts, members = members, [each._replace(dense=True) for each in members]
+    means = []
+    for n_right in (20, 14, 10):
+        held_out = np.where(np.arange(20) < n_right, 2.0, -2.0) * (2.0 * known - 1)
+        found = validated(pooled._replace(held_out=held_out[:, None]), members, fractions, known)
+        assert found.agreement == pytest.approx(0.905, abs=0.03), "it is told as it is"
+        means.append(plain(2).probabilities(scores_of(found.sum.results)).max(axis=1).mean())
+    assert validated(pooled._replace(held_out=held_out[:, None]), texts, fractions, known).sum.held_out[0] != found.sum.held_out[0]
+    unlimited = plain(2).probabilities(scores_of(validated(pooled, members, fractions).sum.results)).max(axis=1).mean()
+    assert means[0] == pytest.approx(unlimited)
+    assert means[0] > means[1] + 0.05 > means[2] + 0.1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -89,7 +107,7 @@ def test_members_of_one_kind_say_nothing() -> None:
     pooled, members, _ = sum_and_members(2, 0.9, 1.0)
     for generative in (True, False):
         alike = [each._replace(generative=generative) for each in members]
-        assert co_validate(pooled, alike, np.full(2, 0.5), lambda: None) is None
+        assert co_validate(pooled, alike, NO_CLASSES, np.full(2, 0.5), lambda: None) is None
 
 
 def test_rows_without_a_score_count_for_nothing() -> None:
@@ -104,5 +122,8 @@ def test_rows_without_a_score_count_for_nothing() -> None:
     found = validated(holed, wider, np.full(2, 0.5))
     np.testing.assert_allclose(found.fractions, expected.fractions, atol=1e-3)
     assert (
-        co_validate(pooled._replace(results=[replace(result, unlabeled_scores=np.full(N, np.nan))]), members, np.full(2, 0.5), lambda: None) is None
+        co_validate(
+            pooled._replace(results=[replace(result, unlabeled_scores=np.full(N, np.nan))]), members, NO_CLASSES, np.full(2, 0.5), lambda: None
+        )
+        is None
     )

@@ -90,7 +90,7 @@ def test_auto_follows_curved_classes_and_predicts_new_documents(share: float, sc
     training = fit(data)
     assert training.report is not None
     assert training.report["chosen"]["algorithm"] == "graph"
-    assert [each["algorithm"] for each in training.report["tried"]] == ["svm", "tsvm", "graph", "ridge"]
+    assert [each["algorithm"] for each in training.report["tried"]] == ["svm", "tsvm", "graph", "ridge", "mixture"]
     assert training.status is Status.CONVERGED
     assert variation(training, data) < 0.08
     assert error(training, data) < 0.06 < 0.2 < error(fit(data, "tsvm", {"positive_fraction": share}), data)

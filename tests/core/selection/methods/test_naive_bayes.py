@@ -15,7 +15,9 @@ from core.progress import WHOLE, TracePoint
 from core.selection import subsets
 from core.selection.data import SelectionData
 from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
-from core.selection.methods.naive_bayes import NaiveBayes, NaiveBayesEM, _column, _log_odds
+from core.selection.methods.class_densities import Moments
+from core.selection.methods.naive_bayes import NaiveBayes, _column, _log_odds
+from core.selection.methods.naive_bayes_em import NaiveBayesEM
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
@@ -54,8 +56,8 @@ def dense_of(selection_data: SelectionData) -> Matrix:
     return dense
 
 
-def learned(selection_data: SelectionData, fold: int) -> tuple[NaiveBayesEM, list[TracePoint]]:
-    run = NaiveBayesEM(selection_data, fold)
+def learned(selection_data: SelectionData, fold: int, weight: float = 1.0) -> tuple[NaiveBayesEM, list[TracePoint]]:
+    run = NaiveBayesEM(selection_data, Moments.of(selection_data, lambda: None), fold, weight)
     with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
         result = sweeper.run({"": run.steps})[0]
     assert result.status is Status.CONVERGED
@@ -96,9 +98,96 @@ def test_it_is_expectation_maximisation(fold: int) -> None:
     labeled = np.flatnonzero(selection_data.folds != fold)
     seeds[labeled, selection_data.class_indices[labeled]] = 1.0
     terms, priors = expectation_maximisation(dense_of(selection_data), seeds, len(selection_data.class_indices), len(trace))
-    np.testing.assert_allclose(run.log_terms[:, :-1], terms, atol=1e-6)
+    np.testing.assert_allclose(run.coefficients[:, :-1], terms, atol=1e-6)
     np.testing.assert_allclose(run.priors, priors, atol=1e-6)
     np.testing.assert_allclose(run.logits.T, dense_of(selection_data) @ terms.T, atol=1e-5)
+
+
+def clusters(seed: int, fractions: list[float], distance: float = 3.0, per_class: int = 6, n: int = 300, spread: float = 1.0) -> Pool:
+    """A normal cluster of each class in ten dimensions, the last of them constant, of lengths from 1 to 5."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(len(fractions), n, p=fractions)
+    centres = rng.standard_normal((len(fractions), 10))
+    centres *= distance / np.linalg.norm(centres[0] - centres[-1])
+    X = (centres[truth] + spread * rng.standard_normal((n, 10))) * np.linspace(1, 5, 10) + 2.0
+    X[:, -1] = 1.5
+    class_indices = np.full(n, -1, np.int32)
+    for class_index in range(len(fractions)):
+        class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
+    return Pool(rows_of(X), class_indices, truth)
+
+
+def normal_expectation_maximisation(
+    dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int, weight: float
+) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
+    """Means of the classes, log-densities of all rows, and priors: ten rows with the moments of all are added to each class."""
+    counted, priors, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
+    for _ in range(rounds):
+        masses = counted.sum(axis=0) + 10
+        means = (counted.T @ dense + 10 * dense.mean(axis=0)) / masses[:, None]
+        deviations = np.array([counted[:, place] @ (dense - mean) ** 2 for place, mean in enumerate(means)])
+        added = np.array([10 * (dense.var(axis=0) + (dense.mean(axis=0) - mean) ** 2) for mean in means])
+        variances = (deviations + added).sum(axis=0) / masses.sum()
+        logs = np.array([-0.5 * ((dense - mean) ** 2 / variances).sum(axis=1) for mean in means]).T
+        joint = logs[n_labeled:] + np.log(priors)
+        responsibilities = np.exp(joint - joint.max(axis=1, keepdims=True))
+        responsibilities /= responsibilities.sum(axis=1, keepdims=True)
+        counted[n_labeled:] = weight * responsibilities
+        priors = (responsibilities.sum(axis=0) + 1) / (len(responsibilities) + n_classes)
+    return means / variances, logs, priors
+
+
+@pytest.mark.parametrize("fold", [0, N_FOLDS])
+@pytest.mark.parametrize("weight", [1.0, 0.1, 0.0])
+def test_numbers_are_normal_in_each_class(fold: int, weight: float) -> None:
+    selection_data = selection_data_of(clusters(0, [0.5, 0.3, 0.2]))
+    run, trace = learned(selection_data, fold, weight)
+    assert (len(trace) == 1) == (weight == 0)
+    dense, n_labeled = dense_of(selection_data), len(selection_data.class_indices)
+    varying = dense.std(axis=0) > 0
+    assert varying.sum() == 9
+    seeds = np.zeros((len(dense), 3))
+    labeled = np.flatnonzero(selection_data.folds != fold)
+    seeds[labeled, selection_data.class_indices[labeled]] = 1.0
+    coefficients, logs, priors = normal_expectation_maximisation(dense[:, varying], seeds, n_labeled, len(trace), weight)
+    np.testing.assert_allclose(run.coefficients[:, :-1][:, varying], coefficients, atol=1e-5)
+    assert not run.coefficients[:, :-1][:, ~varying].any()
+    np.testing.assert_allclose(run.priors, priors, atol=1e-5)
+    np.testing.assert_allclose(run.logits.T - run.logits.T[:, :1], logs - logs[:, :1], atol=1e-4)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.05])
+def test_the_objective_of_numbers_falls_in_every_round(weight: float) -> None:
+    trace = learned(selection_data_of(clusters(1, [0.7, 0.3], distance=2.0)), N_FOLDS, weight)[1]
+    assert len(trace) > 3
+    assert (np.diff([point.objective for point in trace]) <= 1e-12).all()
+
+
+def test_unlabeled_numbers_count_where_they_form_the_classes_and_not_where_they_form_others() -> None:
+    data = clusters(4, [0.5, 0.5], distance=2.5, n=600)
+    assert naive_bayes_of(selection_data_of(data)).weight == 1.0
+    # four clusters, of which each class has two that lie opposite each other
+    rng = np.random.default_rng(5)
+    truth, side = rng.integers(0, 2, 600), rng.integers(0, 2, 600)
+    X = 0.5 * rng.standard_normal((600, 4))
+    X[:, 0] += 3.0 * side
+    X[:, 1] += 1.2 * truth
+    known = np.full(600, -1, np.int32)
+    for each in range(2):
+        known[np.flatnonzero(truth == each)[:20]] = each
+    assert naive_bayes_of(selection_data_of(Pool(rows_of(X), known, truth))).weight < 1.0
+
+
+def test_auto_takes_normal_classes() -> None:
+    data = clusters(7, [0.5, 0.5], distance=2.5, n=600, per_class=10)
+    training = fit(data)
+    assert training.report is not None
+    tried = {each["algorithm"]: each for each in training.report["tried"]}
+    assert tried["mixture"]["weights"] == [1.0, pytest.approx(40 / 580), 0.0]
+    assert tried["mixture"]["best_weight"] in tried["mixture"]["weights"]
+    assert training.report["chosen"]["weights"]["mixture"] > 0.2
+    assert error(training, data) < 0.14  # the least possible is .106
+    np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-5)
 
 
 def test_the_objective_falls_in_every_round() -> None:
@@ -248,8 +337,8 @@ def test_documents_without_terms_and_terms_without_documents_do_no_harm() -> Non
 
 @pytest.mark.parametrize(
     ("size", "offered"),
-    [((1000, 5000, 70_000, 2), True), ((1000, 50, 50_000, 2), False), ((1000, 5000, 600_000, 2), False), ((1_000_000, 200_000, 10**8, 20), False)],
+    [((1000, 5000, 2), True), ((1000, 50, 2), True), ((1_000_000, 200_000, 20), False)],
 )
-def test_texts_that_fit_into_memory_are_taken_for_mixtures(size: tuple[int, int, int, int], offered: bool) -> None:
+def test_documents_that_fit_into_memory_are_taken_for_mixtures(size: tuple[int, int, int], offered: bool) -> None:
     assert naive_bayes_applies(*size) == offered
     assert naive_bayes_bytes(1000, 5000, 4) == 2 * naive_bayes_bytes(1000, 5000, 2)
