@@ -12,7 +12,7 @@ _PATH = re.compile(
     rf"""(part=(?P<part>[^/]*)/)?
     (fold=(?P<calibration>\d+)/)?
     (class=(?P<label>.*?)/)?
-    ((?P<predicting>supervised)/(fold=\d+/)?|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/(fold=(?P<mixture>\d+)|all)/|
+    ((?P<predicting>supervised)/(fold=\d+/)?|fractions/fold=(?P<fractions>\d+)/|svm/lambda=(?P<ridge>[^/]+)/fold=(?P<choice>\d+)/|mixture/(weight=(?P<weight>[^/]+)/fold=(?P<mixture>\d+)|all)/|
     addend=(?P<addend>\d+)/|(?P<candidate>candidate)/|(?P<tuning>tuning)/(fold=(?P<tuned>\d+)/)?)?
     (?P<solver>{"|".join([*ALGORITHMS, *_NAMES])})
     (?P<details>(/(svm|subset|feasible|\w+=\d+))*)""",
@@ -52,7 +52,7 @@ def _purpose(path: Match[str]) -> str:
         return "comparison of methods: "
     if path["addend"] is not None:
         return f"addend {path['addend']} of the model: "
-    return f"fit {int(path['mixture']) + 1}: " if path["mixture"] is not None else ""
+    return "" if path["mixture"] is None else f"unlabeled documents with weight {path['weight']}, fold {int(path['mixture']) + 1}: "
 
 
 def _detail(detail: str, stages: int) -> str:

@@ -27,13 +27,14 @@ def binomial_tail(least: int, n: int, probability: float) -> float:
     return min(1.0, float(exp(logs).sum()))
 
 
-def wilson_interval(right: int, total: int, quantile: float) -> tuple[float, float]:
-    """Wilson's interval of a share of which ``right`` of ``total`` trials are known; everything where there were none.
+def wilson_interval(share: float, total: float, quantile: float) -> tuple[float, float]:
+    """Wilson's interval of a share that was found to be ``share`` in ``total`` trials; everything where there were none.
 
-    ``quantile``: that of the standard normal distribution for one side.
+    ``quantile``: that of the standard normal distribution for one side. Shares of strata that are put together have the number of trials that one
+    share of the same variance would have.
     """
     if not total:
         return 0.0, 1.0
-    share, square = right / total, quantile * quantile / total
+    square = quantile * quantile / total
     spread = math.sqrt(share * (1 - share) * square + square * square / 4)
     return (share + square / 2 - spread) / (1 + square), (share + square / 2 + spread) / (1 + square)

@@ -196,7 +196,7 @@ def naive_bayes(fitted: NaiveBayes, data: SelectionData) -> Candidate:
         intercepts = whole.intercepts(wanted.fractions)
         return [partial(whole.steps, positive, intercepts) for positive in wanted.data.positives]
 
-    own, tried = fitted.estimate, {"weights": weights_of(data), "best_weight": fitted.weight}
+    own, tried = fitted.estimate, {"unlabeled_weights": weights_of(data), "best_unlabeled_weight": fitted.weight}
     return Candidate("mixture", "naive Bayes", own.held_out, judged(data, fitted.margins), solvers, tried, found=own, generative=True)
 
 
@@ -215,5 +215,6 @@ def _label_spreading_applies(data: SelectionData) -> bool:
 def _naive_bayes_applies(data: SelectionData, of_parts: bool) -> bool:
     """Whether documents are bags of terms, or rows of numbers and no parts; and not too many."""
     rows = data.scaled.rows
-    bags = not data.scaled.equalised and float(rows.values.min(initial=0.0)) >= 0
-    return naive_bayes_applies(rows.n_rows, rows.n_features, data.n_classes) and (not of_parts if data.dense else bags)
+    if not naive_bayes_applies(rows.n_rows, rows.n_features, data.n_classes):
+        return False
+    return not of_parts if data.dense else not data.scaled.equalised and float(rows.values.min(initial=0.0)) >= 0

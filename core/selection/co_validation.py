@@ -17,7 +17,6 @@ from core.numerics.elementary import exp
 from core.one_vs_rest import labels_of
 from core.problem.result import Linear, Result
 from core.progress import Checkpoint
-from core.selection.comparison import judge
 from core.selection.stack import Member, Stack
 from core.validation.calibration import SLOPE, Calibration, calibration_at
 
@@ -59,11 +58,11 @@ def co_validate(
         return None
     border, generative = (max(kind, key=lambda each: each.weight) for kind in kinds)
     agreement = float((_labels(border) == _labels(generative)).mean())
-    share = min(agreement, _most_right(pooled.held_out, class_indices)) if generative.dense else agreement
     scores = scores if finite.all() else scores[finite]
     plain = Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(len(fractions)))
     shifts = calibration_at(plain.slopes, plain.offsets, scores, fractions, checkpoint).log_odds / SLOPE
     scores += shifts
+    share = min(agreement, _most_right(pooled.held_out + shifts, class_indices, fractions)) if generative.dense else agreement
     factor = _factor(scores[:: 1 + scores.size // _ENOUGH], plain, share, checkpoint)
     results = [_scaled(result, factor, float(shift)) for result, shift in zip(pooled.results, shifts, strict=True)]
     held_out = (pooled.held_out + shifts) * factor
@@ -71,12 +70,20 @@ def co_validate(
     return CoValidated(Stack(results, held_out), plain.probabilities(scores).mean(axis=0), agreement)
 
 
-def _most_right(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]]) -> float:
-    """The upper quartile of the share that held-out scores, shape (n_labeled, n_columns), have right."""
+def _most_right(held_out: NDArray[np.float64], class_indices: NDArray[np.integer[Any]], fractions: Vector) -> float:
+    """The upper quartile of the share of the unlabeled documents that held-out scores, shape (n_labeled, n_columns), have right.
+
+    Each class counts by its fraction, however many of its labels were left out. To give all documents the largest class is always possible.
+    """
     known = np.isfinite(held_out).all(axis=1)
-    if len(np.unique(class_indices[known])) < 2:
+    counts = np.bincount(class_indices[known], minlength=len(fractions))
+    if np.count_nonzero(counts) < 2:
         return 1.0
-    return wilson_interval(judge(held_out[known], class_indices[known]).right, int(known.sum()), QUARTILE)[1]
+    right = np.bincount(class_indices[known], labels_of(held_out[known]) == class_indices[known], len(fractions))
+    shares = np.where(counts > 0, fractions, 0.0) / fractions[counts > 0].sum()
+    counts = np.maximum(counts, 1)
+    n_trials = 1 / float((shares * shares / counts).sum())
+    return max(float(fractions.max()), wilson_interval(float((shares * right / counts).sum()), n_trials, QUARTILE)[1])
 
 
 def _labels(member: Member) -> NDArray[np.intp]:

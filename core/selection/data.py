@@ -34,6 +34,8 @@ class SelectionData:
     """beginnings of the phases of each problem"""
     drawn: NDArray[np.int8]
     """shape (n_labeled,): how each label was come by, values of core.documents.drawn.Draw"""
+    dense: bool
+    """whether the rows are numbers, between which distances are meaningful; of a part of the rows or features, whether the whole are"""
     space: Space = MEMORY
     """where copies of the rows lie"""
     columns: NDArray[np.int64] | None = None
@@ -60,7 +62,8 @@ class SelectionData:
         # all share the array of costs, a number a row
         problems = [replace(whole, y=np.where(class_indices == positive, 1.0, -1.0)) for positive in positives]
         folds, drawn = folds_of(class_indices, seed), checked_drawn(drawn, len(class_indices))
-        return cls(scaled, class_indices, folds, problems, prefixes_of(classes), drawn, space)
+        dense = is_dense(rows.n_rows, rows.n_features, rows.n_nonzeros)
+        return cls(scaled, class_indices, folds, problems, prefixes_of(classes), drawn, dense, space)
 
     def over_all_features(self, coefficients: NDArray[np.float64], n_features: int) -> NDArray[np.float64]:
         """Coefficients of its features, shape (its number of them + 1,), the bias last, as those of all ``n_features``: 0 of the others."""
@@ -79,12 +82,6 @@ class SelectionData:
     def positives(self) -> list[int]:
         """The class of each problem."""
         return positives_of(self.n_classes)
-
-    @property
-    def dense(self) -> bool:
-        """Whether distances between its rows are meaningful."""
-        rows = self.scaled.rows
-        return is_dense(rows.n_rows, rows.n_features, rows.n_nonzeros)
 
     def counts(self, problem: Problem) -> LabelCounts:
         """What a problem's numbers of labels are, by how these were come by.

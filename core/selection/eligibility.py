@@ -61,7 +61,7 @@ def kernel_ridge_bytes(n_rows: int, n_classes: int) -> int:
 
 
 def naive_bayes_applies(n_rows: int, n_features: int, n_classes: int) -> bool:
-    """Whether such rows fit into bearable memory and time."""
+    """Whether such rows fit into bearable memory."""
     return n_classes * (n_rows + n_features) <= _MOST_RESPONSIBILITIES
 
 

@@ -56,7 +56,7 @@ class Confidence(NamedTuple):
     @property
     def least_accuracy(self) -> float:
         """Lower end of Wilson's interval of the share that is right, one-sided, 95 %; 0 without labels."""
-        return wilson_interval(self.right, self.total, QUANTILE)[0]
+        return wilson_interval(self.right / max(1, self.total), self.total, QUANTILE)[0]
 
     def sentence(self) -> str:
         """For people."""

@@ -29,7 +29,7 @@ from tests.core.problems import small
         ("fold=0/class=a/cccp_tsvm/round=2", 0, "class a: calibration, fold 1: cccp_tsvm, round 3"),
         ("class=a/fractions/fold=2/tsvm/stage=3", 18, "class a: class fractions, fit 3: tsvm, stage 4 of 18"),
         ("svm/lambda=1e-05/fold=1/svm", 0, "lambda 1e-05, fold 2: svm"),
-        ("mixture/fold=1/mixture", 0, "fit 2: naive Bayes"),
+        ("mixture/weight=0.05/fold=1/mixture", 0, "unlabeled documents with weight 0.05, fold 2: naive Bayes"),
         ("mixture", 0, "naive Bayes"),
         ("graph", 0, "label spreading"),
         ("candidate/graph", 0, "comparison of methods: label spreading"),

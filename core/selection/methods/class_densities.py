@@ -1,6 +1,6 @@
 """Densities of documents given their class, for naive Bayes: all features are independent then. Terms are drawn, numbers are normal."""
 
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +27,32 @@ class ClassDensities(Protocol):
     """The densities of all classes. Their logarithms are linear in a row, but for what all classes have in common."""
 
     def fit(self, sums: Matrix, weight: float) -> None:
-        """Turn the sums of the rows of each class, shape (n_classes, n_features + 1), the last column the number of rows, into coefficients of the
-        likeliest densities, the last column the intercepts. Each unlabeled row has this ``weight`` in the sums."""
+        """Turn the sums of the rows of each class into coefficients of the likeliest densities, in place; raises what the checkpoint does.
+
+        ``sums`` have the shape (n_classes, n_features + 1). Their last column is the number of rows, that of the coefficients the intercept. Each
+        unlabeled row has this ``weight`` in the sums.
+        """
 
     def common(self, coefficients: Matrix, weight: float) -> float:
-        """The part of the log-posterior that the scores of rows leave out: the average rows that are added, and what all classes have in common."""
+        """The part of the log-posterior that the scores of rows leave out: the average rows that are added, and what all classes have in common.
+
+        ``coefficients``, shape (n_classes, n_features + 1), are those of the last fit.
+        """
 
 
 class TermDensities:
     """Rows are bags of terms: multinomial."""
 
-    def __init__(self, mean: Vector) -> None:
-        """``mean``: the average row, shape (n_features,)."""
-        self._mean = mean
+    def __init__(self, mean: Vector, checkpoint: Checkpoint) -> None:
+        """``mean``: the average row, shape (n_features,). ``checkpoint`` is called between classes."""
+        self._mean, self._checkpoint = mean, checkpoint
 
     def fit(self, sums: Matrix, weight: float) -> None:
         """The logarithms of the terms' probabilities in each class."""
         for of_class in sums:
             counts = np.maximum(of_class[:-1] + SMOOTHING * self._mean, _LEAST)
             of_class[:-1], of_class[-1] = log(counts) - log_of(counts.sum()), 0.0
+            self._checkpoint()
 
     def common(self, coefficients: Matrix, weight: float) -> float:
         """Of the average rows that are added to each class."""
@@ -53,77 +60,88 @@ class TermDensities:
 
 
 class NormalDensities:
-    """Every feature is normal, with a mean for each class and one variance for all of them."""
+    """Every feature is normal, with a mean for each class and one variance for all of them. All is relative to the average row."""
 
-    def __init__(self, moments: "Moments", of_unlabeled: Vector, known: NDArray[np.bool_]) -> None:
-        """``of_unlabeled``, shape (n_features,): sums of squares. ``known``, shape (n_labeled,): the labeled rows that count."""
-        everything = moments.of_labeled(np.ones(len(known), bool)) + of_unlabeled
-        self._mean, self._added = moments.mean, everything / (len(known) + moments.n_unlabeled)
-        self._constant = self._added - self._mean * self._mean <= _CONSTANT * self._added
-        self._of_labeled, self._of_unlabeled = moments.of_labeled(known), of_unlabeled
-        self._n_labeled, self._n_unlabeled = int(np.count_nonzero(known)), moments.n_unlabeled
-        self._precisions: Vector = np.zeros(len(self._mean))
+    def __init__(self, moments: "Moments", of_labeled: Vector, known: NDArray[np.bool_]) -> None:
+        """``of_labeled``, shape (n_features,): squares of the labeled rows that are ``known``, shape (n_labeled,), about the average row."""
+        self._moments, self._of_labeled, self._n_labeled = moments, of_labeled, int(np.count_nonzero(known))
+        self._precisions: Vector = np.zeros(len(of_labeled))
 
     def fit(self, sums: Matrix, weight: float) -> None:
         """The means of each class over the variances."""
+        mean, constant = self._moments.mean, self._moments.constant
         left, n_rows = self._with_added(len(sums), weight)
+        least = len(sums) * SMOOTHING * self._moments.variances
         for of_class in sums:
-            of_class[-1] += SMOOTHING
-            of_class[:-1] = (of_class[:-1] + SMOOTHING * self._mean) / of_class[-1]
-            left -= of_class[-1] * of_class[:-1] * of_class[:-1]
-        self._precisions = np.where(self._constant, 0.0, n_rows / np.where(self._constant, 1.0, left))
+            n_own = of_class[-1] + SMOOTHING
+            of_class[:-1] = (of_class[:-1] - of_class[-1] * mean) / n_own
+            left -= n_own * of_class[:-1] * of_class[:-1]
+            self._moments.checkpoint()
+        self._precisions = np.where(constant, 0.0, n_rows / np.where(constant, 1.0, np.maximum(left, least)))
         for of_class in sums:
             means = of_class[:-1].copy()
             of_class[:-1] *= self._precisions
-            of_class[-1] = -0.5 * dot(means, of_class[:-1])
+            of_class[-1] = -dot(mean + 0.5 * means, of_class[:-1])
+            self._moments.checkpoint()
 
     def common(self, coefficients: Matrix, weight: float) -> float:
         """Of the average rows that are added to each class, and the squares over the variances, and the logarithms of these."""
         squares, n_rows = self._with_added(len(coefficients), weight)
-        added = SMOOTHING * sum(dot(of_class[:-1], self._mean) + float(of_class[-1]) for of_class in coefficients)
-        logs = float(log(np.where(self._constant, 1.0, self._precisions)).sum())
+        added = SMOOTHING * sum(dot(of_class[:-1], self._moments.mean) + float(of_class[-1]) for of_class in coefficients)
+        logs = float(log(np.where(self._moments.constant, 1.0, self._precisions)).sum())
         return added - 0.5 * dot(squares, self._precisions) + 0.5 * n_rows * logs
 
     def _with_added(self, n_classes: int, weight: float) -> tuple[Vector, float]:
-        """Sums of the squares of all rows, and their number; the average rows have the squares of all."""
+        """Squares of all rows about the average row, and their number; the average rows have the variances of all."""
         n_added = n_classes * SMOOTHING
-        squares = self._of_labeled + weight * self._of_unlabeled + n_added * self._added
-        return squares, self._n_labeled + weight * self._n_unlabeled + n_added
+        squares = self._of_labeled + weight * self._moments.of_unlabeled + n_added * self._moments.variances
+        return squares, self._n_labeled + weight * self._moments.n_unlabeled + n_added
 
 
 class Moments:
-    """Means, and of numbers sums of squares, by which densities are fitted."""
+    """The average row, and of rows of numbers the squares about it, by which densities are fitted."""
 
-    def __init__(self, mean: Vector, labeled: SparseRows, of_unlabeled: Vector | None, n_unlabeled: int, checkpoint: Checkpoint) -> None:
-        """``mean``: the average row, shape (n_features,). ``of_unlabeled``: sums of squares of the unlabeled rows, None of bags of terms."""
-        self.mean, self.n_unlabeled, self.of_unlabeled = mean, n_unlabeled, of_unlabeled
-        self._labeled, self._checkpoint = labeled, checkpoint
-
-    @classmethod
-    def of(cls, data: SelectionData, checkpoint: Checkpoint) -> Self:
-        """Of these data; raises what ``checkpoint`` does."""
+    def __init__(self, data: SelectionData, checkpoint: Checkpoint) -> None:
+        """Of all rows; raises what ``checkpoint`` does."""
         rows, n_labeled = data.scaled.rows, len(data.class_indices)
-        squares = _sums(rows.between(n_labeled, rows.n_rows), checkpoint, power=2) if data.dense else None
-        return cls(_sums(rows, checkpoint, power=1) / rows.n_rows, rows.between(0, n_labeled), squares, rows.n_rows - n_labeled, checkpoint)
-
-    def of_labeled(self, known: NDArray[np.bool_]) -> Vector:
-        """Sums of squares of the labeled rows that are ``known``, shape (n_labeled,)."""
-        return _sums(self._labeled, self._checkpoint, power=2, weights=known.astype(np.float64))
+        self.checkpoint, self.n_unlabeled, self._dense = checkpoint, rows.n_rows - n_labeled, data.dense
+        self._labeled = rows.between(0, n_labeled)
+        self.mean = _sums(rows, checkpoint) / rows.n_rows
+        """shape (n_features,)"""
+        nothing = np.zeros(0)
+        self.of_unlabeled = self._squares(rows.between(n_labeled, rows.n_rows), np.ones(self.n_unlabeled)) if self._dense else nothing
+        """shape (n_features,): sums of squares of the unlabeled rows about the average row; empty of bags of terms, as all below"""
+        everything = self.of_unlabeled + self._squares(self._labeled, np.ones(n_labeled)) if self._dense else nothing
+        self.variances = everything / rows.n_rows
+        """shape (n_features,): of all rows"""
+        self.constant = self.variances <= _CONSTANT * (self.variances + self.mean * self.mean) if self._dense else nothing > 0
+        """shape (n_features,): whether the variance is nothing but rounding"""
 
     def densities(self, known: NDArray[np.bool_]) -> ClassDensities:
         """Densities that are fitted to the unlabeled rows and the labeled ones that are ``known``, shape (n_labeled,)."""
-        return TermDensities(self.mean) if self.of_unlabeled is None else NormalDensities(self, self.of_unlabeled, known)
+        if not self._dense:
+            return TermDensities(self.mean, self.checkpoint)
+        return NormalDensities(self, self._squares(self._labeled, known.astype(np.float64)), known)
+
+    def _squares(self, rows: SparseRows, weights: Vector) -> Vector:
+        """Sums of squares about the average row, shape (n_features,), over rows with ``weights``, shape (n_rows,)."""
+        squares, stored = np.zeros(rows.n_features), np.zeros(rows.n_features)
+        for start, stop in rows.slices(_SLICE):
+            part = rows.between(start, stop)
+            first, last = int(part.indptr[0]), int(part.indptr[-1])
+            columns, own = rows.columns(first, last), np.repeat(weights[start:stop], np.diff(part.indptr))
+            off = rows.values[first:last] - self.mean[columns]
+            squares += np.bincount(columns, own * off * off, rows.n_features)
+            stored += np.bincount(columns, own, rows.n_features)
+            self.checkpoint()
+        return np.asarray(squares + (weights.sum() - stored) * self.mean * self.mean)
 
 
-def _sums(rows: SparseRows, checkpoint: Checkpoint, *, power: int, weights: Vector | None = None) -> Vector:
-    """Sums of a power of the features, shape (n_features,), over rows with ``weights``, shape (n_rows,)."""
+def _sums(rows: SparseRows, checkpoint: Checkpoint) -> Vector:
+    """Sums of the features, shape (n_features,)."""
     sums = np.zeros(rows.n_features)
     for start, stop in rows.slices(_SLICE):
-        part = rows.between(start, stop)
-        first, last = int(part.indptr[0]), int(part.indptr[-1])
-        values = rows.values[first:last].astype(np.float64) ** power
-        if weights is not None:
-            values *= np.repeat(weights[start:stop], np.diff(part.indptr))
-        sums += np.bincount(rows.columns(first, last), values, rows.n_features)
+        first, last = int(rows.indptr[start]), int(rows.indptr[stop])
+        sums += np.bincount(rows.columns(first, last), rows.values[first:last], rows.n_features)
         checkpoint()
     return sums

@@ -48,7 +48,7 @@ def weights_of(data: SelectionData) -> list[float]:
     return list(dict.fromkeys(min(1.0, times * share) for times in _TIMES))
 
 
-class _WithoutFolds(NamedTuple):
+class _HeldOutRuns(NamedTuple):
     """Runs without the labels of each fold."""
 
     weight: float
@@ -78,10 +78,10 @@ class _WithoutFolds(NamedTuple):
         sizes = np.zeros(len(grids))
         for fold in range(data.n_folds):
             run = NaiveBayesEM(data, moments, fold, weight)
-            sweeper.run({f"mixture/fold={fold}/": run.steps}, part.part(fold / data.n_folds, (fold + 1) / data.n_folds))
+            sweeper.run({f"mixture/weight={weight:g}/fold={fold}/": run.steps}, part.part(fold / data.n_folds, (fold + 1) / data.n_folds))
             joint = run.joint()
             odds = _log_odds(joint, data.positives, checkpoint)
-            sizes += _sizes(odds[n_labeled:])
+            sizes += _sizes(odds[n_labeled:]) / data.n_folds
             for paths_of, grid, column in zip(paths, grids, odds.T, strict=True):
                 paths_of.append(_path(column, n_labeled, grid))
                 checkpoint()
@@ -92,7 +92,7 @@ class _WithoutFolds(NamedTuple):
             columns[hidden] = np.column_stack([_column(labeled, total, each) for each in data.positives])[hidden]
             checkpoint()
         known = data.left_out
-        judgement = judge(margins[known] / np.maximum(sizes, _LEAST) * data.n_folds, data.class_indices[known])
+        judgement = judge(margins[known] / np.maximum(sizes, _LEAST), data.class_indices[known])
         return cls(weight, margins, columns, paths, judgement)
 
 
@@ -126,11 +126,11 @@ class NaiveBayes:
     @classmethod
     def of(cls, sweeper: Sweeper, data: SelectionData, grids: Sequence[Vector], given: Vector | None, part: Part, checkpoint: Checkpoint) -> Self:
         """Fit without each fold and with all labels, and estimate the fractions over refined grids; raises Stopped."""
-        moments, weights = Moments.of(data, checkpoint), weights_of(data)
+        moments, weights = Moments(data, checkpoint), weights_of(data)
         parts = _shares(part, [data.n_folds] * len(weights) + [1])
         best = max(
-            (_WithoutFolds.of(sweeper, data, moments, weight, grids, own, checkpoint) for weight, own in zip(weights, parts[:-1], strict=True)),
-            key=lambda each: each.merit,
+            (_HeldOutRuns.of(sweeper, data, moments, weight, grids, own, checkpoint) for weight, own in zip(weights, parts[:-1], strict=True)),
+            key=lambda each: (each.merit, -each.weight),
         )
         run = NaiveBayesEM(data, moments, data.n_folds, best.weight)
         sweeper.run({"mixture/all/": run.steps}, parts[-1])
@@ -149,7 +149,7 @@ class NaiveBayes:
         """The same, fitted with all labels to these data, of which it has seen the frequent features; itself if there are no more. Raises Stopped."""
         if self.em.coefficients.shape[1] == data.scaled.rows.n_features + 1:
             return self
-        run = NaiveBayesEM(data, Moments.of(data, self.checkpoint), data.n_folds, self.weight)
+        run = NaiveBayesEM(data, Moments(data, self.checkpoint), data.n_folds, self.weight)
         sweeper.run({"mixture/all/": run.steps}, part)
         odds = _log_odds(run.joint()[:, run.n_labeled :], data.positives, self.checkpoint)
         return replace(self, em=run, size=float(_sizes(odds).mean()))
@@ -172,7 +172,7 @@ class NaiveBayes:
         """
         run = self.em
         objective = run.objective / n_problems(len(run.coefficients))
-        coefficients = _column(run.coefficients, run.total_terms, positive) / self.size
+        coefficients = _column(run.coefficients, run.total_coefficients, positive) / self.size
         intercept = float(_column(intercepts, intercepts.sum(axis=0), positive)) / self.size
         scores = _column(run.logits, run.total_logits, positive)[run.n_labeled :] / self.size + intercept
         try:

@@ -38,7 +38,7 @@ class NaiveBayesEM:
         self.coefficients: Matrix = np.zeros((n_classes, data.scaled.rows.n_features + 1))
         """θ, shape (n_classes, n_features + 1), the last column the bias"""
         self.logits: Matrix = np.zeros((n_classes, n_rows))
-        """θ_c·x of all rows, shape (n_classes, n_rows)"""
+        """θ_c·(x, 1) of all rows, shape (n_classes, n_rows)"""
         self.priors: Vector = np.full(n_classes, 1 / n_classes)
         """π, shape (n_classes,)"""
         self._responsibilities: Matrix = np.zeros((n_classes, n_rows))
@@ -67,7 +67,7 @@ class NaiveBayesEM:
         return Result(Linear(np.zeros(0), 0.0), np.zeros(0), self.objective, self.status)
 
     @cached_property
-    def total_terms(self) -> Vector:
+    def total_coefficients(self) -> Vector:
         """Sum of θ over the classes, shape (n_features + 1,); of a run that has ended."""
         return np.asarray(self.coefficients.sum(axis=0))
 
@@ -86,13 +86,13 @@ class NaiveBayesEM:
         ``left`` is what the sums of all classes add up to. That of the last is what the others leave of it; without it, only labeled rows are of a
         class.
         """
-        last, weights = len(self.coefficients) - 1, self._counted
+        last = len(self.coefficients) - 1
         for place, (responsibilities, sums) in enumerate(zip(self._responsibilities, self.coefficients, strict=True)):
             if left is not None and place == last:
                 sums[:] = left
                 continue
             sums[:] = 0.0
-            yield Adjoint(responsibilities * weights if left is not None else responsibilities, sums)
+            yield Adjoint(responsibilities * self._counted, sums)
             if left is not None:
                 left -= sums
         self._densities.fit(self.coefficients, 0.0 if left is None else self._weight)

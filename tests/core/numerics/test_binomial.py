@@ -24,5 +24,5 @@ def test_the_quantile_is_that_of_the_level() -> None:
 @pytest.mark.parametrize(("right", "total"), [(0, 4), (3, 7), (20, 20)])
 def test_the_interval_of_wilson(right: int, total: int) -> None:
     expected = binomtest(right, total).proportion_ci(0.9, "wilson")
-    assert wilson_interval(right, total, QUANTILE) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert wilson_interval(right / total, total, QUANTILE) == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert wilson_interval(0, 0, QUANTILE) == (0.0, 1.0)

@@ -78,6 +78,23 @@ def test_what_agrees_counts_no_more_than_labels_left_out_allow() -> None:
     assert means[0] > means[1] + 0.05 > means[2] + 0.1
 
 
+def test_the_limit_is_of_the_unlabeled_documents_and_not_of_the_labels() -> None:
+    """Of even labels of uneven classes each class counts by its fraction."""
+    pooled, members, _ = sum_and_members(2, 0.99, 3.0)
+    members, known = [each._replace(dense=True) for each in members], np.arange(20) % 2
+    rare_wrong = np.where((known == 1) & (np.arange(20) < 12), -9.0, 9.0 * (2.0 * known - 1))
+    common_wrong = np.where((known == 0) & (np.arange(20) < 12), 9.0, 9.0 * (2.0 * known - 1))
+    fractions = np.array([0.9, 0.1])
+    sure = [
+        plain(2)
+        .probabilities(scores_of(validated(pooled._replace(held_out=each[:, None]), members, fractions, known).sum.results))
+        .max(axis=1)
+        .mean()
+        for each in (rare_wrong, common_wrong)
+    ]
+    assert sure[0] > sure[1] + 0.01
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_no_label_changes_and_the_fractions_are_those_of_the_probabilities(n_classes: int) -> None:
     pooled, members, _ = sum_and_members(n_classes, 0.9, 0.5)

@@ -57,7 +57,7 @@ def dense_of(selection_data: SelectionData) -> Matrix:
 
 
 def learned(selection_data: SelectionData, fold: int, weight: float = 1.0) -> tuple[NaiveBayesEM, list[TracePoint]]:
-    run = NaiveBayesEM(selection_data, Moments.of(selection_data, lambda: None), fold, weight)
+    run = NaiveBayesEM(selection_data, Moments(selection_data, lambda: None), fold, weight)
     with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
         result = sweeper.run({"": run.steps})[0]
     assert result.status is Status.CONVERGED
@@ -120,7 +120,8 @@ def clusters(seed: int, fractions: list[float], distance: float = 3.0, per_class
 def normal_expectation_maximisation(
     dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int, weight: float
 ) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
-    """Means of the classes, log-densities of all rows, and priors: ten rows with the moments of all are added to each class."""
+    """Means of the classes less that of all rows, over the variances, log-densities of all rows, and priors: ten rows with the moments of all are
+    added to each class."""
     counted, priors, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
     for _ in range(rounds):
         masses = counted.sum(axis=0) + 10
@@ -134,7 +135,7 @@ def normal_expectation_maximisation(
         responsibilities /= responsibilities.sum(axis=1, keepdims=True)
         counted[n_labeled:] = weight * responsibilities
         priors = (responsibilities.sum(axis=0) + 1) / (len(responsibilities) + n_classes)
-    return means / variances, logs, priors
+    return (means - dense.mean(axis=0)) / variances, logs, priors
 
 
 @pytest.mark.parametrize("fold", [0, N_FOLDS])
@@ -178,13 +179,51 @@ def test_unlabeled_numbers_count_where_they_form_the_classes_and_not_where_they_
     assert naive_bayes_of(selection_data_of(Pool(rows_of(X), known, truth))).weight < 1.0
 
 
+def test_unlabeled_numbers_count_nothing_where_no_label_can_be_left_out() -> None:
+    assert naive_bayes_of(selection_data_of(clusters(4, [0.5, 0.5], per_class=1))).weight == 0.0
+
+
+def test_small_differences_of_large_numbers_are_not_rounded_away() -> None:
+    """Rows that leave zeros out are not centred."""
+    rng = np.random.default_rng(8)
+    truth = rng.integers(0, 2, 2000)
+    X = np.where(rng.random((2000, 5)) < 0.5, rng.standard_normal((2000, 5)), 0.0)
+    X[:, 0] = 1.0 + 2e-6 * (2 * truth - 1)
+    known = np.where(np.arange(2000) < 20, truth, -1).astype(np.int32)
+    selection_data = selection_data_of(Pool(rows_of(X), known, truth))
+    assert selection_data.dense
+    assert not selection_data.scaled.centre.any()
+    run, trace = learned(selection_data, N_FOLDS)
+    seeds = np.zeros((2000, 2))
+    seeds[np.arange(20), selection_data.class_indices] = 1.0
+    coefficients, _, _ = normal_expectation_maximisation(dense_of(selection_data), seeds, 20, len(trace), 1.0)
+    np.testing.assert_allclose(run.coefficients[:, 0], coefficients[:, 0], rtol=0.05)
+    np.testing.assert_allclose(run.coefficients[:, 1:-1], coefficients[:, 1:], atol=0.05)
+
+
+def test_what_rows_are_is_decided_by_all_of_their_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without rare features a larger share of the values is not zero."""
+    monkeypatch.setattr(subsets, "MANY_ROWS", 10)
+    monkeypatch.setattr(subsets, "_SHARE", 0.02)
+    rng = np.random.default_rng(9)
+    X = np.concatenate([rng.random((300, 10)) * (rng.random((300, 10)) < 0.5), np.eye(300, 600)], axis=1)
+    truth = (X[:, 0] > X[:, 1]).astype(np.intp)
+    known = np.where(np.arange(300) < 20, truth, -1).astype(np.int32)
+    whole = selection_data_of(Pool(rows_of(X), known, truth))
+    frequent = subsets.with_frequent_features(whole, lambda: None)
+    assert frequent.scaled.rows.n_features < whole.scaled.rows.n_features
+    assert frequent.scaled.rows.n_nonzeros > 0.1 * 300 * frequent.scaled.rows.n_features
+    assert not whole.dense
+    assert not frequent.dense
+
+
 def test_auto_takes_normal_classes() -> None:
     data = clusters(7, [0.5, 0.5], distance=2.5, n=600, per_class=10)
     training = fit(data)
     assert training.report is not None
     tried = {each["algorithm"]: each for each in training.report["tried"]}
-    assert tried["mixture"]["weights"] == [1.0, pytest.approx(40 / 580), 0.0]
-    assert tried["mixture"]["best_weight"] in tried["mixture"]["weights"]
+    assert tried["mixture"]["unlabeled_weights"] == [1.0, pytest.approx(40 / 580), 0.0]
+    assert tried["mixture"]["best_unlabeled_weight"] in tried["mixture"]["unlabeled_weights"]
     assert training.report["chosen"]["weights"]["mixture"] > 0.2
     assert error(training, data) < 0.14  # the least possible is .106
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-5)
