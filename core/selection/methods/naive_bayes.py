@@ -130,7 +130,7 @@ class NaiveBayes:
         parts = _shares(part, [data.n_folds] * len(weights) + [1])
         best = max(
             (_HeldOutRuns.of(sweeper, data, moments, weight, grids, own, checkpoint) for weight, own in zip(weights, parts[:-1], strict=True)),
-            key=lambda each: (each.merit, -each.weight),
+            key=lambda each: each.merit,  # of equals the first: where no label can be left out, unlabeled rows count
         )
         run = NaiveBayesEM(data, moments, data.n_folds, best.weight)
         sweeper.run({"mixture/all/": run.steps}, parts[-1])

@@ -179,8 +179,8 @@ def test_unlabeled_numbers_count_where_they_form_the_classes_and_not_where_they_
     assert naive_bayes_of(selection_data_of(Pool(rows_of(X), known, truth))).weight < 1.0
 
 
-def test_unlabeled_numbers_count_nothing_where_no_label_can_be_left_out() -> None:
-    assert naive_bayes_of(selection_data_of(clusters(4, [0.5, 0.5], per_class=1))).weight == 0.0
+def test_unlabeled_numbers_count_where_no_label_can_be_left_out() -> None:
+    assert naive_bayes_of(selection_data_of(clusters(4, [0.5, 0.5], per_class=1))).weight == 1.0
 
 
 def test_small_differences_of_large_numbers_are_not_rounded_away() -> None:
