@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
-import numpy as np
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -27,7 +26,9 @@ class Panel(NamedTuple):
 def draw(panels: Sequence[Panel], target: Path) -> None:
     """The panels as one PNG, two beside each other."""
     height = -(-len(panels) // 2)
-    figure, axes = plt.subplots(height, min(2, len(panels)), figsize=(5.5 * min(2, len(panels)), 4 * height), squeeze=False)
+    figure, axes = plt.subplots(
+        height, min(2, len(panels)), figsize=(5.5 * min(2, len(panels)), 4 * height), squeeze=False
+    )
     for panel, axis in zip(panels, axes.flat, strict=False):
         _fill(axis, panel)
     for axis in axes.flat[len(panels) :]:
@@ -53,8 +54,3 @@ def _fill(axis: Any, panel: Panel) -> None:
     axis.set_ylabel(panel.up)
     axis.legend(fontsize=8)
     axis.grid(alpha=0.3, which="both")
-
-
-def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Exponent of the power law nearest to the points."""
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
