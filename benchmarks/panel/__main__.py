@@ -1,6 +1,8 @@
-"""``python -m benchmarks.panel [--sets a,b] [--draws a,b] [--seeds 5] [--jobs 1] [--minutes N]``: runs the panel, writes ``docs/few-labels.md``.
+"""``python -m benchmarks.panel [--sets a,b] [--draws a,b] [--seeds 5] [--jobs 1] [--minutes N]``: runs the panel,
+writes ``docs/few-labels.md`` and its data.
 
-Results are kept in ``build/panel``: a rerun goes on where the last one stopped, and computes anew what rests on code that has changed.
+Results are kept in ``build/panel``: a rerun goes on where the last one stopped, and computes anew what rests on code
+that has changed.
 """
 
 import argparse
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.base import write
 from benchmarks.panel.figure import draw_figure
-from benchmarks.panel.page import FIGURE, page
+from benchmarks.panel.page import FIGURE, MEANS, page, write_means
 from benchmarks.panel.results import OutOfTime, Results
 from benchmarks.panel.runs import Run, run_of
 from benchmarks.panel.sets import LABELS, documents
@@ -37,6 +39,7 @@ def main(arguments: list[str]) -> None:
         print(text)
     else:
         draw_figure(runs, _DOCS / FIGURE)
+        write_means(runs, _DOCS / MEANS)
         write("few-labels.md", text)
 
 
@@ -46,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--draws", default=",".join(DRAWS), help="names, with commas between")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="tasks at a time; all of them share the cores")
-    parser.add_argument("--minutes", type=float, help="after so many nothing new is computed, and the page has what there is")
+    parser.add_argument(
+        "--minutes", type=float, help="after so many nothing new is computed, and the page has what there is"
+    )
     parser.add_argument("--dry", action="store_true", help="print the page and leave docs/ alone")
     return parser
 
@@ -74,7 +79,10 @@ def _one(results: Results, threads: int, task: Task) -> Run | None:
 def _line(run: Run) -> str:
     errors = "  ".join(f"{method} {score.error:.3f}" for method, score in run.scores.items())
     auto = run.scores["auto"]
-    return f"{run.task.name} {run.task.draw} {run.task.seed}: {errors}  TV {auto.variation:.3f}  ECE {auto.calibration:.3f}  {auto.chosen}"
+    return (
+        f"{run.task.name} {run.task.draw} {run.task.seed}: {errors}  TV {auto.variation:.3f}  ECE "
+        f"{auto.calibration:.3f}  {auto.chosen}"
+    )
 
 
 if __name__ == "__main__":

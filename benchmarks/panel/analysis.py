@@ -1,6 +1,7 @@
 """Means and gaps over the runs of the panel."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +83,10 @@ def gaps_by_run(runs: Runs) -> list[Gap]:
 
 def gaps_to_even(runs: Runs) -> list[Gap]:
     """For each draw its mean error over the sets beyond that of even labels, as many of them."""
-    return [Gap(over_sets(of(runs, draws=[draw]), lambda run: run.scores[AUTO].error - run.scores[AS_MANY].error), draw) for draw in draws_of(runs)]
+    return [
+        Gap(over_sets(of(runs, draws=[draw]), lambda run: run.scores[AUTO].error - run.scores[AS_MANY].error), draw)
+        for draw in draws_of(runs)
+    ]
 
 
 def gaps_to_peers(runs: Runs) -> list[Gap]:
@@ -105,4 +109,8 @@ def peers_of(run: Run) -> list[str]:
 
 def round_means(runs: Runs) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """The mean error over sets before the first round and after each, shape (n_rounds + 1,)."""
-    return np.array([over_sets(runs, lambda run, place=place: run.rounds[place]) for place in range(len(runs[0].rounds))])  # type: ignore[misc]
+    return np.array([over_sets(runs, partial(_after_round, place)) for place in range(len(runs[0].rounds))])
+
+
+def _after_round(place: int, run: Run) -> float:
+    return run.rounds[place]

@@ -18,5 +18,7 @@ def automatic(setting: Setting) -> dict[str, Any]:
     answer = training.model.labels_of(training.scores, training.probabilities)
     score = Score.of(answer, truth, setting.n_classes, seconds).with_report(training, truth, setting.n_classes)
     rounds = {strategy: suggested(training, task.rows, strategy, A_ROUND, setting.seed) for strategy in STRATEGIES}
-    suggestions = {strategy: [[position, int(draw)] for position, draw in found.items()] for strategy, found in rounds.items()}
+    suggestions = {
+        strategy: [[position, int(draw)] for position, draw in found.items()] for strategy, found in rounds.items()
+    }
     return {"score": score._asdict(), "suggestions": suggestions}

@@ -30,7 +30,16 @@ NO_KNOWLEDGE = 0.05
 
 def bounds(runs: Runs) -> list[Figure]:
     """Every bound for which there are runs."""
-    groups: list[Callable[[Runs], list[Figure]]] = [_protection, _rounds, _means, _peers, _fractions, _calibration, _ignorance, _time]
+    groups: list[Callable[[Runs], list[Figure]]] = [
+        _protection,
+        _rounds,
+        _means,
+        _peers,
+        _fractions,
+        _calibration,
+        _ignorance,
+        _time,
+    ]
     return [figure for group in groups for figure in group(runs)]
 
 
@@ -39,7 +48,8 @@ def _protection(runs: Runs) -> list[Figure]:
     beyond = [found for found in each if found.value > 0.01]
     return [
         Figure(
-            f"set and draw, error beyond the better of two; worst: {worst(each).where}; more than .01: {len(beyond)} of {len(each)}",
+            f"set and draw, error beyond the better of two; worst: {worst(each).where}; more than .01: "
+            f"{len(beyond)} of {len(each)}",
             worst(each).value,
             0.01,
             "",
@@ -50,7 +60,12 @@ def _protection(runs: Runs) -> list[Figure]:
             0.01,
             "",
         ),
-        Figure(f"draw, mean error beyond that of as many even labels; worst: {worst(even).where}", worst(even).value, 0.02, ""),
+        Figure(
+            f"draw, mean error beyond that of as many even labels; worst: {worst(even).where}",
+            worst(even).value,
+            0.02,
+            "",
+        ),
     ]
 
 
@@ -83,19 +98,32 @@ def _rounds(runs: Runs) -> list[Figure]:
     return (
         figures
         if not beside.where
-        else [*figures, Figure(f"`suggest`: mean error beyond that of as many random labels; worst: {beside.where}", beside.value, 0.005, "")]
+        else [
+            *figures,
+            Figure(
+                f"`suggest`: mean error beyond that of as many random labels; worst: {beside.where}",
+                beside.value,
+                0.005,
+                "",
+            ),
+        ]
     )
 
 
 def _beside_random(suggested: dict[str, list[Run]], random: list[Run]) -> list[Gap]:
-    """For each strategy and round the mean error beyond that of random labels, over the sets and seeds that have both."""
+    """For each strategy and round the mean error beyond that of random labels, over the sets and seeds that have
+    both."""
     found = []
     for strategy, own in suggested.items():
         pairs = {(run.task.name, run.task.seed) for run in own} & {(run.task.name, run.task.seed) for run in random}
         if pairs:
-            one, other = ([run for run in several if (run.task.name, run.task.seed) in pairs] for several in (own, random))
+            one, other = (
+                [run for run in several if (run.task.name, run.task.seed) in pairs] for several in (own, random)
+            )
             differences = round_means(one) - round_means(other)
-            found += [Gap(float(value), f"{strategy}, round {place}") for place, value in enumerate(differences) if place]
+            found += [
+                Gap(float(value), f"{strategy}, round {place}") for place, value in enumerate(differences) if place
+            ]
     return found
 
 
@@ -104,20 +132,42 @@ def _means(runs: Runs) -> list[Figure]:
     if not plain:
         return []
     auto, tsvm = (over_sets(plain, lambda run, method=method: run.scores[method].error) for method in (AUTO, TSVM))  # type: ignore[misc]
-    return [Figure(f"mean error of even and random labels ({auto:.4f}) beyond TSVM told the true fractions ({tsvm:.4f})", auto - tsvm, 0.0, "")]
+    return [
+        Figure(
+            f"mean error of even and random labels ({auto:.4f}) beyond TSVM told the true fractions ({tsvm:.4f})",
+            auto - tsvm,
+            0.0,
+            "",
+        )
+    ]
 
 
 def _peers(runs: Runs) -> list[Figure]:
     gaps = gaps_to_peers(runs)
     better = [found for found in gaps if found.value > 0.01]
     listed = "; ".join(_said(found) for found in sorted(better, reverse=True)) or "none"
-    return [Figure(f"sets of {len(gaps)} where a peer is better by more than .01 ({listed})", len(better), 0, "")] if gaps else []
+    return (
+        [Figure(f"sets of {len(gaps)} where a peer is better by more than .01 ({listed})", len(better), 0, "")]
+        if gaps
+        else []
+    )
 
 
 def _fractions(runs: Runs) -> list[Figure]:
     plain = of(runs, draws=PLAIN)
-    figures = [Figure("total variation of the class fractions: even and random labels", over_sets(plain, _variation), 0.05, "")] if plain else []
-    return [*figures, Figure("total variation of the class fractions: all draws", over_sets(runs, _variation), 0.08, "")]
+    figures = (
+        [
+            Figure(
+                "total variation of the class fractions: even and random labels", over_sets(plain, _variation), 0.05, ""
+            )
+        ]
+        if plain
+        else []
+    )
+    return [
+        *figures,
+        Figure("total variation of the class fractions: all draws", over_sets(runs, _variation), 0.08, ""),
+    ]
 
 
 def _variation(run: Run) -> float | None:
@@ -140,7 +190,9 @@ def _ignorance(runs: Runs) -> list[Figure]:
     ignorant = [run for run in runs if run.scores[AUTO].kappa <= NO_KNOWLEDGE]
     silent = [run for run in ignorant if run.scores[AUTO].confidence != "none"]
     named = f", first: {silent[0].task.name}, {silent[0].task.draw}" if silent else ""
-    return [Figure(f"runs no better than chance that do not say so (of {len(ignorant)} such{named})", len(silent), 0, "")]
+    return [
+        Figure(f"runs no better than chance that do not say so (of {len(ignorant)} such{named})", len(silent), 0, "")
+    ]
 
 
 def _time(runs: Runs) -> list[Figure]:

@@ -1,7 +1,9 @@
-"""Ways to obtain labels: each a pure function of the true classes and a seed. Of equal seeds, one draw holds what the other has in common with it.
+"""Ways to obtain labels: each a pure function of the true classes and a seed. Of equal seeds, one draw holds what the
+other has in common with it.
 
-Conventions: ``truth`` of shape (n_documents,) are the true class indices, from 0. No method can learn a class without labels, and draws without one
-would only add the same error to all methods: so each draw has at least one label of every class that has documents.
+Conventions: ``truth`` of shape (n_documents,) are the true class indices, from 0. No method can learn a class without
+labels, and draws without one would only add the same error to all methods: so each draw has at least one label of every
+class that has documents.
 """
 
 from collections.abc import Sequence
@@ -38,7 +40,9 @@ class Labels(NamedTuple):
     @classmethod
     def of(cls, positions: NDArray[np.integer[Any]], truth: Truth, draw: Draw = Draw.UNKNOWN) -> Self:
         """The true labels of documents."""
-        return cls(np.asarray(positions, np.int64), truth[positions].astype(np.int32), np.full(len(positions), draw, np.int8))
+        return cls(
+            np.asarray(positions, np.int64), truth[positions].astype(np.int32), np.full(len(positions), draw, np.int8)
+        )
 
     def followed_by(self, other: "Labels") -> "Labels":
         """These labels, and others after them."""
@@ -90,7 +94,9 @@ def more(truth: Truth, per_class: int, favoured: int, seed: int) -> Labels:
 
 
 def found(truth: Truth, X: sp.csr_matrix, per_class: int, seed: int) -> Labels:
-    """As many labels of every class, but only of documents that hold one of the words by which somebody would search for it."""
+    """As many labels of every class, but only of documents that hold one of the words by which somebody would search
+    for it.
+    """
     order, picked = _order(truth, seed), []
     for each in range(_n_classes(truth)):
         held = np.asarray((X[:, words_of(truth, X, each)] > 0).sum(axis=1)).ravel() > 0
@@ -99,7 +105,9 @@ def found(truth: Truth, X: sp.csr_matrix, per_class: int, seed: int) -> Labels:
 
 
 def words_of(truth: Truth, X: sp.csr_matrix, of_class: int) -> NDArray[np.int64]:
-    """The columns of the words that mark a class, best first: by p log(p / q), p and q the shares of its and of the other documents that hold it."""
+    """The columns of the words that mark a class, best first: by p log(p / q), p and q the shares of its and of the
+    other documents that hold it.
+    """
     held = (X > 0).astype(np.float64)
     own, others = (np.asarray(held[mask].mean(axis=0)).ravel() for mask in (truth == of_class, truth != of_class))
     score = own * np.log((own + _UNSEEN) / (others + _UNSEEN))
@@ -123,7 +131,9 @@ def evened(labels: Labels, n_classes: int) -> Labels:
 
 
 def favoured_classes(truth: Truth) -> list[int]:
-    """The classes that draws of more favour in turn, at most three: the largest, the smallest, and the one in the middle."""
+    """The classes that draws of more favour in turn, at most three: the largest, the smallest, and the one in the
+    middle.
+    """
     by_size = np.argsort(-np.bincount(truth), kind="stable").tolist()
     return list(dict.fromkeys([by_size[0], by_size[-1], by_size[len(by_size) // 2]]))
 

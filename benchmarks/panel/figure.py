@@ -24,7 +24,15 @@ def draw_figure(runs: Runs, file: Path) -> None:
     for method, (label, marker, colour) in _SERIES.items():
         means = [over_sets(of(runs, draws=[name]), error(method)) for name in names]
         size = 12 if marker == "|" else 6
-        axes.plot(means, range(len(names)), marker, color=colour, label=label, markersize=size, markeredgewidth=2 if marker == "|" else 1)
+        axes.plot(
+            means,
+            range(len(names)),
+            marker,
+            color=colour,
+            label=label,
+            markersize=size,
+            markeredgewidth=2 if marker == "|" else 1,
+        )
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.set_xlim(left=0)

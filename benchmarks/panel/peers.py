@@ -45,7 +45,9 @@ def self_training(setting: Setting) -> Score:
     start = time.perf_counter()
     weight = _best_weight(setting)
     best = max(_THRESHOLDS, key=lambda threshold: (_hits(setting, _self_training(weight, threshold)), threshold))
-    return _score(setting, _self_training(weight, best)(setting.name, setting.known), start, f"C {weight:g}, threshold {best:g}")
+    return _score(
+        setting, _self_training(weight, best)(setting.name, setting.known), start, f"C {weight:g}, threshold {best:g}"
+    )
 
 
 def label_spreading(setting: Setting) -> Score:
@@ -53,7 +55,9 @@ def label_spreading(setting: Setting) -> Score:
     start = time.perf_counter()
     grid = list(product(_NEIGHBOURS, _SPREADS))
     best = max(grid, key=lambda pair: _hits(setting, _label_spreading(*pair)))
-    return _score(setting, _label_spreading(*best)(setting.name, setting.known), start, f"{best[0]} neighbours, α {best[1]:g}")
+    return _score(
+        setting, _label_spreading(*best)(setting.name, setting.known), start, f"{best[0]} neighbours, α {best[1]:g}"
+    )
 
 
 PEERS: dict[str, Callable[[Setting], Score]] = {
@@ -99,7 +103,9 @@ def _logistic(weight: float) -> _Method:
         X, labeled = documents(name).X, np.flatnonzero(known >= 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it has not converged, on features that are not scaled
-            return np.asarray(LogisticRegression(C=weight, max_iter=_ITERATIONS).fit(X[labeled], known[labeled]).predict(X))
+            return np.asarray(
+                LogisticRegression(C=weight, max_iter=_ITERATIONS).fit(X[labeled], known[labeled]).predict(X)
+            )
 
     return answer
 

@@ -1,4 +1,6 @@
-"""What ``auto`` is held against: the supervised SVM tuned on the same labels, and the transductive SVM that is told the true class fractions."""
+"""What ``auto`` is held against: the supervised SVM tuned on the same labels, and the transductive SVM that is told the
+true class fractions.
+"""
 
 import time
 
@@ -53,6 +55,9 @@ def _hits(rows: SparseRows, told: NDArray[np.int32], folds: NDArray[np.int64], r
         present = np.unique(part[part >= 0])
         if len(present) < 2 or not (folds == fold).any():
             continue
-        training = train(TrainingTask(rows, part, list(range(int(told.max()) + 1)), "svm", {"lambda": ridge}), TrainingContext(threads=1))
+        training = train(
+            TrainingTask(rows, part, list(range(int(told.max()) + 1)), "svm", {"lambda": ridge}),
+            TrainingContext(threads=1),
+        )
         hits += int(np.count_nonzero(present[training.model.labels_of(training.scores)] == told[folds == fold]))
     return hits

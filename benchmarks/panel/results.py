@@ -1,4 +1,6 @@
-"""Results of the panel on disk: what was computed once is not computed again while the code that it rests on is the same."""
+"""Results of the panel on disk: what was computed once is not computed again while the code that it rests on is the
+same.
+"""
 
 import ast
 import hashlib
@@ -21,13 +23,16 @@ class OutOfTime(Exception):
 
 
 class Results:
-    """Results by name, each computed when it is first asked for; after ``deadline``, by ``time.time``, none is computed."""
+    """Results by name, each computed when it is first asked for; after ``deadline``, by ``time.time``, none is
+    computed.
+    """
 
     def __init__(self, deadline: float | None = None, folder: Path = _FOLDER) -> None:
         self._deadline, self._folder = deadline, folder
 
     def get(self, name: str, basis: str, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The result of ``compute``, JSON, kept under a name that begins with its folder; ``basis`` is a digest of all that it rests on.
+        """The result of ``compute``, JSON, kept under a name that begins with its folder; ``basis`` is a digest of all
+        that it rests on.
 
         Raises OutOfTime.
         """
@@ -55,8 +60,12 @@ def digest(*parts: bytes | str) -> str:
 
 @cache
 def code_digest(*paths: str, without: str = "") -> str:
-    """The digest of the Python code at paths of the repository, folders or files; what lies below the folder ``without`` is left out."""
-    files = sorted({file for path in paths for file in ([_ROOT / path] if path.endswith(".py") else (_ROOT / path).rglob("*.py"))})
+    """The digest of the Python code at paths of the repository, folders or files; what lies below the folder
+    ``without`` is left out.
+    """
+    files = sorted(
+        {file for path in paths for file in ([_ROOT / path] if path.endswith(".py") else (_ROOT / path).rglob("*.py"))}
+    )
     kept = [file for file in files if not without or _ROOT / without not in file.parents]
     return digest(*(part for file in kept for part in (str(file.relative_to(_ROOT)), code_of(file.read_text()))))
 
@@ -66,5 +75,7 @@ def code_of(source: str) -> str:
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [each for each in node.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+            node.body = [
+                each for each in node.body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+            ]
     return ast.dump(tree)

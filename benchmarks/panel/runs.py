@@ -82,9 +82,15 @@ class _Bench(NamedTuple):
 
     def peer(self, name: str, labels: Labels) -> Score:
         """The score of a peer, which rests on nothing of ours."""
-        return Score(**self._kept(name, code_digest(f"{_HERE}/peers.py"), labels, lambda setting: peer_score(name, setting)._asdict()))
+        return Score(
+            **self._kept(
+                name, code_digest(f"{_HERE}/peers.py"), labels, lambda setting: peer_score(name, setting)._asdict()
+            )
+        )
 
-    def _kept(self, method: str, basis: str, labels: Labels, compute: Callable[[Setting], dict[str, Any]]) -> dict[str, Any]:
+    def _kept(
+        self, method: str, basis: str, labels: Labels, compute: Callable[[Setting], dict[str, Any]]
+    ) -> dict[str, Any]:
         order = np.argsort(labels.positions)
         sorted_labels = labels.taken(order)
         of_labels = digest(*(each.tobytes() for each in sorted_labels), str(self.task.seed))

@@ -30,7 +30,14 @@ class Score(NamedTuple):
     """what it says of how far it can be trusted"""
 
     @classmethod
-    def of(cls, answer: NDArray[np.integer[Any]], truth: NDArray[np.int32], n_classes: int, seconds: float, chosen: str = "") -> Self:
+    def of(
+        cls,
+        answer: NDArray[np.integer[Any]],
+        truth: NDArray[np.int32],
+        n_classes: int,
+        seconds: float,
+        chosen: str = "",
+    ) -> Self:
         """The score of class indices, both of shape (n_unlabeled,)."""
         return cls(measures.error(answer, truth), measures.kappa(answer, truth, n_classes), seconds, chosen=chosen)
 

@@ -1,6 +1,8 @@
 """The sets of the panel."""
 
+import json
 import os
+from collections import Counter
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -37,9 +39,16 @@ LABELS = {
     "keel-wdbc": 10,
     "ssl-digit1": 10,
     "waveform-generated": 10,
+    "20news-zipf-0.5": 10,
+    "20news-zipf-0.8": 10,
+    "20news-zipf-1.2": 10,
+    "cora-zipf-0.5": 10,
+    "cora-zipf-0.8": 10,
+    "cora-zipf-1.2": 10,
+    "reuters-topics": 10,
 }
-"""even labels a class; 20 to 100 in all"""
-LARGE = ("20news-bydate", "imdb-30k")
+"""even labels a class; 20 to 100 in all, more of many classes"""
+LARGE = ("20news-bydate", "imdb-30k", "reuters-topics")
 """sets that take minutes a run"""
 
 _PARTS = {
@@ -51,6 +60,13 @@ _PARTS = {
 """texts of another set that have one of these labels, and no other"""
 _SUBSETS = {"cora-operating-systems": ("cora-hier", "subset_OS"), "cora-machine-learning": ("cora-hier", "subset_ML")}
 """rows of another set, by the name of its split"""
+_ZIPF = {"20news": "20news-bydate", "cora": "cora-hier"}
+"""sets of which documents are left out, so that the sizes of the classes fall as a power of their rank; by the first
+part of the names"""
+_MOST_DOCUMENTS, _LEAST_DOCUMENTS = 2700, 30
+"""documents of such a set, and least of a class"""
+_TOPICS, _LEAST_TOPIC = "reuters-topics", 20
+"""the topics of a collection that so many documents have, and no other topic"""
 _SPARSE = 0.1
 """share of nonzeros below which the columns are words"""
 
@@ -76,20 +92,57 @@ def documents(name: str) -> Documents:
         whole, split = _SUBSETS[name]
         data = load(whole)
         return _documents_of(data.X[data.splits[split]], data.y[data.splits[split]])
-    whole, labels = _PARTS.get(name, (name, None))
+    if "-zipf-" in name:
+        return _resized(name)
+    whole, labels = ("reuters-21578", None) if name == _TOPICS else _PARTS.get(name, (name, None))
     if not (FOLDER / whole / "docs.jsonl.gz").exists():
         data = load(name)
         return _documents_of(data.X, data.y)
     file = BUILD / "panel" / f"{name}.npz"
     if not file.exists():
-        X, y = _vectorized(whole, labels)
+        X, y = _vectorized(whole, _topics() if name == _TOPICS else labels)
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_name(f"{os.getpid()}-{file.name}")  # other runs of the panel see it only when it is complete
+        partial = file.with_name(
+            f"{os.getpid()}-{file.name}"
+        )  # other runs of the panel see it only when it is complete
         np.savez(partial, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y.astype(str))
         partial.replace(file)
     with np.load(file, allow_pickle=False) as stored:
         X = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
         return _documents_of(X, stored["y"])
+
+
+def _resized(name: str) -> Documents:
+    """A set whose classes have sizes that fall as a power of their rank, which is a class's own by size."""
+    first, _, power = name.split("-")
+    whole = _ZIPF[first]
+    if first == "cora":
+        data = load(whole)
+        X, y = data.X, _upper(whole)[data.y]
+    else:
+        found = documents(whole)
+        X, y = found.X, found.class_indices.astype(np.int64)
+    order = np.argsort(-np.bincount(y), kind="stable")
+    shares = np.arange(1.0, len(order) + 1.0) ** -float(power)
+    sizes = np.maximum(_LEAST_DOCUMENTS, np.round(_MOST_DOCUMENTS * shares / shares.sum())).astype(int)
+    places = np.random.default_rng(0).permutation(len(y))
+    kept = np.concatenate([places[y[places] == each][:size] for each, size in zip(order, sizes, strict=True)])
+    kept.sort()
+    return _documents_of(X[kept], y[kept])
+
+
+def _upper(name: str) -> NDArray[np.int64]:
+    """The first level of each class of a set whose classes are a tree, by class."""
+    names = json.loads((FOLDER / name / "classes.json").read_text())["names"]
+    return np.unique([each.split("/")[0] for each in names], return_inverse=True)[1]
+
+
+def _topics() -> tuple[str, ...]:
+    """The topics that enough documents have, and no other topic."""
+    counts = Counter(texts("reuters-21578")[1].tolist())
+    return tuple(
+        sorted(topic for topic, count in counts.items() if topic and "|" not in topic and count >= _LEAST_TOPIC)
+    )
 
 
 def _vectorized(name: str, labels: tuple[str, ...] | None) -> tuple[sp.csr_matrix, NDArray[Any]]:

@@ -1,4 +1,6 @@
-"""Labels by active learning, as the service suggests them: app.predictions.suggestion without a store, from the same parts and with its defaults."""
+"""Labels by active learning, as the service suggests them: app.predictions.suggestion without a store, from the same
+parts and with its defaults.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,14 +9,26 @@ from app.predictions.suggestion import Strategy, SuggestBody
 from benchmarks.panel.draws import Labels
 from core.documents.drawn import Draw
 from core.documents.rows import SparseRows
-from core.evaluation.active_learning import POOL, BalancedMargins, comparable, has_few_labels, interleaved, random_share, representatives, top_two
+from core.evaluation.active_learning import (
+    POOL,
+    BalancedMargins,
+    comparable,
+    has_few_labels,
+    interleaved,
+    random_share,
+    representatives,
+    top_two,
+)
 from core.train import Training
 
 Positions = NDArray[np.int64]
 
 
 def suggested(training: Training, rows: SparseRows, strategy: Strategy, n: int, seed: int) -> dict[int, Draw]:
-    """Positions of ``n`` documents to label, in order, and how each was drawn. A model that knows too little suggests random documents."""
+    """Positions of ``n`` documents to label, in order, and how each was drawn.
+
+    A model that knows too little suggests random documents.
+    """
     assert training.confidence is not None
     body = SuggestBody("", n, strategy, seed=seed)
     known = training.confidence

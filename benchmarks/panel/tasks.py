@@ -14,22 +14,32 @@ ROUNDS, A_ROUND = 3, 20
 STRATEGIES: tuple[Strategy, ...] = ("diverse", "uncertain", "random")
 """strategies of the service by which labels of a round are suggested"""
 
+_MANY = 6
+"""classes from which on other numbers of labels are tried"""
 _STRIDE = 4
 """draws between those of neighbouring sets, so that these are of different kinds"""
 _LARGE_EVERY = 4
-_SKEWED = {f"{direction}-{ratio}": (place, ratio) for ratio in RATIOS for direction, place in (("largest", 0), ("smallest", 1))}
+_SKEWED = {
+    f"{direction}-{ratio}": (place, ratio) for ratio in RATIOS for direction, place in (("largest", 0), ("smallest", 1))
+}
 _MORE = {f"more-{word}": place for place, word in enumerate(("largest", "smallest", "middle"))}
+_TIMES = {f"{draw}-{word}": factor for draw in ("even", "random") for word, factor in (("half", 0.5), ("twice", 2.0))}
 _SUGGESTED = {f"suggest-{strategy}": strategy for strategy in STRATEGIES}
 
 DRAWS = {
     "even": "as many labels of every class",
     "random": "as many in all, a random sample with at least one of each class",
-    **{name: f"as many in all, {ratio} to 1 in favour of the {name.split('-')[0]} class" for name, (_, ratio) in _SKEWED.items()},
+    **{
+        name: f"as many in all, {ratio} to 1 in favour of the {name.split('-')[0]} class"
+        for name, (_, ratio) in _SKEWED.items()
+    },
     **{name: f"even, and {draws.MORE} more of the {name.split('-')[1]} class" for name in _MORE},
+    **{name: f"as `{name.split('-')[0]}`, {name.split('-')[1]} as many (six classes and more)" for name in _TIMES},
     "found": f"even, but only documents that hold one of {draws.N_WORDS} words of their class (texts)",
     "wrong": f"even, and {100 * draws.WRONG:.0f} % of the labels changed",
     **{
-        name: f"even, and after each training {A_ROUND} more that `suggest` asks for, {ROUNDS} times, strategy `{strategy}`"
+        name: f"even, and after each training {A_ROUND} more that `suggest` asks for, {ROUNDS} times, strategy "
+        f"`{strategy}`"
         for name, strategy in _SUGGESTED.items()
     },
 }
@@ -50,9 +60,11 @@ class Task(NamedTuple):
 
 
 def tasks(names: list[str], chosen: list[str], seeds: int) -> Iterator[Task]:
-    """Every set with every draw that applies to it and every seed, in an order of which each beginning has sets and draws as evenly as it can.
+    """Every set with every draw that applies to it and every seed, in an order of which each beginning has sets and
+    draws as evenly as it can.
 
-    A large set, which takes as long as ten others, comes in every fourth pass over the sets; its other draws come when the seed is done.
+    A large set, which takes as long as ten others, comes in every fourth pass over the sets; its other draws come when
+    the seed is done.
     """
     for seed in range(seeds):
         late = []
@@ -72,19 +84,21 @@ def applies(draw: str, data: Documents) -> bool:
     """Whether there are such labels of a set: words, or a third class to favour."""
     if draw == "found":
         return data.has_words
+    if draw in _TIMES:
+        return len(data.classes) >= _MANY
     return draw not in _MORE or _MORE[draw] < len(draws.favoured_classes(data.class_indices))
 
 
 def labels_of(task: Task) -> Labels:
     """The labels of a task; of rounds those of the beginning."""
-    data, per_class = documents(task.name), LABELS[task.name]
+    data, per_class = documents(task.name), round(LABELS[task.name] * _TIMES.get(task.draw, 1))
     truth, favoured = data.class_indices, draws.favoured_classes(data.class_indices)
     if task.draw in _SKEWED:
         place, ratio = _SKEWED[task.draw]
         return draws.skewed(truth, per_class, favoured[place], ratio, task.seed)
     if task.draw in _MORE:
         return draws.more(truth, per_class, favoured[_MORE[task.draw]], task.seed)
-    match task.draw:
+    match task.draw.split("-")[0]:
         case "random":
             return draws.random(truth, per_class * len(data.classes), task.seed)
         case "found":

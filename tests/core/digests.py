@@ -1,4 +1,7 @@
-"""Digests of all that trainings answer, as JSON: ``python -m tests.core.digests THREADS DOCUMENTS CLASSES``; see benchmarks.reproducibility."""
+"""Digests of all that trainings answer, as JSON:
+
+``python -m tests.core.digests THREADS DOCUMENTS CLASSES``; see benchmarks.reproducibility.
+"""
 
 import hashlib
 import json
@@ -31,7 +34,10 @@ _WORDS, _OWN, _LENGTH = 3_000, 40, 60
 
 
 def texts(n_classes: int, count: int) -> tuple[list[str], list[int]]:
-    """Made-up texts of some classes: a fifth of their words are of their class, the others follow Zipf's law. Integers decide them alone."""
+    """Made-up texts of some classes: a fifth of their words are of their class, the others follow Zipf's law.
+
+    Integers decide them alone.
+    """
     rng = np.random.default_rng(n_classes)
     limits = np.cumsum(1_000_000 // np.arange(1, _WORDS + 1))
     classes = (np.arange(count) % n_classes).tolist()
@@ -42,7 +48,10 @@ def texts(n_classes: int, count: int) -> tuple[list[str], list[int]]:
 
 
 def dense(n_classes: int, count: int) -> SparseRows:
-    """Made-up vectors of those classes, in order, one number of each larger. Integers decide them, and divisions that round correctly."""
+    """Made-up vectors of those classes, in order, one number of each larger.
+
+    Integers decide them, and divisions that round correctly.
+    """
     rng = np.random.default_rng(n_classes)
     numbers = rng.integers(1, 1000, (count, _DIMENSIONS))
     numbers[np.arange(count), np.arange(count) % n_classes] += 700
@@ -74,10 +83,21 @@ def digest(training: Training, *more: NDArray[Any]) -> str:
     """Of weights, scores, labels, probabilities, report and trace; seconds alone are left out."""
     arrays, meta = training.model.to_arrays()
     given = hashlib.sha256()
-    for array in (*arrays.values(), training.scores, training.model.labels_of(training.scores), training.probabilities, *more):
+    for array in (
+        *arrays.values(),
+        training.scores,
+        training.model.labels_of(training.scores),
+        training.probabilities,
+        *more,
+    ):
         given.update(np.ascontiguousarray(array).tobytes() if array is not None else b"none")
-    trace = [[point.phase, *map(float.hex, map(float, point[1:5]))] for point in training.trace]
-    given.update(json.dumps([meta, trace, training.report, training.status, training.objective.hex(), training.passes.hex()], default=str).encode())
+    trace = [[str(point.phase), *map(float.hex, map(float, point[1:5]))] for point in training.trace]
+    given.update(
+        json.dumps(
+            [meta, trace, training.report, training.status, training.objective.hex(), training.passes.hex()],
+            default=str,
+        ).encode()
+    )
     return given.hexdigest()[:16]
 
 

@@ -1,4 +1,7 @@
-"""Scores and labels of the kernel family on small sets, printed as JSON: ``python -m tests.core.kernel_scores THREADS``; see test_tolerance.py."""
+"""Scores and labels of the kernel family on small sets, printed as JSON:
+
+``python -m tests.core.kernel_scores THREADS``; see test_tolerance.py.
+"""
 
 import json
 import sys
@@ -47,11 +50,18 @@ def scores(threads: int) -> dict[str, dict[str, Any]]:
     found = {}
     for name, rows, class_indices in sets():
         for (algorithm, options), (kind, values) in product(ALGORITHMS.items(), VALUES.items()):
-            task = TrainingTask(rows, class_indices, range(int(class_indices.max()) + 1), algorithm, {**options, **values})
+            task = TrainingTask(
+                rows, class_indices, range(int(class_indices.max()) + 1), algorithm, {**options, **values}
+            )
             training = train(task, TrainingContext(threads=threads))
             labels = training.model.labels_of(training.scores)
             chosen = None if training.report is None else training.report.get("chosen")
-            answer = {"scores": training.scores.tolist(), "labels": labels.tolist(), "status": training.status, "chosen": chosen}
+            answer = {
+                "scores": training.scores.tolist(),
+                "labels": labels.tolist(),
+                "status": training.status,
+                "chosen": chosen,
+            }
             found[f"{name}, {algorithm}, {kind}"] = answer
     return found
 

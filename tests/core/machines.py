@@ -1,4 +1,6 @@
-"""Other machines: a module of the tests run as they would, each in a process of its own with what makes a processor look like another."""
+"""Other machines: a module of the tests run as they would, each in a process of its own with what makes a processor
+look like another.
+"""
 
 import json
 import os
@@ -13,10 +15,15 @@ _COMPILED_SECONDS = 280.0
 
 
 def answers_of(module: str, machines: Iterable[tuple[str, Mapping[str, str]]], cwd: Path, *arguments: str) -> list[Any]:
-    """What the module prints as JSON on each machine, which is a number of threads and an environment. None outlasts the call."""
+    """What the module prints as JSON on each machine, which is a number of threads and an environment.
+
+    None outlasts the call.
+    """
     command = [sys.executable, "-W", "ignore", "-m", module]
     running = [
-        subprocess.Popen([*command, threads, *arguments], env={**os.environ, **machine}, cwd=cwd, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, threads, *arguments], env={**os.environ, **machine}, cwd=cwd, stdout=subprocess.PIPE, text=True
+        )
         for threads, machine in machines
     ]
     try:

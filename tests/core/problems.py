@@ -51,7 +51,12 @@ def rows_of(matrix: Any) -> SparseRows:
     """Rows of a dense or a sparse matrix as SparseRows; values are rounded to float32."""
     matrix = sp.csr_matrix(matrix, dtype=np.float32)
     matrix.sort_indices()
-    return SparseRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data.astype(np.float32), matrix.shape[1])
+    return SparseRows(
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.uint32),
+        matrix.data.astype(np.float32),
+        matrix.shape[1],
+    )
 
 
 def dense_of(rows: SparseRows) -> Array:
@@ -91,7 +96,7 @@ def weights_of(result: Result) -> Array:
 
 
 def as_steps(work: Generator[Request, Any, Any], answers: list[Any]) -> Generator[Request, Any, Result]:
-    """Let a Sweeper run a part of a solver; its return value is appended to ``answers``."""
+    """Let a Scheduler run a part of a solver; its return value is appended to ``answers``."""
     answers.append((yield from work))
     return Result(Linear(np.zeros(0), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
 
@@ -103,5 +108,7 @@ def linear(training: Training) -> LinearModel:
 
 
 def labeled(name: str) -> dict[str, Any]:
-    """Options by which an algorithm takes the shares of the labels for the class fractions, if it needs any, instead of estimating them."""
+    """Options by which an algorithm takes the shares of the labels for the class fractions, if it needs any, instead of
+    estimating them.
+    """
     return {"positive_fraction": "labeled"} if issubclass(ALGORITHMS[name].options, BalancedOptions) else {}

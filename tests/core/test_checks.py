@@ -76,7 +76,9 @@ def test_an_unknown_option_is_told_the_known_ones() -> None:
     ],
 )
 @pytest.mark.parametrize("name", ["tsvm", "da"])
-def test_fractions_that_do_not_fit_the_classes(name: str, classes: list[str], given: dict[str, Any], field: str) -> None:
+def test_fractions_that_do_not_fit_the_classes(
+    name: str, classes: list[str], given: dict[str, Any], field: str
+) -> None:
     with pytest.raises(InvalidOption) as caught:
         check_options(name, given, classes)
     assert caught.value.field == field
@@ -97,18 +99,24 @@ def test_an_unknown_algorithm_is_told_the_known_ones() -> None:
 
 
 def test_what_is_right_comes_back_parsed() -> None:
-    options = check_options("tsvm", {"lambda": 1, "lambda_u": 0.5, "max_switches": None, "positive_fraction": 0}, ["a", "b"])
+    options = check_options(
+        "tsvm", {"lambda": 1, "lambda_u": 0.5, "max_switches": None, "positive_fraction": 0}, ["a", "b"]
+    )
     assert options == TsvmOptions(lambda_=1.0, lambda_u=0.5, positive_fraction=0.0)
     assert check_options("da", {}, THREE) == AnnealingOptions()
 
 
 def test_what_is_said_of_fractions() -> None:
-    fractions = {"3": 0.5, "1": 0.2, "2": 0.3}
-    assert TsvmOptions(class_fractions=fractions).requested_fractions([1, 2, 3]) == RequestedFractions("given", {"1": 0.2, "2": 0.3, "3": 0.5})
+    fractions: dict[str, float | list[float]] = {"3": 0.5, "1": 0.2, "2": 0.3}
+    assert TsvmOptions(class_fractions=fractions).requested_fractions([1, 2, 3]) == RequestedFractions(
+        "given", {"1": 0.2, "2": 0.3, "3": 0.5}
+    )
     assert TsvmOptions().requested_fractions([1, 2, 3]) == RequestedFractions("estimate")
     assert TsvmOptions(positive_fraction="labeled").requested_fractions([1, 2, 3]) == RequestedFractions("labeled")
     assert TsvmOptions(class_fractions="labeled").requested_fractions([1, 2]) == RequestedFractions("labeled")
-    assert TsvmOptions(positive_fraction=0.4).requested_fractions([1, 2]) == RequestedFractions("given", {"1": 0.6, "2": 0.4})
+    assert TsvmOptions(positive_fraction=0.4).requested_fractions([1, 2]) == RequestedFractions(
+        "given", {"1": 0.6, "2": 0.4}
+    )
 
 
 @pytest.mark.parametrize("name", ["auto", "tsvm", "da", "cccp_tsvm"])
@@ -119,3 +127,30 @@ def test_fractions_are_estimated_unless_something_else_is_said(name: str) -> Non
     assert requested.source == "estimate"
     stored = options.model_dump(mode="json", by_alias=True)
     assert check_options(name, stored, THREE) == options
+
+
+def test_fractions_of_some_classes_and_ranges_bound_an_estimate() -> None:
+    bounds = {"a": (0.2, 0.2), "b": (0.0, 1.0), "c": (0.3, 0.5)}
+    options = check_options("tsvm", {"class_fractions": {"a": 0.2, "c": [0.3, 0.5]}}, THREE)
+    assert options.requested_fractions(THREE) == RequestedFractions("estimate", bounds=bounds)
+    assert check_options("tsvm", options.model_dump(mode="json", by_alias=True), THREE) == options
+    even = {"a": [0.4, 0.4], "b": 0.4, "c": 0.2}
+    assert check_options("auto", {"class_fractions": even}, THREE).requested_fractions(THREE) == RequestedFractions(
+        "given", {"a": 0.4, "b": 0.4, "c": 0.2}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"d": 0.5}, "must name classes"),
+        ({"a": [0.5, 0.2]}, "lower end"),
+        ({"a": 0.7, "b": 0.5}, "sum to 1"),
+        ({"a": [0.6, 0.7], "b": [0.5, 0.6]}, "sum to 1"),
+        ({"a": 0.2, "b": [0.1, 0.2], "c": [0.1, 0.2]}, "sum to 1"),
+        ({"a": [0.2]}, "class_fractions"),
+    ],
+)
+def test_bounds_that_no_fractions_keep_are_refused(given: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        check_options("auto", {"class_fractions": given}, THREE)

@@ -40,7 +40,9 @@ def supervised(rows: SparseRows, class_indices: NDArray[np.int32] | list[int], r
 
 
 @every
-@pytest.mark.parametrize(("class_indices", "said"), [([1, 1, -1], "'yes'"), ([0, -1, -1], "'no'"), ([-1, -1, -1], "no document is labeled")])
+@pytest.mark.parametrize(
+    ("class_indices", "said"), [([1, 1, -1], "'yes'"), ([0, -1, -1], "'no'"), ([-1, -1, -1], "no document is labeled")]
+)
 def test_fewer_than_two_classes_is_an_error_that_says_so(name: str, class_indices: list[int], said: str) -> None:
     with pytest.raises(InvalidDocuments, match=said):
         run(rows_of(np.eye(3)), class_indices, name)
@@ -50,7 +52,9 @@ def test_fewer_than_two_classes_is_an_error_that_says_so(name: str, class_indice
 def test_no_unlabeled_rows_gives_the_supervised_model(name: str) -> None:
     data = small(0, n=20, labeled=20)
     training = run(data.rows, data.class_indices, name, tolerance=1e-14)
-    np.testing.assert_allclose(training.model.scores(data.rows)[:, 0], supervised(data.rows, data.class_indices), atol=1e-6)
+    np.testing.assert_allclose(
+        training.model.scores(data.rows)[:, 0], supervised(data.rows, data.class_indices), atol=1e-6
+    )
     assert training.scores.shape == (0, 1)
     assert training.status is Status.CONVERGED
     assert len(training.warnings) == (name != "svm")
@@ -77,12 +81,18 @@ def test_all_zero_data_is_decided_by_the_intercept(name: str, n_features: int) -
     np.testing.assert_array_equal(training.model.scores(other)[0], linear(training).intercepts)
     assert training.model.unseen(other) == 2
     if name == "svm":
-        np.testing.assert_allclose(training.model.scores(rows)[:, 0], supervised(rows._replace(n_features=3), [1, 1, 1, 0] + [-1] * 6), atol=1e-3)
+        np.testing.assert_allclose(
+            training.model.scores(rows)[:, 0],
+            supervised(rows._replace(n_features=3), [1, 1, 1, 0] + [-1] * 6),
+            atol=1e-3,
+        )
 
 
 @every
 def test_stored_zeros_are_as_none(name: str) -> None:
-    rows = SparseRows(np.array([0, 2, 4, 6]), np.array([0, 1] * 3, np.uint32), np.array([1, 0, -1, 0, 2, 0], np.float32), 2)
+    rows = SparseRows(
+        np.array([0, 2, 4, 6]), np.array([0, 1] * 3, np.uint32), np.array([1, 0, -1, 0, 2, 0], np.float32), 2
+    )
     training = run(rows, [1, 0, -1], name, **({} if name == "svm" else {"positive_fraction": 1.0}))
     np.testing.assert_array_equal(linear(training).coefficients[1], 0)
     assert training.model.labels_of(training.model.scores(rows)).tolist() == [1, 0, 1]
@@ -197,7 +207,9 @@ def test_a_tiny_weight_of_the_unlabeled_rows_is_the_supervised_model(name: str) 
     data = small(6)
     training = run(data.rows, data.class_indices, name, lambda_u=1e-12, tolerance=1e-12)
     assert training.status is Status.CONVERGED
-    np.testing.assert_allclose(training.model.scores(data.rows)[:, 0], supervised(data.rows, data.class_indices), atol=1e-4)
+    np.testing.assert_allclose(
+        training.model.scores(data.rows)[:, 0], supervised(data.rows, data.class_indices), atol=1e-4
+    )
 
 
 @semi
@@ -206,7 +218,9 @@ def test_a_huge_weight_of_the_unlabeled_rows(name: str, seed: int) -> None:
     """Of two clusters so far apart that no solver has another local solution to end in."""
     data = small(seed, gap=6.0)
     fraction = float((data.truth[8:] > 0).mean())
-    large, huge = (run(data.rows, data.class_indices, name, lambda_u=weight, positive_fraction=fraction) for weight in (10.0, 1e6))
+    large, huge = (
+        run(data.rows, data.class_indices, name, lambda_u=weight, positive_fraction=fraction) for weight in (10.0, 1e6)
+    )
     np.testing.assert_array_equal(large.scores[:, 0] > 0, data.truth[8:] > 0)
     assert (huge.status is Status.CONVERGED) == (not huge.warnings)
 

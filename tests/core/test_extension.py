@@ -1,4 +1,7 @@
-"""What an addition touches: an algorithm is a file and a line of the registry, a loss a file. CONTRIBUTING has the recipes."""
+"""What an addition touches: an algorithm is a file and a line of the registry, a loss a file.
+
+CONTRIBUTING has the recipes.
+"""
 
 from typing import Any
 
@@ -6,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.checks import check_options
-from core.engine.runner import Report, Sweeper
+from core.engine.runner import Report, Scheduler
 from core.errors import InvalidDocuments, InvalidOption, ModelTooLarge
 from core.memory_estimate import training_bytes
 from core.models.io import read_model
@@ -14,6 +17,7 @@ from core.numerics.vectors import Vector
 from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimise
 from core.options.base import TrainingSize
 from core.problem.result import Linear, Result, Status
+from core.progress import Phase
 from core.registry import OFFERED, Algorithm
 from core.train import TrainingContext, TrainingTask, train
 from core.warm_up import warming
@@ -64,7 +68,9 @@ def test_a_kernel_algorithm_is_a_file_and_a_line(kernel_mean: str, n_classes: in
     truth = np.arange(90) % n_classes
     rows = rows_of(rng.standard_normal((90, 4)) * 0.4 + 2.0 * np.eye(n_classes, 4)[truth])
     labels = np.where(np.arange(90) < 30, truth, -1)
-    training = train(TrainingTask(rows, labels, ["a", "b", "c"][:n_classes], kernel_mean, {"probabilities": True, **kernel}))
+    training = train(
+        TrainingTask(rows, labels, ["a", "b", "c"][:n_classes], kernel_mean, {"probabilities": True, **kernel})
+    )
     assert (training.status, training.warnings) == (Status.CONVERGED, [])
     assert np.mean(training.model.labels_of(training.scores) == truth[30:]) > 0.9
     assert training.probabilities is not None
@@ -72,7 +78,9 @@ def test_a_kernel_algorithm_is_a_file_and_a_line(kernel_mean: str, n_classes: in
     np.testing.assert_allclose(model.scores(rows)[30:], training.scores, atol=1e-4)
 
 
-def test_it_is_stopped_and_refused_when_its_model_is_too_large(kernel_mean: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_stopped_and_refused_when_its_model_is_too_large(
+    kernel_mean: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(1)
     task = TrainingTask(rows_of(rng.standard_normal((40, 4))), np.arange(40) % 4 - 2, ["a", "b"], kernel_mean, {})
     with pytest.raises(ModelTooLarge):
@@ -84,7 +92,10 @@ def test_it_is_stopped_and_refused_when_its_model_is_too_large(kernel_mean: str,
 def test_its_options_say_what_memory_it_takes_and_what_compiles_it(kernel_mean: str) -> None:
     size = TrainingSize(10_000, 1_000, 10, 10, 2)
     options = check_options(kernel_mean, {"rate": 2.0}, ["a", "b"], size.n_documents)
-    assert training_bytes(options, size) - training_bytes(options.model_copy(update={"cache_bytes": 0}), size) == 4 * 1_000**2
+    assert (
+        training_bytes(options, size) - training_bytes(options.model_copy(update={"cache_bytes": 0}), size)
+        == 4 * 1_000**2
+    )
     assert "lower cache_bytes, since 4 MiB" in options.memory_remedy(size)
     assert options.hardly_learns(1e-6, 10) is False
     assert check_options(kernel_mean, {"gamma": 1.0}, ["a", "b"]).hardly_learns(1e-6, 10)
@@ -110,7 +121,9 @@ class Squared:
     def along(self, scores: Vector, direction: Vector, step: float) -> tuple[float, float]:
         return float(((scores + step * direction - self._y) * direction).sum()), float((direction * direction).sum())
 
-    def update(self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector) -> int:
+    def update(
+        self, scores: Vector, curvatures: Vector, direction: Vector, step: float, slopes: Vector, jumps: Vector
+    ) -> int:
         slopes[:], jumps[:] = scores - self._y, 0.0
         return 0
 
@@ -124,11 +137,13 @@ def test_newton_takes_any_loss() -> None:
     def steps():  # type: ignore[no-untyped-def]
         loss = Squared(y)
         yield from adopt(iterate, loss)
-        endings.append((yield from minimise(iterate, loss, 0.1, StoppingRule(1e-12), Report("", 0, 0.0, None, 0.0))))
+        endings.append(
+            (yield from minimise(iterate, loss, 0.1, StoppingRule(1e-12), Report(Phase(), 0, 0.0, None, 0.0)))
+        )
         return Result(Linear(iterate.coefficients[:-1], 0.0), np.zeros(0), 0.0, Status.CONVERGED)
 
-    with Sweeper(rows, threads=1) as sweeper:
-        sweeper.run({"": steps})
+    with Scheduler(rows, threads=1) as scheduler:
+        scheduler.run({Phase(): steps})
     X = with_bias(dense_of(rows))
     np.testing.assert_allclose(iterate.coefficients, np.linalg.solve(X.T @ X + 0.1 * np.eye(6), X.T @ y), atol=1e-6)
     assert isinstance(endings[0], Ending)

@@ -17,7 +17,9 @@ FOLDER = Path(os.environ.get("HALFMOON_DATA", Path(__file__).parents[3] / "share
 
 
 def needs(name: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not (FOLDER / name / "X.npz").is_file(), reason=f"{FOLDER} has no {name}: set HALFMOON_DATA")
+    return pytest.mark.skipif(
+        not (FOLDER / name / "X.npz").is_file(), reason=f"{FOLDER} has no {name}: set HALFMOON_DATA"
+    )
 
 
 class Data(NamedTuple):
@@ -30,14 +32,20 @@ class Data(NamedTuple):
 def load(name: str) -> Data:
     folder = FOLDER / name
     with np.load(folder / "splits.npz", allow_pickle=False) as splits:
-        return Data(sp.csr_matrix(sp.load_npz(folder / "X.npz")), np.load(folder / "y.npy", allow_pickle=False), dict(splits))
+        return Data(
+            sp.csr_matrix(sp.load_npz(folder / "X.npz")), np.load(folder / "y.npy", allow_pickle=False), dict(splits)
+        )
 
 
 def fit(X: Any, y: NDArray[np.int32], labeled: NDArray[np.int64], algorithm: str) -> Training:
     classes = np.unique(y).tolist()
     class_indices = np.full(len(y), -1, np.int32)
     class_indices[labeled] = np.searchsorted(classes, y[labeled])
-    return train(TrainingTask(rows_of(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5}))
+    return train(
+        TrainingTask(
+            rows_of(X), class_indices, classes, algorithm, {} if algorithm == "svm" else {"positive_fraction": 0.5}
+        )
+    )
 
 
 def error(training: Training, scores: NDArray[np.float64], y: NDArray[np.int32]) -> float:
@@ -75,9 +83,13 @@ def test_the_example_that_svmlin_ships(algorithm: str, most_error: float, most_J
 
 @pytest.mark.data
 @needs("ssl-text")
-@pytest.mark.parametrize(("algorithm", "least", "most"), [("svm", 0.2537, 0.2557), ("tsvm", 0.0, 0.228), ("da", 0.0, 0.225)])
+@pytest.mark.parametrize(
+    ("algorithm", "least", "most"), [("svm", 0.2537, 0.2557), ("tsvm", 0.0, 0.228), ("da", 0.0, 0.225)]
+)
 def test_text_of_the_ssl_book_with_100_labels(algorithm: str, least: float, most: float) -> None:
-    """Mean transductive error of the twelve official splits; the supervised one is what the others are to be better than."""
+    """Mean transductive error of the twelve official splits; the supervised one is what the others are to be better
+    than.
+    """
     data = load("ssl-text")
     errors = []
     for labeled in data.splits["labeled100"]:

@@ -22,7 +22,9 @@ from tests.core.problems import rows_of
 POSITIVE = st.floats(1e-12, 1e9) | st.sampled_from([1e-12, 1e-3, 1.0, 1e9, 1e-300, 1e300, 5e-324])
 ENTRY = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 1e-3, 100.0]) | st.floats(-10, 10, width=32)
 OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
-    "svm": st.fixed_dictionaries({}, optional={"lambda": POSITIVE, "tolerance": st.floats(1e-12, 1), "max_iterations": st.integers(1, 50)}),
+    "svm": st.fixed_dictionaries(
+        {}, optional={"lambda": POSITIVE, "tolerance": st.floats(1e-12, 1), "max_iterations": st.integers(1, 50)}
+    ),
     "tsvm": st.fixed_dictionaries(
         {},
         optional={
@@ -99,7 +101,12 @@ def refusable(problem: Tiny) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=150,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(tiny())
 def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     rows, class_indices = rows_of(np.array(problem.dense)), np.array(problem.class_indices, np.int32)
@@ -121,7 +128,14 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     np.testing.assert_array_equal(read_model(arrays, meta).scores(rows), scores)
 
 
-JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.floats() | st.none(), max_size=2)
+JSON = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.lists(st.floats() | st.none(), max_size=2)
+)
 TAKEN = (SvmOptions, TsvmOptions, AnnealingOptions, Cuts3vmOptions, CtsvmOptions, AutoOptions)
 NAMES = sorted({info.alias or name for options in TAKEN for name, info in options.model_fields.items()})
 
@@ -129,7 +143,11 @@ NAMES = sorted({info.alias or name for options in TAKEN for name, info in option
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([*OPTIONS, "", "TSVM"]),
-    st.dictionaries(st.sampled_from(NAMES) | st.text(min_size=1, max_size=5), JSON | st.dictionaries(st.text(max_size=2), JSON), max_size=3),
+    st.dictionaries(
+        st.sampled_from(NAMES) | st.text(min_size=1, max_size=5),
+        JSON | st.dictionaries(st.text(max_size=2), JSON),
+        max_size=3,
+    ),
 )
 def test_any_json_as_options_is_taken_or_refused_by_name(algorithm: str, options: dict[str, Any]) -> None:
     try:
@@ -142,4 +160,8 @@ def test_any_json_as_options_is_taken_or_refused_by_name(algorithm: str, options
         taken = parsed.model_dump(by_alias=True)
         assert {name: taken[name] for name in options} == options
         return
-    assert algorithm not in ALGORITHMS or any(named == name or named.startswith(f"{name}.") for name in options) or "class_fractions" in options
+    assert (
+        algorithm not in ALGORITHMS
+        or any(named == name or named.startswith(f"{name}.") for name in options)
+        or "class_fractions" in options
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.train import TrainingTask, train
-from tests.workers.conftest import sparse, two_clouds
+from tests.stores import sparse, two_clouds
 
 BATCH = two_clouds(60, 6)
 LABELED = np.array([label is not None for label in BATCH.labels])
@@ -14,10 +14,14 @@ TRUE = np.where(LABELED, np.arange(60) % 2, -1)
 
 
 def task(algorithm: str, class_indices: Any = TRUE, **options: Any) -> TrainingTask:
-    return TrainingTask(sparse(BATCH.rows), np.asarray(class_indices), range(int(max(class_indices)) + 1), algorithm, options)
+    return TrainingTask(
+        sparse(BATCH.rows), np.asarray(class_indices), range(int(max(class_indices)) + 1), algorithm, options
+    )
 
 
-@pytest.mark.parametrize(("algorithm", "options"), [("auto", {}), ("svm", {"probabilities": True}), ("tsvm", {"probabilities": True})])
+@pytest.mark.parametrize(
+    ("algorithm", "options"), [("auto", {}), ("svm", {"probabilities": True}), ("tsvm", {"probabilities": True})]
+)
 def test_labels_left_out_are_scored(algorithm: str, options: dict[str, Any]) -> None:
     training = train(task(algorithm, **options))
     assert training.held_out is not None

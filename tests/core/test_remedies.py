@@ -51,7 +51,9 @@ SCALED: list[tuple[str, dict[str, Any], float]] = [
 
 
 @pytest.mark.parametrize(("algorithm", "options", "factor"), SCALED, ids=str)
-def test_the_factor_that_is_advised_makes_values_of_any_scale_work(algorithm: str, options: dict[str, Any], factor: float) -> None:
+def test_the_factor_that_is_advised_makes_values_of_any_scale_work(
+    algorithm: str, options: dict[str, Any], factor: float
+) -> None:
     dense = (documents()[0] * factor).astype(np.float32).astype(np.float64)
     training = fit(dense, algorithm, options)
     said = training.range_remedy if training.status is Status.NUMERICAL_ERROR else " ".join(training.warnings)

@@ -24,7 +24,10 @@ _DOCUMENTS, _CLASSES = "200", "9"
 
 @pytest.mark.slow
 def test_the_least_processor_gives_the_bits_of_this_one(repository: Path) -> None:
-    """A digest is of weights, scores, labels, probabilities, report and trace. ``python -m benchmarks.reproducibility`` tries more machines."""
+    """A digest is of weights, scores, labels, probabilities, report and trace.
+
+    ``python -m benchmarks.reproducibility`` tries more machines.
+    """
     found = answers_of("tests.core.digests", MACHINES.values(), repository, _DOCUMENTS, _CLASSES)
     assert len(found[0]) == 21
     assert found[1] == found[0]

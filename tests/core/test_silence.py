@@ -1,6 +1,7 @@
 """However large the data are, the observer is asked after little work, and little is done once it has said stop.
 
-Work is counted, never timed: numbers that the compiled loops go over. What a slice of that size takes on a machine is in ``docs/benchmarks.md``.
+Work is counted, never timed: numbers that the compiled loops go over. What a slice of that size takes on a machine is
+in ``docs/benchmarks.md``.
 """
 
 import inspect
@@ -35,7 +36,8 @@ SLICE = 1 << 13
 WIDTH = 400
 """features a row"""
 MOST = 4 * SLICE
-"""that may be done between two questions, well below the 60,000 nonzeros: slices, a kernel row, and what goes over all columns or rows once"""
+"""that may be done between two questions, well below the 60,000 nonzeros: slices, a kernel row, and what goes over all
+columns or rows once"""
 
 
 def between(indptr: Any, start: int, stop: int) -> int:
@@ -49,19 +51,26 @@ def products_of(indptr: Any, indices: Any, starts: Any, positions: Any) -> int:
 
 COUNTED: dict[str, Callable[[dict[str, Any]], int]] = {
     "advance": lambda given: 2 * given["steps"] * len(given["alpha"]),
-    "multiply_rows": lambda given: products_of(**{name: given[name] for name in ("indptr", "indices", "starts", "positions")}),
+    "multiply_rows": lambda given: products_of(
+        **{name: given[name] for name in ("indptr", "indices", "starts", "positions")}
+    ),
     "add_rows": lambda given: len(given["chosen"]) * (given["stop"] - given["start"]),
     "_add_squares": lambda given: len(given["columns"]) + len(given["indptr"]),
     "gather_rows": lambda given: between(given["new_indptr"], given["start"], given["stop"]),
 }
-"""the work of those loops of which it is not the rows or places from ``start`` to ``stop``, nor all that they are given"""
+"""the work of those loops of which it is not the rows or places from ``start`` to ``stop``, nor all that they are
+given"""
 
 
 def work_of(name: str, given: dict[str, Any]) -> int:
     if name in COUNTED:
         return COUNTED[name](given)
     if "start" in given:
-        return between(given["indptr"], given["start"], given["stop"]) if "indptr" in given else int(given["stop"] - given["start"])
+        return (
+            between(given["indptr"], given["start"], given["stop"])
+            if "indptr" in given
+            else int(given["stop"] - given["start"])
+        )
     return max(len(array) for array in given.values() if isinstance(array, np.ndarray))
 
 
@@ -86,7 +95,9 @@ class Meter:
 
 @pytest.fixture
 def meter(monkeypatch: pytest.MonkeyPatch) -> Meter:
-    """Every compiled loop that Python calls is counted; slices are small, and the observer is asked whenever it might be."""
+    """Every compiled loop that Python calls is counted; slices are small, and the observer is asked whenever it might
+    be.
+    """
     for found in pkgutil.walk_packages(core.__path__, "core."):
         import_module(found.name)
     made, modules = Meter(), [module for name, module in sys.modules.items() if name.startswith("core.")]
@@ -138,14 +149,18 @@ class Listener:
 
 
 def wide() -> tuple[SparseRows, Any]:
-    """150 rows of WIDTH features out of six times as many, of which the first tell two classes apart; 50 are labeled."""
+    """150 rows of WIDTH features out of six times as many, of which the first tell two classes apart; 50 are
+    labeled."""
     chance = np.random.default_rng(0)
     n = 150
     truth = chance.random(n) < 0.4
     indices = chance.integers(0, 6, (n, WIDTH)) + 6 * np.arange(WIDTH)
     indices[:, :40] = indices[:, :40] // 6 * 6 + chance.integers(0, 3, (n, 40)) + 3 * truth[:, None]
     rows = SparseRows(
-        np.arange(0, n * WIDTH + 1, WIDTH), indices.reshape(-1).astype(np.uint32), np.full(n * WIDTH, WIDTH**-0.5, np.float32), 6 * WIDTH
+        np.arange(0, n * WIDTH + 1, WIDTH),
+        indices.reshape(-1).astype(np.uint32),
+        np.full(n * WIDTH, WIDTH**-0.5, np.float32),
+        6 * WIDTH,
     )
     return rows, np.where(np.arange(n) < 50, truth, -1).astype(np.int32)
 
@@ -156,7 +171,9 @@ def test_little_is_done_between_two_questions_and_after_a_stop(meter: Meter, nam
     rows, class_indices = wide()
     options = labeled(name) if name in ALGORITHMS else {}
     listener = Listener(meter)
-    whole = train(TrainingTask(rows, class_indices, ["a", "b"], name, options), TrainingContext(threads=1, observer=listener))
+    whole = train(
+        TrainingTask(rows, class_indices, ["a", "b"], name, options), TrainingContext(threads=1, observer=listener)
+    )
     assert whole.status is not Status.CANCELLED
     assert listener.total > 15 * rows.n_nonzeros, "there was enough to be silent for"
     *before, last, after = listener.done
@@ -166,7 +183,9 @@ def test_little_is_done_between_two_questions_and_after_a_stop(meter: Meter, nam
     assert after == 0
     for stop_at in (1, len(before) // 50, len(before) // 4):
         stopping = Listener(meter, max(1, stop_at))
-        training = train(TrainingTask(rows, class_indices, ["a", "b"], name, options), TrainingContext(threads=1, observer=stopping))
+        training = train(
+            TrainingTask(rows, class_indices, ["a", "b"], name, options), TrainingContext(threads=1, observer=stopping)
+        )
         assert training.status is Status.CANCELLED
         *before, last = stopping.done
         assert len(before) == max(1, stop_at), "it is not asked again"
@@ -192,7 +211,9 @@ PREPARATIONS: dict[str, tuple[int, Callable[[SparseRows, Callable[[], None]], ob
 
 @pytest.mark.parametrize("make", [dense, lambda: wide()[0]], ids=["dense", "sparse"])
 @pytest.mark.parametrize("name", PREPARATIONS)
-def test_preparations_ask_at_every_slice_and_end_when_told(meter: Meter, name: str, make: Callable[[], SparseRows]) -> None:
+def test_preparations_ask_at_every_slice_and_end_when_told(
+    meter: Meter, name: str, make: Callable[[], SparseRows]
+) -> None:
     """Fails when one of their passes is made at once."""
     rows, (n_passes, prepare), asked = make(), PREPARATIONS[name], 0
 

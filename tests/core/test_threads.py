@@ -58,7 +58,9 @@ def test_an_error_is_raised_when_the_others_have_ended(threads: Threads, positio
 def test_the_calling_thread_is_asked_after_its_own_works(threads: Threads) -> None:
     own: list[bool] = []
     asked: list[int] = []
-    threads.side_by_side([lambda: own.append(threading.current_thread() is threading.main_thread())] * 20, lambda: asked.append(sum(own)))
+    threads.side_by_side(
+        [lambda: own.append(threading.current_thread() is threading.main_thread())] * 20, lambda: asked.append(sum(own))
+    )
     assert asked[: sum(own)] == list(range(1, sum(own) + 1))
     assert len(own) == 20
 

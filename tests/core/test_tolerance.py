@@ -1,4 +1,5 @@
-"""Where BLAS and LAPACK decide digits, scores agree to a tolerance that docs/reproducibility.md states, and labels do."""
+"""Where BLAS and LAPACK decide digits, scores agree to a tolerance that docs/reproducibility.md states, and labels
+do."""
 
 from pathlib import Path
 
@@ -25,11 +26,17 @@ def test_scores_agree_to_the_tolerance_and_labels_beyond_it(repository: Path) ->
     for name, answer in first.items():
         kind, algorithm, values = name.split(", ")
         scores = np.array(answer["scores"])
-        tolerance = 0.0 if kind == "text" and algorithm != "ctsvm" else TOLERANCES[algorithm] * (CHOSEN if values == "chosen" else 1.0)
+        tolerance = (
+            0.0
+            if kind == "text" and algorithm != "ctsvm"
+            else TOLERANCES[algorithm] * (CHOSEN if values == "chosen" else 1.0)
+        )
         largest = np.sort(scores, axis=1)[:, -2:]
         sure = (np.abs(scores[:, 0]) if scores.shape[1] == 1 else np.diff(largest, axis=1)[:, 0] / 2.0) > tolerance
         assert sure.mean() > 0.9
         for other in (each[name] for each in others):
             assert other["chosen"] == answer["chosen"]
             np.testing.assert_allclose(np.array(other["scores"]), scores, rtol=0, atol=tolerance, err_msg=name)
-            np.testing.assert_array_equal(np.array(other["labels"])[sure], np.array(answer["labels"])[sure], err_msg=name)
+            np.testing.assert_array_equal(
+                np.array(other["labels"])[sure], np.array(answer["labels"])[sure], err_msg=name
+            )

@@ -20,7 +20,9 @@ def documents(seed: int, n_rows: int = 240, n_classes: int = 2) -> tuple[SparseR
     weights = np.where(favoured, 4.0, 1.0)
     indices = np.sort([rng.choice(N_FEATURES, 10, replace=False, p=row / row.sum()) for row in weights], axis=1)
     indptr = np.arange(0, 10 * n_rows + 1, 10)
-    return SparseRows(indptr, indices.ravel().astype(np.uint32), np.full(10 * n_rows, 0.3, np.float32), N_FEATURES), classes
+    return SparseRows(
+        indptr, indices.ravel().astype(np.uint32), np.full(10 * n_rows, 0.3, np.float32), N_FEATURES
+    ), classes
 
 
 def labeled_first(classes: NDArray[np.int32], n_labeled: int) -> NDArray[np.int32]:
@@ -59,12 +61,22 @@ def test_coefficients_are_matched_by_feature_and_class() -> None:
     fewer = np.arange(rows.n_rows)[20:]
     part = rows.between(20, rows.n_rows)
     again = train(
-        TrainingTask(part, class_indices[fewer], ["a", "b", "c"], "svm", {"tolerance": 1e-10, "max_iterations": 1, "lambda": 1e6}, start=first.model)
+        TrainingTask(
+            part,
+            class_indices[fewer],
+            ["a", "b", "c"],
+            "svm",
+            {"tolerance": 1e-10, "max_iterations": 1, "lambda": 1e6},
+            start=first.model,
+        )
     )
     cold = train(TrainingTask(part, class_indices[fewer], ["a", "b", "c"], "svm", {"tolerance": 1e-10, "lambda": 1e6}))
     assert differing(again, cold) < 1e-3, "one Newton step from anywhere solves a problem that λ makes quadratic"
     started = train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10}, start=first.model))
-    assert started.passes < 0.5 * train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10})).passes
+    assert (
+        started.passes
+        < 0.5 * train(TrainingTask(rows, class_indices, ["a", "b", "c"], "svm", {"tolerance": 1e-10})).passes
+    )
 
 
 def test_classes_that_the_start_lacks_begin_from_nothing() -> None:

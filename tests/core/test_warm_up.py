@@ -24,7 +24,8 @@ from core.warm_up import warm_up
 
 
 def compiled():
-    return {(each.py_func.__qualname__, str(signature)) for each in gc.get_objects() if isinstance(each, Dispatcher) for signature in each.signatures}
+    return {(each.py_func.__qualname__, str(signature)) for each in gc.get_objects() if isinstance(each,
+  Dispatcher) for signature in each.signatures}
 
 
 warm_up()
@@ -38,8 +39,10 @@ for n_features in (3, 40):  # dense rows, then sparse ones
             array.flags.writeable = not stored
         class_indices = np.where(np.arange(20) < 9, np.arange(20) % n_classes, -1).astype(np.int32)
         for offered in OFFERED.values():
-            for options in [{}, {"kernel": "linear"}, {"kernel": "poly"}] if "kernel" in offered.options.model_fields else [{}]:
-                train(TrainingTask(rows, class_indices, range(n_classes), offered.name, options), TrainingContext(threads=2))
+            several = "kernel" in offered.options.model_fields
+            for options in [{}, {"kernel": "linear"}, {"kernel": "poly"}] if several else [{}]:
+                task = TrainingTask(rows, class_indices, range(n_classes), offered.name, options)
+                train(task, TrainingContext(threads=2))
 texts = TextRows.of([f"number {number % 7000} of {number}" for number in range(50_000)])
 terms = fit_terms(texts, TextOptions(), lambda done, held: None, 2)
 assert len(terms.keys) > 7000

@@ -1,4 +1,7 @@
-"""A toy kernel algorithm, in a file of its own: Parzen's classifier, the difference of the mean kernel values with either class."""
+"""A toy kernel algorithm, in a file of its own:
+
+Parzen's classifier, the difference of the mean kernel values with either class.
+"""
 
 from pydantic import Field
 
@@ -9,6 +12,7 @@ from core.optimizers.expansion import check_model_size, empty_result, kernel_spe
 from core.options.kernel import KernelOptions
 from core.problem.problem import Problem
 from core.problem.result import Expansion, Result, Status
+from core.progress import Phase
 
 
 class KernelMeanOptions(KernelOptions):
@@ -27,7 +31,7 @@ def kernel_mean(problem: Problem, options: KernelMeanOptions, init: Vector | Non
         weights = options.rate * problem.y * problem.weights[: problem.n_labeled]
         rows = weights.nonzero()[0]
         sums: Vector = yield KernelSums(cache, rows, weights[rows])
-        yield Report("kernel_mean", 0, 0.0, None, 0.5)
+        yield Report(Phase("kernel_mean"), 0, 0.0, None, 0.5)
         expansion = Expansion(rows, weights[rows], 0.0, cache.gram.kernel)
         yield from check_model_size(expansion.kernel, rows)
         unlabeled, status = yield from score_unlabeled(problem, expansion, Status.CONVERGED)

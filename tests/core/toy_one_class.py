@@ -1,4 +1,6 @@
-"""A toy algorithm of one class, in a file of its own: documents score by their product with the mean of the labeled ones."""
+"""A toy algorithm of one class, in a file of its own: documents score by their product with the mean of the labeled
+ones.
+"""
 
 from typing import ClassVar
 
@@ -9,6 +11,7 @@ from core.engine.runner import Adjoint, Report, Scores, Steps, Stopped, Vector
 from core.options.base import Options
 from core.problem.problem import Problem
 from core.problem.result import Linear, Result, Status
+from core.progress import Phase
 
 
 class OneClassOptions(Options):
@@ -28,7 +31,7 @@ def one_class(problem: Problem, options: OneClassOptions, init: Vector | None = 
         yield Adjoint(weights, sums)
         sums[-1] = 0.0
         yield Scores(sums, np.zeros_like(scores), scores)
-        yield Report("one_class", 0, 0.0, None, 1.0)
+        yield Report(Phase("one_class"), 0, 0.0, None, 1.0)
     except Stopped:
         return Result(Linear(sums[:-1], 0.0), scores[problem.n_labeled :], np.nan, Status.CANCELLED)
     threshold = float(np.quantile(scores[: problem.n_labeled], 1 - options.share))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core import watch
-from core.algorithms.cuts3vm import cutting, planes
+from core.algorithms.cuts3vm import planes, solver
 from core.engine.solver import solve
 from core.options.cutting_planes import Cuts3vmOptions
 from core.problem.problem import Problem
@@ -36,13 +36,15 @@ def geometry_of(data: Small) -> reference.Geometry:
 
 
 def rounds_of(result: Result) -> list[list[TracePoint]]:
-    points = [point for point in result.trace if "round=" in point.phase]
+    points = [point for point in result.trace if "round" in dict(point.phase.steps)]
     return [list(group) for _, group in groupby(points, key=lambda point: point.phase)]
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_all_constraints_hold_with_the_slack_and_epsilon(seed: int) -> None:
-    """Theorem 4, over all 2ⁿ constraints; and the value under the planes is a bound that the objective passes by no more than ε."""
+    """Theorem 4, over all 2ⁿ constraints; and the value under the planes is a bound that the objective passes by no
+    more than ε.
+    """
     data = tiny(seed)
     result = run(data.problem)
     assert result.status is Status.CONVERGED
@@ -78,8 +80,11 @@ def test_no_point_passes_the_best_labels_and_random_starts_find_them() -> None:
 
 
 def test_the_reference_goes_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """|o| always linearised at the last point, as in the paper. Rows on the margin itself are in a plane or not by rounding: some ways part."""
-    monkeypatch.setattr(cutting, "_PATIENCE", 1000)
+    """|o| always linearised at the last point, as in the paper.
+
+    Rows on the margin itself are in a plane or not by rounding: some ways part.
+    """
+    monkeypatch.setattr(solver, "_PATIENCE", 1000)
     same = 0
     for seed in range(10):
         data = small(seed, n=24, d=4, labeled=6, gap=0.5)
@@ -104,7 +109,9 @@ def test_the_papers_parameters_are_ours_times_the_share_of_the_rows() -> None:
     """C_l = C n / l and C_u' = C_u n / u, in problem (3) as printed."""
     data = tiny(0)
     of, (n, labeled) = geometry_of(data), (11, 4)
-    printed = of._replace(weights=np.append(np.full(4, (C * n / labeled) / n), np.full(7, (C_U * n / (n - labeled)) / n)))
+    printed = of._replace(
+        weights=np.append(np.full(4, (C * n / labeled) / n), np.full(7, (C_U * n / (n - labeled)) / n))
+    )
     result = run(data.problem)
     assert result.objective == pytest.approx(reference.objective(printed, weights_of(result)[:-1]), rel=1e-9)
 
@@ -143,7 +150,7 @@ def test_planes_that_were_dropped_are_not_missed(monkeypatch: pytest.MonkeyPatch
     kept = run(problem, epsilon=1e-3, C=50.0)
     monkeypatch.setattr(planes, "_PATIENCE", 2)
     dropped = run(problem, epsilon=1e-3, C=50.0)
-    counts = [int(points[0].phase.rsplit("=", 1)[1]) for points in rounds_of(dropped)]
+    counts = [dict(points[0].phase.steps)["planes"] for points in rounds_of(dropped)]
     assert counts != list(range(1, len(counts) + 1))
     assert dropped.status is Status.CONVERGED
     assert dropped.objective == pytest.approx(kept.objective, rel=0.02)
@@ -157,14 +164,17 @@ def test_planes_multiplied_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch
 
 
 def test_more_planes_than_there_was_room_for() -> None:
-    assert len(rounds_of(run(small(0, n=200, d=30, labeled=40, gap=0.1).problem, epsilon=1e-4, C=100.0))) > 2 * planes._ROOM
+    assert (
+        len(rounds_of(run(small(0, n=200, d=30, labeled=40, gap=0.1).problem, epsilon=1e-4, C=100.0)))
+        > 2 * planes._ROOM
+    )
 
 
 def test_rounds_that_run_out_are_told_and_the_best_point_returned() -> None:
     data = small(5, n=60, labeled=8, gap=0.25)
     short = run(data.problem, max_iterations=2, C=100.0, C_u=100.0)
     assert short.status is Status.ITERATION_LIMIT
-    assert short.objective == min(point.objective for point in short.trace if "round" in point.phase)
+    assert short.objective == min(point.objective for point in short.trace if "round" in dict(point.phase.steps))
 
 
 def test_seeds_decide_the_random_starts_and_restarts_take_the_best() -> None:
@@ -184,7 +194,10 @@ def test_seeds_decide_the_random_starts_and_restarts_take_the_best() -> None:
 def test_the_seed_of_a_training_reaches_the_solver() -> None:
     data = small(6, n=60, labeled=4, gap=0.2)
     options = {"start": "random", "C": 8.0, "C_u": 50.0}
-    trained = [train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "cuts3vm", options, seed=seed)).objective for seed in (0, 0, 1, 2, 3)]
+    trained = [
+        train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "cuts3vm", options, seed=seed)).objective
+        for seed in (0, 0, 1, 2, 3)
+    ]
     assert trained[0] == trained[1]
     assert len(set(trained)) > 1
 
@@ -194,7 +207,10 @@ def test_a_row_given_twice_is_its_cost_doubled() -> None:
     times = np.random.default_rng(0).integers(1, 4, 30)
     order = np.repeat(np.arange(30), times)
     repeated = Problem.of(rows_of(data.X[order, :-1]), np.repeat(data.y, times[:6]))
-    costly, even = (run(problem, epsilon=1e-4) for problem in (Problem.of(data.rows, data.y, times.astype(np.float64)), data.problem))
+    costly, even = (
+        run(problem, epsilon=1e-4)
+        for problem in (Problem.of(data.rows, data.y, times.astype(np.float64)), data.problem)
+    )
     result = run(repeated, epsilon=1e-4)
     assert result.objective == pytest.approx(costly.objective, rel=1e-5)
     np.testing.assert_allclose(weights_of(result), weights_of(costly), atol=1e-3)
@@ -234,7 +250,9 @@ def test_several_classes_are_as_many_solves(monkeypatch: pytest.MonkeyPatch) -> 
     rows = rows_of(rng.standard_normal((90, 5)) * 0.4 + 2.0 * np.eye(3, 5)[truth])
     class_indices = np.where(np.arange(90) < 12, truth, -1).astype(np.int32)
     fractions = {"a": 0.3, "b": 0.3, "c": 0.4}
-    training = train(TrainingTask(rows, class_indices, ["a", "b", "c"], "cuts3vm", {"class_fractions": fractions, "C": 50.0}))
+    training = train(
+        TrainingTask(rows, class_indices, ["a", "b", "c"], "cuts3vm", {"class_fractions": fractions, "C": 50.0})
+    )
     assert training.status is Status.CONVERGED
     assert np.mean(training.model.labels_of(training.scores) == truth[12:]) > 0.95
     for k, label in enumerate("abc"):

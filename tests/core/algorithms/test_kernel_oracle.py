@@ -24,7 +24,9 @@ KERNELS: dict[str, dict[str, Any]] = {
 
 def gram_of(data: Small, given: dict[str, Any]) -> Array:
     X = data.X[:, :-1]
-    return reference.gram(given["kernel"], X, X, given.get("gamma", 1.0), given.get("degree", 3), given.get("coef0", 0.0))
+    return reference.gram(
+        given["kernel"], X, X, given.get("gamma", 1.0), given.get("degree", 3), given.get("coef0", 0.0)
+    )
 
 
 def weights_of(result: Result, n_rows: int) -> Array:
@@ -59,7 +61,14 @@ def test_the_hinge_svm_is_the_one_of_clarabel(seed: int, given: dict[str, Any]) 
 def test_the_hinge_svm_is_the_one_of_scikit_learn(C: float, given: dict[str, Any]) -> None:
     """The same α, b and decision values, and unseen rows too."""
     data = labeled_only(11, n=60)
-    fitted = SVC(C=C, kernel=given["kernel"], gamma=given.get("gamma", 1.0), degree=given.get("degree", 3), coef0=given.get("coef0", 0.0), tol=1e-7)
+    fitted = SVC(
+        C=C,
+        kernel=given["kernel"],
+        gamma=given.get("gamma", 1.0),
+        degree=given.get("degree", 3),
+        coef0=given.get("coef0", 0.0),
+        tol=1e-7,
+    )
     fitted.fit(data.X[:, :-1], data.y)
     result = solve("kernel_svm", data.problem, KernelOptions.parse({**given, "C": C, "tolerance": 1e-7}))
     alphas = np.zeros(60)
@@ -84,7 +93,9 @@ def check_optimal(score: Array, y: Array, alpha: Array, low: Array, high: Array,
 def test_the_solution_is_optimal_within_the_tolerance(tolerance: float) -> None:
     data = labeled_only(3, n=80)
     K = gram_of(data, KERNELS["rbf"])
-    result = solve("kernel_svm", data.problem, KernelOptions.parse({**KERNELS["rbf"], "C": 5.0, "tolerance": tolerance}))
+    result = solve(
+        "kernel_svm", data.problem, KernelOptions.parse({**KERNELS["rbf"], "C": 5.0, "tolerance": tolerance})
+    )
     alpha = weights_of(result, 80)
     assert alpha.sum() == pytest.approx(0, abs=1e-9)
     check_optimal(scores_of(result, K), data.y, alpha, np.zeros(80), np.full(80, 5.0), tolerance + 1e-6)
@@ -97,7 +108,9 @@ def test_the_ramp_svm_goes_the_way_of_the_paper(seed: int, s: float) -> None:
     data = labeled_only(seed, gap=0.3)
     K = gram_of(data, KERNELS["rbf"])
     expected = reference.ramp_svm(K, data.y, np.full(40, 3.0), s)
-    result = solve("ramp_svm", data.problem, RampOptions.parse({**KERNELS["rbf"], "C": 3.0, "s": s, "tolerance": TIGHT}))
+    result = solve(
+        "ramp_svm", data.problem, RampOptions.parse({**KERNELS["rbf"], "C": 3.0, "s": s, "tolerance": TIGHT})
+    )
     assert result.status is Status.CONVERGED
     objectives = outer(result)
     np.testing.assert_allclose(objectives[: len(expected.objectives)], expected.objectives, rtol=1e-5)
@@ -121,7 +134,9 @@ def test_the_objective_falls_at_every_iteration(algorithm: str) -> None:
     fell = 0
     for seed in range(8):
         data = small(seed, n=80, labeled=80 if algorithm == "ramp_svm" else 20, gap=0.15)
-        options = (RampOptions if algorithm == "ramp_svm" else CccpOptions).parse({**KERNELS["rbf"], "C": 4.0, "s": -0.1, "tolerance": 1e-5})
+        options = (RampOptions if algorithm == "ramp_svm" else CccpOptions).parse(
+            {**KERNELS["rbf"], "C": 4.0, "s": -0.1, "tolerance": 1e-5}
+        )
         objectives = outer(solve(algorithm, data.problem, options))
         assert all(after <= before * (1 + 1e-6) for before, after in pairwise(objectives))
         fell += len(objectives) > 2
@@ -132,7 +147,11 @@ def test_the_objective_falls_at_every_iteration(algorithm: str) -> None:
 def test_the_subset_start_reaches_the_objective(seed: int) -> None:
     data = labeled_only(seed, n=120, gap=0.6)
     both = [
-        solve("ramp_svm", data.problem, RampOptions.parse({**KERNELS["rbf"], "C": 1.0, "s": -0.5, "start": start, "subset_fraction": 0.3}))
+        solve(
+            "ramp_svm",
+            data.problem,
+            RampOptions.parse({**KERNELS["rbf"], "C": 1.0, "s": -0.5, "start": start, "subset_fraction": 0.3}),
+        )
         for start in ("zero", "subset")
     ]
     assert both[1].objective == pytest.approx(both[0].objective, rel=0.01)
@@ -159,7 +178,11 @@ def test_the_transductive_svm_goes_the_way_of_the_paper(seed: int, s: float, giv
 def test_the_balance_holds(s: float, fraction: float | str) -> None:
     """Eqn. 1.13 to 1e-3, whatever the tolerance of the solves."""
     data = small(5, n=100, labeled=12, gap=0.4)
-    result = solve("cccp_tsvm", data.problem, CccpOptions.parse({**KERNELS["rbf"], "C": 3.0, "s": s, "positive_fraction": fraction}))
+    result = solve(
+        "cccp_tsvm",
+        data.problem,
+        CccpOptions.parse({**KERNELS["rbf"], "C": 3.0, "s": s, "positive_fraction": fraction}),
+    )
     wanted = float(np.mean(data.y)) if isinstance(fraction, str) else 2 * fraction - 1
     assert np.mean(result.unlabeled_scores) == pytest.approx(wanted, abs=1e-3)
 
@@ -167,7 +190,8 @@ def test_the_balance_holds(s: float, fraction: float | str) -> None:
 def test_labeled_and_unlabeled_weigh_the_same_by_default() -> None:
     data = small(6, n=60, labeled=12, gap=0.5)
     default, told = (
-        solve("cccp_tsvm", data.problem, CccpOptions.parse({**KERNELS["rbf"], "C": 3.0, **given})) for given in ({}, {"C_u": 3.0 * 12 / 48})
+        solve("cccp_tsvm", data.problem, CccpOptions.parse({**KERNELS["rbf"], "C": 3.0, **given}))
+        for given in ({}, {"C_u": 3.0 * 12 / 48})
     )
     np.testing.assert_array_equal(default.unlabeled_scores, told.unlabeled_scores)
 

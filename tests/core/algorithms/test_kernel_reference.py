@@ -1,4 +1,6 @@
-"""The kernel family's reference itself: against SciPy, optimality conditions and identities, so that agreement with it means something."""
+"""The kernel family's reference itself: against SciPy, optimality conditions and identities, so that agreement with it
+means something.
+"""
 
 from itertools import pairwise
 

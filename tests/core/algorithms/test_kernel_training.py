@@ -1,4 +1,6 @@
-"""The kernel family through the front door: models that predict like they were trained, classes, cancels, repeats and odd data."""
+"""The kernel family through the front door: models that predict like they were trained, classes, cancels, repeats and
+odd data.
+"""
 
 from typing import Any, NamedTuple
 
@@ -28,7 +30,9 @@ from tests.core.problems import Array, dense_of, labeled, rows_of, small
 OPTIONS: dict[str, type[Options]] = {"kernel_svm": KernelOptions, "ramp_svm": RampOptions, "cccp_tsvm": CccpOptions}
 every = pytest.mark.parametrize("algorithm", OPTIONS)
 kernels = pytest.mark.parametrize(
-    "kernel", [{"kernel": "linear"}, {"gamma": 0.3}, {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 0.2}], ids=["linear", "rbf", "poly"]
+    "kernel",
+    [{"kernel": "linear"}, {"gamma": 0.3}, {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 0.2}],
+    ids=["linear", "rbf", "poly"],
 )
 K = 4
 
@@ -60,7 +64,9 @@ def dense_scores(training: Training, rows: SparseRows) -> Array:
 @every
 @kernels
 @pytest.mark.parametrize(("density", "width"), [(0.9, 6), (0.02, 200)], ids=["dense", "sparse"])
-def test_a_model_predicts_like_it_was_trained(algorithm: str, kernel: dict[str, Any], density: float, width: int) -> None:
+def test_a_model_predicts_like_it_was_trained(
+    algorithm: str, kernel: dict[str, Any], density: float, width: int
+) -> None:
     rows, class_indices = clusters(0, density=density, width=width)
     training = train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"C": 2.0, **kernel}))
     arrays, meta = training.model.to_arrays()
@@ -110,7 +116,11 @@ def test_one_vs_rest_is_as_many_problems(algorithm: str) -> None:
 def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) -> None:
     rows, class_indices = clusters(3)
     ample, tiny = (
-        train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, "tolerance": 1e-6, "cache_bytes": size}))
+        train(
+            TrainingTask(
+                rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, "tolerance": 1e-6, "cache_bytes": size}
+            )
+        )
         for size in (2**30, 0)
     )
     np.testing.assert_allclose(tiny.scores, ample.scores, atol=1e-3)
@@ -121,7 +131,10 @@ def test_one_vs_rest_with_a_cache_that_holds_little_is_the_same(algorithm: str) 
 def test_two_runs_are_the_same_bit_for_bit(algorithm: str) -> None:
     rows, class_indices = clusters(4, n=400)
     one, other = (
-        train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, seed=seed), TrainingContext(threads=2))
+        train(
+            TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **labeled(algorithm)}, seed=seed),
+            TrainingContext(threads=2),
+        )
         for seed in (0, 1)
     )
     np.testing.assert_array_equal(one.scores, other.scores)
@@ -149,12 +162,17 @@ def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, 
     class_indices = np.where(class_indices >= 0, class_indices % n_classes, -1).astype(np.int32)
     options = {"gamma": 0.3, "C": 5.0}
     whole = StopAt(-1)
-    finished = train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options), TrainingContext(observer=whole))
+    finished = train(
+        TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options), TrainingContext(observer=whole)
+    )
     assert finished.status is Status.CONVERGED
     assert whole.calls > 3
     for call in sorted({1, 2, whole.calls - 1, *range(3, whole.calls, max(1, whole.calls // 12))}):
         watcher = StopAt(call)
-        training = train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options), TrainingContext(observer=watcher))
+        training = train(
+            TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options),
+            TrainingContext(observer=watcher),
+        )
         if training.status is Status.CONVERGED:  # the answer came when nothing was left to be done
             assert call >= whole.calls - 2
             np.testing.assert_array_equal(training.scores, finished.scores)
@@ -164,8 +182,12 @@ def test_a_cancel_leaves_a_model_that_predicts(monkeypatch: pytest.MonkeyPatch, 
         scores = training.model.scores(rows)[training.unlabeled]
         known = np.isfinite(training.scores)
         assert np.isfinite(scores).all()
-        np.testing.assert_allclose(scores[known], training.scores[known], rtol=1e-4, atol=1e-4, err_msg=f"stopped at call {call}")
-    np.testing.assert_array_equal(train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options)).scores, finished.scores)
+        np.testing.assert_allclose(
+            scores[known], training.scores[known], rtol=1e-4, atol=1e-4, err_msg=f"stopped at call {call}"
+        )
+    np.testing.assert_array_equal(
+        train(TrainingTask(rows, class_indices, list("abcd"[:n_classes]), algorithm, options)).scores, finished.scores
+    )
 
 
 @pytest.mark.parametrize("options", [{"max_iterations": 1}, {}], ids=["one-round", "to-the-end"])
@@ -174,14 +196,19 @@ def test_no_way_out_of_training_passes_the_bound_on_models(algorithm: str, optio
     rows, class_indices = clusters(5)
     own = {} if algorithm == "kernel_svm" else options
     with pytest.raises(ModelTooLarge):
-        train(TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **own}), TrainingContext(max_model_bytes=100))
+        train(
+            TrainingTask(rows, class_indices, list("abcd"), algorithm, {"gamma": 0.3, **own}),
+            TrainingContext(max_model_bytes=100),
+        )
 
 
 @pytest.mark.parametrize("gamma", ["scale", "median"])
 @pytest.mark.parametrize("exponent", [-66, -24, 24, 66])
 @pytest.mark.parametrize("density", [0.9, 0.05])
 @every
-def test_gamma_by_a_rule_makes_up_for_the_scale_of_the_values(algorithm: str, density: float, exponent: int, gamma: str) -> None:
+def test_gamma_by_a_rule_makes_up_for_the_scale_of_the_values(
+    algorithm: str, density: float, exponent: int, gamma: str
+) -> None:
     """Values from 1e-20 to 1e20: gamma and the squares of values are beyond float32."""
     rows, class_indices = clusters(5, density=density, width=6 if density > 0.5 else 200)
     options = {"gamma": gamma} | ({"positive_fraction": "labeled"} if algorithm == "cccp_tsvm" else {})
@@ -193,10 +220,14 @@ def test_gamma_by_a_rule_makes_up_for_the_scale_of_the_values(algorithm: str, de
     np.testing.assert_allclose(training.model.scores(scaled), plain.model.scores(rows), atol=1e-4)
 
 
-@pytest.mark.parametrize(("kernel", "density"), [("rbf", 0.9), ("rbf", 0.02), ("poly", 0.9), ("poly", 0.02), ("linear", 0.9)])
+@pytest.mark.parametrize(
+    ("kernel", "density"), [("rbf", 0.9), ("rbf", 0.02), ("poly", 0.9), ("poly", 0.02), ("linear", 0.9)]
+)
 @pytest.mark.parametrize("size", [1e9, 1e19, 3e38])
 def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density: float, size: float) -> None:
-    """Beside small ones, which score as they do alone; a polynomial of degree 3 of the largest value there is takes 10 to the 116."""
+    """Beside small ones, which score as they do alone; a polynomial of degree 3 of the largest value there is takes 10
+    to the 116.
+    """
     width = 6 if density > 0.5 else 200
     rows, class_indices = clusters(1, density=density, width=width)
     training = train(
@@ -221,7 +252,9 @@ def test_documents_beyond_float32_score_as_in_exact_numbers(kernel: str, density
 
 def test_a_document_whose_score_no_number_holds_is_named() -> None:
     rows, class_indices = clusters(1)
-    training = train(TrainingTask(rows, class_indices, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3}))
+    training = train(
+        TrainingTask(rows, class_indices, list("abcd"), "kernel_svm", {"kernel": "poly", "degree": 10, "gamma": 0.3})
+    )
     dense = np.full((3, 6), 1.0, np.float32)
     dense[1] = 3e38
     with pytest.raises(InvalidDocuments) as caught:
@@ -229,14 +262,18 @@ def test_a_document_whose_score_no_number_holds_is_named() -> None:
     assert [(fault.document, fault.field) for fault in caught.value.faults] == [("1", "values")]
 
 
-@pytest.mark.parametrize("kernel", [{}, {"gamma": "median"}, {"gamma": 0.3}, {"kernel": "linear"}, {"kernel": "poly", "gamma": 0.3}], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [{}, {"gamma": "median"}, {"gamma": 0.3}, {"kernel": "linear"}, {"kernel": "poly", "gamma": 0.3}], ids=str
+)
 @pytest.mark.parametrize("density", [0.9, 0.05])
 @pytest.mark.parametrize("value", [4e18, 1e30])
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm"])
 def test_an_unlabeled_document_of_huge_values_changes_nothing_for_the_others(
     algorithm: str, value: float, density: float, kernel: dict[str, Any]
 ) -> None:
-    """These two learn from the labeled ones alone, and only score the others; a 64-bit id as a value squares to more than float32 holds."""
+    """These two learn from the labeled ones alone, and only score the others; a 64-bit id as a value squares to more
+    than float32 holds.
+    """
     rows, class_indices = clusters(1, density=density, width=6 if density > 0.5 else 200)
     dense = dense_of(rows).astype(np.float32)
     huge = np.flatnonzero(class_indices < 0)[3]
@@ -256,19 +293,29 @@ def test_an_unlabeled_document_whose_score_no_number_holds_is_no_success(algorit
     rows, class_indices = clusters(1)
     dense = dense_of(rows).astype(np.float32)
     dense[np.flatnonzero(class_indices < 0)[0]] = 3e38
-    training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, {"kernel": "poly", "degree": 10, "gamma": 0.3}))
+    training = train(
+        TrainingTask(
+            rows_of(dense), class_indices, list("abcd"), algorithm, {"kernel": "poly", "degree": 10, "gamma": 0.3}
+        )
+    )
     assert training.status is Status.NUMERICAL_ERROR
 
 
 @pytest.mark.parametrize("kernel", [{}, {"gamma": "median"}, {"gamma": 0.3}], ids=str)
 @pytest.mark.parametrize("density", [0.9, 0.05])
 @pytest.mark.parametrize("algorithm", ["cccp_tsvm", "ctsvm"])
-def test_a_transductive_algorithm_bears_an_unlabeled_document_of_huge_values(algorithm: str, density: float, kernel: dict[str, Any]) -> None:
+def test_a_transductive_algorithm_bears_an_unlabeled_document_of_huge_values(
+    algorithm: str, density: float, kernel: dict[str, Any]
+) -> None:
     """It is infinitely far from all others in an RBF kernel, and counts neither for gamma nor for the mean."""
     rows, class_indices = clusters(1, density=density, width=6 if density > 0.5 else 200)
     dense = dense_of(rows).astype(np.float32)
     huge = np.flatnonzero(class_indices < 0)[3]
-    options = {"C": 1.0, "gamma": "scale", "positive_fraction": "labeled"} | kernel | ({} if algorithm == "cccp_tsvm" else {"tolerance": 1e-3})
+    options = (
+        {"C": 1.0, "gamma": "scale", "positive_fraction": "labeled"}
+        | kernel
+        | ({} if algorithm == "cccp_tsvm" else {"tolerance": 1e-3})
+    )
     plain = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, options))
     dense[huge, 2] = 4e18
     training = train(TrainingTask(rows_of(dense), class_indices, list("abcd"), algorithm, options))
@@ -286,7 +333,15 @@ def test_gamma_by_scale_is_that_of_scikit_learn(density: float) -> None:
     dense[:, 0] += 1.0
     y = np.where(dense @ rng.standard_normal(5) > 0, 1, 0)
     fitted = SVC(C=2.0, gamma="scale", tol=1e-7).fit(dense, y)
-    training = train(TrainingTask(rows_of(dense), y.astype(np.int32), ["a", "b"], "kernel_svm", {"C": 2.0, "gamma": "scale", "tolerance": 1e-7}))
+    training = train(
+        TrainingTask(
+            rows_of(dense),
+            y.astype(np.int32),
+            ["a", "b"],
+            "kernel_svm",
+            {"C": 2.0, "gamma": "scale", "tolerance": 1e-7},
+        )
+    )
     np.testing.assert_allclose(training.model.scores(rows_of(dense))[:, 0], fitted.decision_function(dense), atol=2e-3)
 
 
@@ -295,7 +350,9 @@ def test_gamma_by_the_median_is_that_of_all_pairs() -> None:
     X = data.X[:, :-1]
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))[np.triu_indices(60, 1)]
     training = train(TrainingTask(data.rows, data.class_indices, ["a", "b"], "cccp_tsvm", {"gamma": "median"}))
-    assert training.model.to_arrays()[1]["kernel"]["gamma"] == pytest.approx(1 / (2 * np.median(distances) ** 2), rel=0.1)
+    assert training.model.to_arrays()[1]["kernel"]["gamma"] == pytest.approx(
+        1 / (2 * np.median(distances) ** 2), rel=0.1
+    )
 
 
 class Tiny(NamedTuple):
@@ -332,7 +389,12 @@ def tiny(draw: st.DrawFn) -> Tiny:
     return Tiny(dense, draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)), algorithm, options)
 
 
-@settings(max_examples=200, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=200,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(tiny())
 def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     rows, class_indices = rows_of(np.array(problem.dense)), np.array(problem.class_indices, np.int32)
@@ -341,12 +403,21 @@ def test_finite_results_or_a_named_error(problem: Tiny) -> None:
     except HalfmoonError:
         n_classes = len(set(problem.class_indices) - {-1})
         extreme = [problem.options.get(name) for name in ("C", "gamma")]
-        assert n_classes < 2 or "positive_fraction" in problem.options or any(isinstance(value, float) and value < 1e-12 for value in extreme)
+        assert (
+            n_classes < 2
+            or "positive_fraction" in problem.options
+            or any(isinstance(value, float) and value < 1e-12 for value in extreme)
+        )
         return
     if training.status is Status.NUMERICAL_ERROR:
-        options, documents = OPTIONS[problem.algorithm].parse(problem.options), compact(rows, np.arange(rows.n_rows), lambda: None).rows
+        options, documents = (
+            OPTIONS[problem.algorithm].parse(problem.options),
+            compact(rows, np.arange(rows.n_rows), lambda: None).rows,
+        )
         assert isinstance(options, KernelOptions)
-        assert not Gram(documents, resolve_kernel(options.kernel, options.gamma, options.degree, options.coef0, documents)).fits_float32
+        assert not Gram(
+            documents, resolve_kernel(options.kernel, options.gamma, options.degree, options.coef0, documents)
+        ).fits_float32
         return
     assert np.isfinite(training.scores).all()
     assert np.isfinite(training.model.scores(rows)).all()

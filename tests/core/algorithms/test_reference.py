@@ -1,4 +1,5 @@
-"""The reference itself: against finite differences, SciPy and brute force, so that agreement with it means something."""
+"""The reference itself: against finite differences, SciPy and brute force, so that agreement with it means
+something."""
 
 from itertools import product
 
@@ -32,7 +33,9 @@ def test_the_gradient_is_the_slope_of_the_objective() -> None:
     X = small(1).X
     rng = np.random.default_rng(1)
     positive, negative, w, s = rng.random(len(X)), rng.random(len(X)), normal(rng, X.shape[1]), normal(rng, X.shape[1])
-    slope = (objective(X, positive, negative, 0.1, w + 1e-6 * s) - objective(X, positive, negative, 0.1, w - 1e-6 * s)) / 2e-6
+    slope = (
+        objective(X, positive, negative, 0.1, w + 1e-6 * s) - objective(X, positive, negative, 0.1, w - 1e-6 * s)
+    ) / 2e-6
     assert gradient(X, positive, negative, 0.1, w) @ s == pytest.approx(slope, rel=1e-6)
 
 
@@ -43,7 +46,9 @@ def test_the_sorted_line_search_finds_the_least_value(seed: int) -> None:
     Y, C, w = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0), rng.random(len(X)), normal(rng, X.shape[1])
     s = -gradient(X, C * (Y > 0), C * (Y < 0), 0.1, w)
     step = sorted_line_search(w, w + s, X @ w, X @ (w + s), Y, C, 0.1)
-    found = minimize_scalar(lambda t: objective(X, C * (Y > 0), C * (Y < 0), 0.1, w + t * s), bracket=(0, step), tol=1e-12)
+    found = minimize_scalar(
+        lambda t: objective(X, C * (Y > 0), C * (Y < 0), 0.1, w + t * s), bracket=(0, step), tol=1e-12
+    )
     assert step == pytest.approx(found.x, rel=1e-5)
 
 

@@ -1,4 +1,6 @@
-"""The transductive SVM: every switch and every retraining lowers the objective, nothing is left to switch, and the slow reference agrees."""
+"""The transductive SVM: every switch and every retraining lowers the objective, nothing is left to switch, and the slow
+reference agrees.
+"""
 
 from collections.abc import Callable
 from itertools import groupby, pairwise
@@ -15,6 +17,7 @@ from core.losses.balance import threshold_labels
 from core.options.linear import TsvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Result, Status
+from core.progress import Phase
 from tests.core.problems import Array, Small, small, weights_of
 from tests.reference import mfn, transductive
 
@@ -88,7 +91,7 @@ def test_the_objective_never_rises_within_a_stage(most: int | None) -> None:
         trace = solve("tsvm", overlapping(seed).problem, options(max_switches=most)).trace
         for phase, points in groupby(trace, key=lambda point: point.phase):
             values = [point.stage_objective for point in points]
-            retrained += len(values) > 2 and phase != "svm"
+            retrained += len(values) > 2 and phase != Phase("svm")
             assert all(after <= before * (1 + 1e-12) for before, after in pairwise(values)), phase
     assert retrained > 10
 
@@ -112,7 +115,9 @@ def test_at_the_end_w_is_stationary_and_no_pair_is_left(run: Run, most: int | No
 @pytest.mark.parametrize("lambda_u", [0.1, 1.0])
 @pytest.mark.parametrize("most", [1, None])
 def test_the_reference_agrees(run: Run, most: int | None, lambda_u: float) -> None:
-    """Core retrains roughly between switches and may end at other labels; with the same ones J is the same, and on the whole J is no worse."""
+    """Core retrains roughly between switches and may end at other labels; with the same ones J is the same, and on the
+    whole J is no worse.
+    """
     same, ratios = 0, []
     for seed in range(10):
         data = overlapping(seed, n=36)
@@ -144,7 +149,7 @@ def test_stages_grow_to_exactly_the_weight(final: float) -> None:
 
 def test_the_stages_are_run_one_after_the_other() -> None:
     trace = solve("tsvm", overlapping(0).problem, options()).trace
-    phases = [phase for phase, _ in groupby(trace, key=lambda point: point.phase)]
+    phases = [str(phase) for phase, _ in groupby(trace, key=lambda point: point.phase)]
     assert phases == ["tsvm/svm", *(f"tsvm/stage={k}" for k in range(len(weight_stages(1.0))))]
     fractions = [point.fraction for point in trace]
     assert fractions == sorted(fractions)
@@ -170,7 +175,9 @@ def test_weighted_pairs_each_lower_the_loss(seed: int) -> None:
     assert pairs.size
     for i, j in pairs.reshape(2, -1).T:
         assert (labels[i], labels[j]) == (1, -1)
-        before, after = (sum(weights[k] * max(0, 1 - sign * labels[k] * scores[k]) ** 2 for k in (i, j)) for sign in (1, -1))
+        before, after = (
+            sum(weights[k] * max(0, 1 - sign * labels[k] * scores[k]) ** 2 for k in (i, j)) for sign in (1, -1)
+        )
         assert after < before
 
 

@@ -27,7 +27,10 @@ def times_of(seed: int, data: Small) -> Array:
 def test_svm(seed: int) -> None:
     data = small(seed, n=30, labeled=20)
     times = times_of(seed, data)
-    one, other, even = (solve("svm", problem, SvmOptions(tolerance=1e-17)) for problem in (repeated(data, times), costly(data, times), data.problem))
+    one, other, even = (
+        solve("svm", problem, SvmOptions(tolerance=1e-17))
+        for problem in (repeated(data, times), costly(data, times), data.problem)
+    )
     np.testing.assert_allclose(weights_of(one), weights_of(other), rtol=1e-7, atol=1e-9)
     assert one.objective == pytest.approx(other.objective, rel=1e-10)
     assert np.abs(weights_of(one) - weights_of(even)).max() > 1e-3, "weights matter here"
@@ -38,7 +41,9 @@ def test_annealing(seed: int) -> None:
     data = small(seed, n=40, labeled=8, gap=0.4)
     times = times_of(seed, data)
     options = AnnealingOptions(lambda_=1e-2, positive_fraction=0.4, tolerance=1e-12)
-    one, other, even = (solve("da", problem, options) for problem in (repeated(data, times), costly(data, times), data.problem))
+    one, other, even = (
+        solve("da", problem, options) for problem in (repeated(data, times), costly(data, times), data.problem)
+    )
     assert one.objective == pytest.approx(other.objective, rel=1e-5)
     np.testing.assert_allclose(weights_of(one), weights_of(other), atol=1e-3)
     assert np.abs(weights_of(one) - weights_of(even)).max() > 1e-2, "weights matter here"
@@ -46,11 +51,15 @@ def test_annealing(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_tsvm(seed: int) -> None:
-    """Unlabeled rows have one weight here: its constraint counts rows, so that two copies of one may get different labels."""
+    """Unlabeled rows have one weight here: its constraint counts rows, so that two copies of one may get different
+    labels.
+    """
     data = small(seed, n=48, labeled=8, gap=0.25)
     times = np.where(np.arange(48) < 8, times_of(seed, data), 2.0)
     options = TsvmOptions(lambda_=1e-2, positive_fraction=0.4, tolerance=1e-14)
-    one, other, even = (solve("tsvm", problem, options) for problem in (repeated(data, times), costly(data, times), data.problem))
+    one, other, even = (
+        solve("tsvm", problem, options) for problem in (repeated(data, times), costly(data, times), data.problem)
+    )
     assert one.objective == pytest.approx(other.objective, rel=1e-8)
     np.testing.assert_allclose(weights_of(one), weights_of(other), atol=1e-5)
     assert np.abs(weights_of(one) - weights_of(even)).max() > 1e-2, "weights matter here"
@@ -61,4 +70,6 @@ def test_the_labeled_fraction_is_by_cost() -> None:
     costs = np.ones(40)
     costs[:8] = np.where(data.y > 0, 3.0, 1.0)
     n_positive = int((data.y > 0).sum())
-    assert Problem.of(data.rows, data.y, costs).labeled_fraction() == pytest.approx(3 * n_positive / (3 * n_positive + 8 - n_positive))
+    assert Problem.of(data.rows, data.y, costs).labeled_fraction() == pytest.approx(
+        3 * n_positive / (3 * n_positive + 8 - n_positive)
+    )

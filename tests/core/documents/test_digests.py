@@ -5,7 +5,7 @@ import numpy as np
 from core.documents.digests import row_digests
 from core.documents.kinds import NamedRows, Rows, TextRows
 from core.documents.rows import SparseRows
-from tests.workers.conftest import rows
+from tests.stores import rows
 
 
 def digests(given: Rows, *positions: int) -> list[bytes]:
@@ -22,7 +22,10 @@ def test_texts() -> None:
 
 
 def test_vectors() -> None:
-    here, there = rows({0: 1.0, 3: 2.0}, {0: 1.0}, {0: 2.0}, n_features=9), rows({1: 1.0}, {0: 1.0, 3: 2.0}, n_features=4)
+    here, there = (
+        rows({0: 1.0, 3: 2.0}, {0: 1.0}, {0: 2.0}, n_features=9),
+        rows({1: 1.0}, {0: 1.0, 3: 2.0}, n_features=4),
+    )
     assert digests(here, 0) == digests(there, 1)
     assert len(set(digests(here, 0, 1, 2) + digests(there, 0))) == 4
 
@@ -31,6 +34,9 @@ def test_named_features_whatever_their_columns() -> None:
     def named(names: list[str], given: SparseRows) -> NamedRows:
         return NamedRows(given, names)
 
-    here, there = named(["goal", "vote"], rows({0: 1.0, 1: 2.0}, {1: 2.0})), named(["vote", "x", "goal"], rows({1: 1.0}, {0: 2.0, 2: 1.0}))
+    here, there = (
+        named(["goal", "vote"], rows({0: 1.0, 1: 2.0}, {1: 2.0})),
+        named(["vote", "x", "goal"], rows({1: 1.0}, {0: 2.0, 2: 1.0})),
+    )
     assert digests(here, 0) == digests(there, 1)
     assert len(set(digests(here, 0, 1) + digests(there, 0))) == 3

@@ -50,7 +50,9 @@ def test_blocks_lie_side_by_side_with_rows_of_length_one() -> None:
     text, vector = np.hsplit(matrix_of(found.rows), [4])
     np.testing.assert_array_equal(text, matrix_of(columns().blocks[0].vocabulary.read(TextRows.of(TEXTS)).rows))
     lengths = np.linalg.norm(VECTORS, axis=1, keepdims=True)
-    np.testing.assert_allclose(vector, np.divide(VECTORS, lengths, where=lengths > 0, out=np.zeros_like(VECTORS)), rtol=1e-6)
+    np.testing.assert_allclose(
+        vector, np.divide(VECTORS, lengths, where=lengths > 0, out=np.zeros_like(VECTORS)), rtol=1e-6
+    )
     assert found.missing == {"text": 1, "vector": 1}
 
 
@@ -119,7 +121,9 @@ def test_digests_tell_documents_by_their_parts() -> None:
     assert digests(PartRows({name: documents().parts[name] for name in ("vector", "text")})) == same
     other = digests(documents(vector=dense(VECTORS[:, [1, 0, 2]])))
     assert [one == two for one, two in zip(same, other, strict=True)] == [False, True, True, True]
-    assert list(row_digests(PartRows({"text": TextRows.of(TEXTS)}), np.arange(4))) == list(row_digests(TextRows.of(TEXTS), np.arange(4)))
+    assert list(row_digests(PartRows({"text": TextRows.of(TEXTS)}), np.arange(4))) == list(
+        row_digests(TextRows.of(TEXTS), np.arange(4))
+    )
 
 
 def test_faults_name_the_part() -> None:

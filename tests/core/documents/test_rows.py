@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.documents.rows import SparseRows, find_faults, layout_fault, sorted_rows, without_zeros
 from core.errors import Fault
-from tests.workers.conftest import rows
+from tests.stores import rows
 
 cells = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 1.0, -2.5])), max_size=6)
 matrices = st.tuples(st.lists(cells, max_size=6), st.integers(0, 2))
@@ -21,12 +21,17 @@ matrices = st.tuples(st.lists(cells, max_size=6), st.integers(0, 2))
 def build(lists: list[list[tuple[int, float]]], n_features: int = 10) -> SparseRows:
     indptr = np.cumsum([0, *map(len, lists)], dtype=np.int64)
     flat = [cell for row in lists for cell in row]
-    return SparseRows(indptr, np.array([i for i, _ in flat], np.uint32), np.array([v for _, v in flat], np.float32), n_features)
+    return SparseRows(
+        indptr, np.array([i for i, _ in flat], np.uint32), np.array([v for _, v in flat], np.float32), n_features
+    )
 
 
 def as_lists(matrix: SparseRows) -> list[list[tuple[int, float]]]:
     bounds = matrix.indptr.tolist()
-    return [list(zip(matrix.indices[a:b].tolist(), matrix.values[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(bounds)]
+    return [
+        list(zip(matrix.indices[a:b].tolist(), matrix.values[a:b].tolist(), strict=True))
+        for a, b in itertools.pairwise(bounds)
+    ]
 
 
 @given(matrices)
@@ -94,7 +99,9 @@ def test_faults_are_bounded() -> None:
     ],
 )
 def test_arrays_that_do_not_fit(indptr: list[int], n_indices: int, n_values: int, n_features: int, field: str) -> None:
-    matrix = SparseRows(np.array(indptr, np.int64), np.zeros(n_indices, np.uint32), np.ones(n_values, np.float32), n_features)
+    matrix = SparseRows(
+        np.array(indptr, np.int64), np.zeros(n_indices, np.uint32), np.ones(n_values, np.float32), n_features
+    )
     found = layout_fault(matrix)
     assert found is not None
     assert found.field == field
@@ -102,7 +109,9 @@ def test_arrays_that_do_not_fit(indptr: list[int], n_indices: int, n_values: int
 
 
 def test_checking_takes_no_python_by_the_document() -> None:
-    """A thousand documents take as many instructions of the interpreter as ten; fails when anything is done row by row in Python."""
+    """A thousand documents take as many instructions of the interpreter as ten; fails when anything is done row by row
+    in Python.
+    """
 
     def instructions(n: int) -> int:
         indices = np.cumsum(np.random.default_rng(0).integers(1, 100, (n, 76)), axis=1).astype(np.uint32)

@@ -54,7 +54,9 @@ def test_documents_without_values_have_none() -> None:
     assert (scale.length, scale.largest, scale.dominated, scale.remedy(MessageNames())) == (0.0, 0.0, False, None)
 
 
-@pytest.mark.parametrize(("factor", "said"), [(1e7, "divide all values by 1e+07"), (2e-5, "multiply all values by 5e+04")])
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1e7, "divide all values by 1e+07"), (2e-5, "multiply all values by 5e+04")]
+)
 def test_unusual_lengths_come_with_the_factor_that_makes_them_usual(factor: float, said: str) -> None:
     dense = np.full((9, 4), 0.5)
     remedy = value_scale(rows_of(dense * factor), ask).remedy(MessageNames())
@@ -75,7 +77,10 @@ def test_a_feature_that_outweighs_the_others_is_named() -> None:
     assert "up to 5.0e+18 (document 'd17'): leave it out, or divide its values by" in remedy
 
 
-@pytest.mark.parametrize(("rows", "said"), [([3], "document '3' has values up to 4.0e+18 of feature 2"), ([3, 8], "document '3' and 1 more have")])
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [([3], "document '3' has values up to 4.0e+18 of feature 2"), ([3, 8], "document '3' and 1 more have")],
+)
 def test_few_documents_of_huge_values_are_named_instead(rows: list[int], said: str) -> None:
     dense = plain(n=200)
     dense[rows, 2] = 4e18

@@ -1,4 +1,6 @@
-"""Passes over rows that store every feature, against dense NumPy: to the bits, however they are cut and whoever goes beside."""
+"""Passes over rows that store every feature, against dense NumPy: to the bits, however they are cut and whoever goes
+beside.
+"""
 
 from contextlib import closing
 
@@ -37,7 +39,9 @@ def test_passes_are_dense_products_and_keep_their_bits(
         scores = [product.scores.copy() for product in asked]
     for product, answer, found in zip(asked, plain, scores, strict=True):
         np.testing.assert_allclose(answer, X.T @ (product.weights * (X @ product.vector)), rtol=1e-11, atol=1e-12)
-        np.testing.assert_allclose(found, np.where(product.weights > 0, X @ product.vector, -9.0), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(
+            found, np.where(product.weights > 0, X @ product.vector, -9.0), rtol=1e-11, atol=1e-12
+        )
         product.scores[:] = -9.0
     monkeypatch.setattr(passes, "SLICE", slice_size)
     monkeypatch.setattr(passes, "_TILE", tile)

@@ -64,17 +64,23 @@ def test_adjoint_adds_a_dense_product(whole: SparseRows, start: int, stop: int) 
     before = out.copy()
     loops.adjoint_rows(*whole[:3], start, stop, weights, out)
     read = (np.arange(30) >= start) & (np.arange(30) < stop)
-    np.testing.assert_allclose(out, before + with_bias(dense_of(whole)).T @ np.where(read, weights, 0), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        out, before + with_bias(dense_of(whole)).T @ np.where(read, weights, 0), rtol=1e-12, atol=1e-13
+    )
 
 
 def test_the_largest_column_is_read_as_an_unsigned_number() -> None:
-    """Where a signed 32-bit index would wrap around, only the loops that take no vector of that length can be tried: gathering and counting."""
+    """Where a signed 32-bit index would wrap around, only the loops that take no vector of that length can be tried:
+    gathering and counting.
+    """
     top = np.array([2**32 - 1], np.uint32)
     out = np.zeros(1, np.uint32)
     column_of = np.arange(3, dtype=np.uint32)
     column_of[2] = top[0]
     indptr, value = np.array([0, 1]), np.ones(1, np.float32)
-    reorder_loops.gather_rows(indptr, np.array([2], np.uint32), value, np.zeros(1, np.int64), column_of, 0, 1, indptr, out, value.copy())
+    reorder_loops.gather_rows(
+        indptr, np.array([2], np.uint32), value, np.zeros(1, np.int64), column_of, 0, 1, indptr, out, value.copy()
+    )
     assert out[0] == 2**32 - 1
 
 
@@ -90,7 +96,10 @@ def test_compact_reorders_rows_and_drops_empty_columns(whole: SparseRows, start:
     assert done.rows.n_features == len(done.features) == len(np.unique(indices[rows.indptr[0] : rows.indptr[-1]]))
     assert 4 not in done.features
     for new, old in enumerate(order):
-        span, target = slice(rows.indptr[old], rows.indptr[old + 1]), slice(done.rows.indptr[new], done.rows.indptr[new + 1])
+        span, target = (
+            slice(rows.indptr[old], rows.indptr[old + 1]),
+            slice(done.rows.indptr[new], done.rows.indptr[new + 1]),
+        )
         np.testing.assert_array_equal(done.features[done.rows.indices[target]], rows.indices[span])
         np.testing.assert_array_equal(done.rows.values[target], rows.values[span])
 
@@ -112,12 +121,18 @@ def slices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
 def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(6)
-    vector, weights, skipped = normal(rng, 10), rng.random(57) * (rng.random(57) < 0.6), (rng.random(57) < 0.5).astype(float)
+    vector, weights, skipped = (
+        normal(rng, 10),
+        rng.random(57) * (rng.random(57) < 0.6),
+        (rng.random(57) < 0.5).astype(float),
+    )
     fused, plain, scores = np.zeros(57), np.zeros(57), X @ vector
     with closing(Passes(rows, threads, lambda: None)) as made:
         assert made.n_threads == threads, "too small for threads: the test would not test them"
         for _ in range(2):  # accumulators start anew
-            np.testing.assert_allclose(made.product(Product(vector, weights, fused)), X.T @ (weights * scores), rtol=1e-11, atol=1e-12)
+            np.testing.assert_allclose(
+                made.product(Product(vector, weights, fused)), X.T @ (weights * scores), rtol=1e-11, atol=1e-12
+            )
         made.scores(Scores(vector, skipped, plain))
     np.testing.assert_allclose(fused, np.where(weights > 0, scores, 0), rtol=1e-12)
     np.testing.assert_allclose(plain, np.where(skipped == 0, scores, 0), rtol=1e-12)
@@ -125,11 +140,14 @@ def test_a_pass_is_the_dense_product_however_it_is_cut(threads: int) -> None:
 
 @pytest.mark.usefixtures("slices")
 @pytest.mark.parametrize("read", [0.2, 0.6])
-@pytest.mark.parametrize(("count", "blocks_of"), [(0, {}), (1, {}), (2, {}), (5, {0.6: [5]}), (8, {0.6: [8]}), (11, {0.6: [8]})])
+@pytest.mark.parametrize(
+    ("count", "blocks_of"), [(0, {}), (1, {}), (2, {}), (5, {0.6: [5]}), (8, {0.6: [8]}), (11, {0.6: [8]})]
+)
 def test_products_together_are_the_products_alone(
     monkeypatch: pytest.MonkeyPatch, threads: int, count: int, blocks_of: dict[float, list[int]], read: float
 ) -> None:
-    """As one-vs-rest asks for them: with their own weights, some rows read by one alone, scores untouched where a weight is 0.
+    """As one-vs-rest asks for them: with their own weights, some rows read by one alone, scores untouched where a
+    weight is 0.
 
     In blocks where they read more rows than a block costs.
     """
@@ -143,7 +161,9 @@ def test_products_together_are_the_products_alone(
     monkeypatch.setattr(Passes, "_block", noted)
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(7)
-    asked = [Product(normal(rng, 10), rng.random(57) * (rng.random(57) < read), np.full(57, -9.0)) for _ in range(count)]
+    asked = [
+        Product(normal(rng, 10), rng.random(57) * (rng.random(57) < read), np.full(57, -9.0)) for _ in range(count)
+    ]
     with closing(Passes(rows, threads, lambda: None)) as made:
         answers = made.products(asked)
     assert len(answers) == count
@@ -190,7 +210,9 @@ def test_a_stopped_block_leaves_nothing_to_the_next(threads: int) -> None:
 @pytest.mark.usefixtures("slices")
 @pytest.mark.parametrize("share", [0.05, 0.6], ids=["few", "many"])
 @pytest.mark.parametrize("alone", [False, True])
-def test_passes_are_the_same_by_one_thread(monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float) -> None:
+def test_passes_are_the_same_by_one_thread(
+    monkeypatch: pytest.MonkeyPatch, threads: int, alone: bool, share: float
+) -> None:
     """Sums are added to what was there; scores are written where they are not skipped."""
     rows = random_rows(np.random.default_rng(5), 61, 9, density=0.5).between(3, 60)
     X, rng = with_bias(dense_of(rows)), np.random.default_rng(8)
@@ -203,7 +225,9 @@ def test_passes_are_the_same_by_one_thread(monkeypatch: pytest.MonkeyPatch, thre
         made.scores(scores, alone)
         image = made.product(product, alone)
     np.testing.assert_allclose(adjoint.sums, 2 + X.T @ adjoint.weights, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(scores.scores, np.where(scores.skipped == 0, X @ scores.vector, -9.0), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(
+        scores.scores, np.where(scores.skipped == 0, X @ scores.vector, -9.0), rtol=1e-11, atol=1e-13
+    )
     np.testing.assert_allclose(image, X.T @ (product.weights * (X @ product.vector)), rtol=1e-11, atol=1e-12)
 
 
@@ -271,20 +295,32 @@ def test_the_bits_depend_neither_on_threads_nor_on_company(monkeypatch: pytest.M
         with closing(Passes(rows, threads, lambda: None)) as made:
             scores, sums = np.zeros((3, WIDTH, rows.n_rows)), np.zeros((2, WIDTH, length))
             asked = [[Product(*each) for each in zip(vectors, weights, part, strict=True)] for part in scores]
-            answers = [[made.product(one) for one in asked[0]], [made.product(one, alone=True) for one in asked[1]], made._block(asked[2])]
+            answers = [
+                [made.product(one) for one in asked[0]],
+                [made.product(one, alone=True) for one in asked[1]],
+                made._block(asked[2]),
+            ]
             for column in range(WIDTH):
                 made.adjoint(Adjoint(weights[column], sums[0, column]))
                 made.adjoint(Adjoint(weights[column], sums[1, column]), alone=True)
-        found += [np.concatenate([each, part, total], axis=1).tobytes() for each, part, total in zip(answers[:2], scores[:2], sums, strict=True)]
+        found += [
+            np.concatenate([each, part, total], axis=1).tobytes()
+            for each, part, total in zip(answers[:2], scores[:2], sums, strict=True)
+        ]
         assert np.array(answers[2]).tobytes() == np.array(answers[0]).tobytes()
         assert scores[2].tobytes() == scores[0].tobytes()
     assert len(set(found)) == 1
 
 
 def test_parts_are_cut_by_the_rows_alone() -> None:
-    """Small data have one part, sparse columns two, large data at most so many that their sums stay small beside the rows."""
+    """Small data have one part, sparse columns two, large data at most so many that their sums stay small beside the
+    rows.
+    """
     assert len(parts_of(random_rows(np.random.default_rng(0), 100, 10))) == 1
-    nonzeros, wide = 1 << 19, SparseRows(np.arange(0, (1 << 19) + 1, 8), np.zeros(1 << 19, np.uint32), np.ones(1 << 19, np.float32), 1 << 18)
+    nonzeros, wide = (
+        1 << 19,
+        SparseRows(np.arange(0, (1 << 19) + 1, 8), np.zeros(1 << 19, np.uint32), np.ones(1 << 19, np.float32), 1 << 18),
+    )
     assert len(parts_of(wide)) == 2
     narrow = wide._replace(n_features=100)
     parts = parts_of(narrow)

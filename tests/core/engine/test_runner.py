@@ -10,12 +10,13 @@ from core import watch
 from core.documents.rows import SparseRows
 from core.engine.passes import Passes
 from core.engine.requests import Vector
-from core.engine.runner import Meeting, Product, Report, Steps, Stopped, Sweeper
+from core.engine.runner import Barrier, Product, Report, Scheduler, Steps, Stopped
 from core.engine.solver import solve
 from core.numerics import width
 from core.numerics.width import WIDTH
 from core.options.linear import SvmOptions
 from core.problem.result import Linear, Result, Status
+from core.progress import Phase
 from tests.core.problems import dense_of, random_rows, small, weights_of, with_bias
 
 ROWS = SparseRows(np.array([0, 1, 2]), np.array([0, 1], np.uint32), np.array([2, 3], np.float32), 2)
@@ -37,7 +38,7 @@ class Crowd:
         image = np.zeros(3)
         try:
             for _ in range(number % 3 + 1):
-                yield Report("turn", 0, 0.0, 0.0, 0.0)
+                yield Report(Phase("turn"), 0, 0.0, 0.0, 0.0)
                 image = yield Product(np.array([1.0, 1.0, float(number)]), weights, scores)
         except Stopped:
             status = Status.CANCELLED
@@ -46,12 +47,14 @@ class Crowd:
 
 
 @pytest.mark.parametrize(("short", "most"), [(0, WIDTH), (ROWS.n_rows + ROWS.n_features, 2 * WIDTH - 1)])
-def test_solvers_take_turns_and_each_gets_its_own_answers(monkeypatch: pytest.MonkeyPatch, short: int, most: int) -> None:
+def test_solvers_take_turns_and_each_gets_its_own_answers(
+    monkeypatch: pytest.MonkeyPatch, short: int, most: int
+) -> None:
     """No more are alive at a time than fill a block, but of short vectors the last ones all are."""
     monkeypatch.setattr(width, "_SHORT", short)
     crowd = Crowd()
-    with Sweeper(ROWS) as sweeper:
-        results = sweeper.run({str(number): crowd.member(number) for number in range(3 * WIDTH + 1)})
+    with Scheduler(ROWS) as scheduler:
+        results = scheduler.run({Phase(fold=number): crowd.member(number) for number in range(3 * WIDTH + 1)})
     assert WIDTH <= crowd.most <= most
     assert (crowd.most > WIDTH) == (most > WIDTH)
     assert [result.objective for result in results] == list(range(3 * WIDTH + 1))
@@ -78,22 +81,26 @@ def test_the_last_solvers_take_turns_so_that_blocks_are_full_until_the_end(monke
             yield Product(np.array([1.0, 1.0, float(number)]), np.ones(2), scores)
         return Result(Linear(np.zeros(2), 0.0), scores, float(number), Status.CONVERGED)
 
-    with Sweeper(ROWS) as sweeper:
-        results = sweeper.run({str(number): partial(steps, number) for number in range(12)})
+    with Scheduler(ROWS) as scheduler:
+        results = scheduler.run({Phase(fold=number): partial(steps, number) for number in range(12)})
     assert sizes == [WIDTH] * 12
-    assert [result.unlabeled_scores.tolist() for result in results] == [[2.0 + number, 3.0 + number] for number in range(12)]
+    assert [result.unlabeled_scores.tolist() for result in results] == [
+        [2.0 + number, 3.0 + number] for number in range(12)
+    ]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_solvers_of_a_meeting_wait_for_each_other_and_hear_the_same(threads: int) -> None:
-    """Three of them work for different numbers of rounds before it, twice; another works meanwhile and waits for nobody."""
+    """Three of them work for different numbers of rounds before it, twice; another works meanwhile and waits for
+    nobody.
+    """
     log: list[str] = []
 
     def decide() -> int:
         log.append("met")
         return len(log)
 
-    meeting = Meeting(3, decide)
+    meeting = Barrier(3, decide)
     heard: list[list[int]] = [[], [], []]
 
     def member(number: int) -> Steps:
@@ -105,14 +112,18 @@ def test_solvers_of_a_meeting_wait_for_each_other_and_hear_the_same(threads: int
             heard[number].append((yield meeting))
         return Result(Linear(np.zeros(2), 0.0), scores, 0.0, Status.CONVERGED)
 
-    with Sweeper(ROWS, threads=threads) as sweeper:
-        sweeper.run({**{str(number): partial(member, number) for number in range(3)}, "other": Crowd().member(5)})
+    with Scheduler(ROWS, threads=threads) as scheduler:
+        scheduler.run(
+            {**{Phase(fold=number): partial(member, number) for number in range(3)}, Phase(): Crowd().member(5)}
+        )
     assert log == ["come 0"] * 3 + ["met"] + ["come 1"] * 3 + ["met"]
     assert heard[0] == heard[1] == heard[2] == [4, 8]
 
 
 def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver goes on by products that read little until it wants a pass that pays for a block; only those are together."""
+    """A solver goes on by products that read little until it wants a pass that pays for a block; only those are
+    together.
+    """
     rows = random_rows(np.random.default_rng(3), 40, 9, density=0.5)
     together: list[list[float]] = []
     products = Passes.products
@@ -127,11 +138,11 @@ def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatc
         answers = []
         for read in (40, *[1] * n_light, 40):
             answers.append((yield Product(np.ones(10), (np.arange(40) < read).astype(float), np.zeros(40))))
-            yield Report("turn", 0, 0.0, 0.0, 0.0)
+            yield Report(Phase("turn"), 0, 0.0, 0.0, 0.0)
         return Result(Linear(np.concatenate(answers), 0.0), np.zeros(0), 0.0, Status.CONVERGED)
 
-    with Sweeper(rows) as sweeper:
-        results = sweeper.run({str(number): partial(steps, number) for number in range(4)})
+    with Scheduler(rows) as scheduler:
+        results = scheduler.run({Phase(fold=number): partial(steps, number) for number in range(4)})
     assert together == [[40.0] * 4] * 2
     X = with_bias(dense_of(rows))
     whole, one = X.T @ (X @ np.ones(10)), X[0] * X[0].sum()
@@ -143,8 +154,8 @@ def test_a_product_of_few_rows_waits_for_no_other(monkeypatch: pytest.MonkeyPatc
 def test_a_stop_reaches_the_solvers_that_have_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
     crowd = Crowd()
-    with Sweeper(ROWS, observer=lambda _: True) as sweeper:
-        results = sweeper.run({str(number): crowd.member(number) for number in range(3 * WIDTH)})
+    with Scheduler(ROWS, observer=lambda _: True) as scheduler:
+        results = scheduler.run({Phase(fold=number): crowd.member(number) for number in range(3 * WIDTH)})
     assert [result.status for result in results] == [Status.CANCELLED] * (3 * WIDTH)
     assert crowd.alive == 0
 

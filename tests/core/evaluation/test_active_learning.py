@@ -24,7 +24,11 @@ from core.evaluation.active_learning import (
 from tests.core.problems import dense_of, random_rows, rows_of
 
 VALUES = st.integers(2, 6).flatmap(
-    lambda columns: arrays.arrays(np.float64, st.tuples(st.integers(0, 9), st.just(columns)), elements=st.sampled_from([-1.0, 0.0, 0.25, 0.5, 3.0]))
+    lambda columns: arrays.arrays(
+        np.float64,
+        st.tuples(st.integers(0, 9), st.just(columns)),
+        elements=st.sampled_from([-1.0, 0.0, 0.25, 0.5, 3.0]),
+    )
 )
 
 
@@ -43,7 +47,11 @@ def test_the_contest_is_between_the_two_largest(values: NDArray[np.float64]) -> 
 
 def test_one_column_is_the_score_of_the_second_of_two() -> None:
     found = top_two(np.array([[-2.0], [0.5], [0.0]]))
-    assert (found.first.tolist(), found.second.tolist(), found.margins.tolist()) == ([0, 1, 0], [1, 0, 1], [2.0, 0.5, 0.0])
+    assert (found.first.tolist(), found.second.tolist(), found.margins.tolist()) == (
+        [0, 1, 0],
+        [1, 0, 1],
+        [2.0, 0.5, 0.0],
+    )
 
 
 @settings(deadline=None, max_examples=200)
@@ -107,7 +115,9 @@ def test_representatives_come_near_the_best_choice_there_is() -> None:
 
 
 def test_one_of_each_group_comes_before_a_second_of_any() -> None:
-    """Documents of three groups that share no feature, one of them of a single document; an empty one stands for none and comes last."""
+    """Documents of three groups that share no feature, one of them of a single document; an empty one stands for none
+    and comes last.
+    """
     dense = np.zeros((10, 6))
     dense[:5, 0], dense[:5, 1] = 1.0, np.linspace(0, 0.2, 5)
     dense[5:8, 2], dense[5:8, 3] = 1.0, np.linspace(0, 0.2, 3)
@@ -126,18 +136,27 @@ def test_of_copies_the_second_comes_after_all_others() -> None:
 def test_how_many_can_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(querying, "MOST_NONZEROS", 5)
     rows = rows_of([[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 0], [1, 0, 0]])
-    assert [comparable(rows.indptr, np.array(chosen, np.int64)) for chosen in ([], [0], [2, 0, 3, 4], [4, 1, 2], [2, 2])] == [0, 1, 3, 3, 1]
+    assert [
+        comparable(rows.indptr, np.array(chosen, np.int64)) for chosen in ([], [0], [2, 0, 3, 4], [4, 1, 2], [2, 2])
+    ] == [0, 1, 3, 3, 1]
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0, 2.0])), max_size=40), st.integers(1, 12), st.integers(1, 15))
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0, 2.0])), max_size=40),
+    st.integers(1, 12),
+    st.integers(1, 15),
+)
 def test_the_least_sure_of_each_class_in_turn(given_documents: list[tuple[int, float]], most: int, batch: int) -> None:
     pool = BalancedMargins(most)
     for start in range(0, len(given_documents), batch):
         part = given_documents[start : start + batch]
         classes, margins = np.array([each for each, _ in part], np.intp), np.array([margin for _, margin in part])
         pool.add(np.arange(start, start + len(part)), classes, margins)
-    left = {each: sorted((margin, place) for place, (own, margin) in enumerate(given_documents) if own == each) for each in range(4)}
+    left = {
+        each: sorted((margin, place) for place, (own, margin) in enumerate(given_documents) if own == each)
+        for each in range(4)
+    }
     expected: list[tuple[int, int]] = []
     while any(left.values()):
         heads = sorted((*queue.pop(0), each) for each, queue in left.items() if queue)
@@ -165,7 +184,18 @@ def test_representatives_are_as_even_as_the_first_rows(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("n", "share", "expected"),
-    [(0, 0.25, 0), (3, 0.25, 0), (4, 0.25, 1), (10, 0.25, 2), (20, 0.25, 5), (100, 0.29, 29), (4, 0.01, 1), (3, 0.01, 0), (9, 0.0, 0), (5, 1.0, 5)],
+    [
+        (0, 0.25, 0),
+        (3, 0.25, 0),
+        (4, 0.25, 1),
+        (10, 0.25, 2),
+        (20, 0.25, 5),
+        (100, 0.29, 29),
+        (4, 0.01, 1),
+        (3, 0.01, 0),
+        (9, 0.0, 0),
+        (5, 1.0, 5),
+    ],
 )
 def test_how_many_are_random(n: int, share: float, expected: int) -> None:
     assert random_share(n, share) == expected

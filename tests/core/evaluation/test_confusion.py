@@ -40,7 +40,9 @@ def test_as_scikit_learn_has_it(pair: tuple[ClassIndices, ClassIndices], cut: in
     every = np.arange(n_labels)
     np.testing.assert_array_equal(confusion.counts, metrics.confusion_matrix(truth, answer, labels=every))
     found = confusion.agreement()
-    precision, recall, f1, support = metrics.precision_recall_fscore_support(truth, answer, labels=every, zero_division=np.nan)
+    precision, recall, f1, support = metrics.precision_recall_fscore_support(
+        truth, answer, labels=every, zero_division=np.nan
+    )
     np.testing.assert_array_equal(found.support, support)
     np.testing.assert_array_equal(found.given, np.bincount(answer, minlength=n_labels))
     for ours, theirs in ((found.precision, precision), (found.recall, recall), (found.f1, f1)):
@@ -48,7 +50,9 @@ def test_as_scikit_learn_has_it(pair: tuple[ClassIndices, ClassIndices], cut: in
     assert found.accuracy == pytest.approx(metrics.accuracy_score(truth, answer))
     assert found.micro_f1 == pytest.approx(metrics.f1_score(truth, answer, average="micro"))
     assert found.macro_f1 == pytest.approx(metrics.f1_score(truth, answer, average="macro"))
-    assert found.macro_precision == pytest.approx(metrics.precision_score(truth, answer, average="macro", zero_division=0))
+    assert found.macro_precision == pytest.approx(
+        metrics.precision_score(truth, answer, average="macro", zero_division=0)
+    )
     assert found.macro_recall == pytest.approx(metrics.recall_score(truth, answer, average="macro", zero_division=0))
 
 

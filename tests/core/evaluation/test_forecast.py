@@ -46,7 +46,9 @@ def test_most_forecasts_have_the_error() -> None:
     chance, kept = np.random.default_rng(1), 0
     for _ in range(100):
         rate, error = abs(chance.normal(0.35, 0.2)), chance.uniform(0.03, 0.4)
-        points = [Point(n, 100, int(chance.binomial(100, min(0.95, error * (n / 80) ** -rate)))) for n in (20, 40, 60, 80)]
+        points = [
+            Point(n, 100, int(chance.binomial(100, min(0.95, error * (n / 80) ** -rate)))) for n in (20, 40, 60, 80)
+        ]
         found = forecast(points, 20)
         assert found is not None
         kept += found.low <= error * (100 / 80) ** -rate <= found.high

@@ -2,9 +2,20 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binomtest
 
-from core.evaluation.proportions import Promise, clopper_pearson, fewest_labels, promise
+from core.evaluation import proportions
+from core.evaluation.proportions import (
+    LEAST_DISCORDANT,
+    Promise,
+    clopper_pearson,
+    fewest_labels,
+    is_worse,
+    labels_needed,
+    promise,
+    sign_test,
+)
+from core.numerics.binomial import LEVEL
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 50), (3, 50), (25, 50), (50, 50), (17, 1000)])
@@ -57,3 +68,74 @@ def test_the_promise_is_kept_in_nineteen_of_twenty_samples(sharpness: float) -> 
             broken += right[trusted].mean() < 0.95
     assert given > 40
     assert broken <= 20 + 9  # a twentieth, and twice its standard deviation
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost"), [(0, 5), (1, 4), (2, 14), (7, 7), (30, 51), (0, 0), (9, 0), (4_900, 5_100), (49_000, 51_000)]
+)
+def test_the_sign_test_is_the_exact_binomial_test(gained: int, lost: int) -> None:
+    expected = binomtest(gained, gained + lost, alternative="less").pvalue if gained + lost else 1.0
+    assert sign_test(gained, lost) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_a_few_are_no_evidence() -> None:
+    assert not any(is_worse(0, lost) for lost in range(LEAST_DISCORDANT))
+    assert is_worse(0, LEAST_DISCORDANT)
+    assert sign_test(0, LEAST_DISCORDANT) < LEVEL < sign_test(0, LEAST_DISCORDANT - 1)
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "worse"),
+    [(5, 0, False), (9, 9, False), (3, 10, True), (4, 10, False), (5, 15, True), (9, 12, False)],
+)
+def test_worse_is_what_chance_does_not_allow(gained: int, lost: int, worse: bool) -> None:
+    assert is_worse(gained, lost) is worse
+
+
+@pytest.mark.parametrize(
+    ("labels", "right", "by_chance", "further"),
+    [
+        (20, 9, 0.5, 0.75),
+        (20, 13, 0.5, 0.65),
+        (8, 2, 0.25, 0.625),
+        (0, 0, 0.5, 1.0),
+        (40, 20, 1 / 3, 0.5),
+        (60, 10, 0.5, 0.9),
+    ],
+)
+def test_the_labels_needed_are_the_first_number_that_is_not_chance(
+    labels: int, right: int, by_chance: float, further: float
+) -> None:
+    needed = labels_needed(labels, right, by_chance, further)
+    assert needed is not None
+
+    def p_value(n: int) -> float:
+        return float(binomtest(right + round(further * (n - labels)), n, by_chance, alternative="greater").pvalue)
+
+    assert p_value(needed) < 0.05
+    assert all(p_value(n) >= 0.05 for n in range(max(1, labels), needed))
+
+
+def test_without_any_gain_no_number_suffices() -> None:
+    assert labels_needed(20, 10, 0.5, 0.5) is None
+    assert labels_needed(20, 10, 0.5, 0.4) is None
+    assert labels_needed(20, 20, 1.0, 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "right", "by_chance", "further"),
+    [(20, 9, 0.5, 0.75), (20, 11, 0.5, 0.55), (30, 9, 0.3, 0.4), (100, 40, 0.5, 0.7)],
+)
+def test_large_numbers_are_near_the_exact_ones(
+    monkeypatch: pytest.MonkeyPatch, labels: int, right: int, by_chance: float, further: float
+) -> None:
+    exact = labels_needed(labels, right, by_chance, further)
+    assert exact is not None
+    monkeypatch.setattr(proportions, "_EXACT", 0)
+    assert labels_needed(labels, right, by_chance, further) == pytest.approx(exact, rel=0.2)
+
+
+def test_what_is_hardly_better_than_chance_takes_very_many() -> None:
+    needed = labels_needed(200, 101, 0.5, 0.505)
+    assert needed is not None
+    assert 20_000 < needed < 40_000

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss
 
 from core.evaluation import Reliability
-from core.evaluation.reliability import BINS
+from core.evaluation.reliability import BINS, doubtful
 
 Drawn = tuple[np.ndarray, np.ndarray]
 
@@ -37,7 +37,9 @@ def test_as_scikit_learn_has_it(n_classes: int) -> None:
     found = Reliability.of(probabilities, truth)
     labels = np.arange(n_classes)
     assert found.log_loss == pytest.approx(log_loss(truth, probabilities, labels=labels))
-    assert found.brier == pytest.approx(brier_score_loss(truth, probabilities if n_classes > 2 else probabilities[:, 1], labels=labels))
+    assert found.brier == pytest.approx(
+        brier_score_loss(truth, probabilities if n_classes > 2 else probabilities[:, 1], labels=labels)
+    )
     assert found.expected_error == pytest.approx(slow_error(probabilities, truth))
 
 
@@ -47,7 +49,9 @@ def test_batches_count_like_the_whole(n_classes: int) -> None:
     whole, parts = Reliability.of(probabilities, truth), Reliability()
     for start in range(0, len(truth), 700):
         parts.add(probabilities[start : start + 700], truth[start : start + 700])
-    assert (parts.log_loss, parts.brier, parts.expected_error) == pytest.approx((whole.log_loss, whole.brier, whole.expected_error))
+    assert (parts.log_loss, parts.brier, parts.expected_error) == pytest.approx(
+        (whole.log_loss, whole.brier, whole.expected_error)
+    )
     assert [each.documents for each in parts.bins] == [each.documents for each in whole.bins]
 
 
@@ -81,3 +85,13 @@ def test_a_label_beyond_the_classes_has_no_probability() -> None:
     assert found.brier == pytest.approx(0.04 + 0.09 + 0.25 + 1)
     assert found.log_loss == pytest.approx(-np.log(np.finfo(float).eps))
     assert found.expected_error == pytest.approx(0.5)
+
+
+def test_the_largest_margin_comes_first_and_equals_in_their_order() -> None:
+    probabilities = np.array([[0.4, 0.6], [0.1, 0.9], [0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
+    assert doubtful(probabilities, np.array([0, 0, 0, 0, 1])).tolist() == [1, 0, 3]
+
+
+def test_what_is_likeliest_is_not_doubted() -> None:
+    assert doubtful(np.eye(3), np.arange(3)).tolist() == []
+    assert doubtful(np.zeros((0, 3)), np.zeros(0, int)).tolist() == []

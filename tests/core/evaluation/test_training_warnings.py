@@ -19,12 +19,15 @@ GIVING_ONE_CLASS: list[tuple[str, dict[str, Any], str]] = [
 
 
 def warned(given: Any, fractions: Any = None, classes: Any = ("a", "b")) -> list[str]:
-    return one_class_warnings(np.asarray(given), LABELED, classes, None if fractions is None else np.array(fractions), "try a larger C")
+    return one_class_warnings(
+        np.asarray(given), LABELED, classes, None if fractions is None else np.array(fractions), "try a larger C"
+    )
 
 
 def test_it_says_which_class_and_what_helps() -> None:
     assert warned([1] * 1200) == [
-        "all 1,200 unlabeled documents get class 'b', though 6 of 20 labels are of class 'a': the model tells no classes apart; "
+        "all 1,200 unlabeled documents get class 'b', though 6 of 20 labels are of class 'a': the model "
+        "tells no classes apart; "
         "label more documents of class 'a', or try a larger C"
     ]
     (several,) = one_class_warnings(np.zeros(40, int), np.array([0, 1, 2, 1]), [7, 8, 9], None, "try a larger C")

@@ -35,8 +35,16 @@ from tests.core.problems import dense_of, random_rows
 N = 1000
 WORDS = ["goal", "vote", "späte", "ΟΔΟΣ", "ελιά", "x1", "İstanbul", "a", "the", "Wahl_2", "12", "未来"]
 RNG = np.random.default_rng(3)
-TEXTS = [" ".join(RNG.choice(WORDS, int(RNG.integers(0, 40)))) + ("." if k % 3 else "\u2028") for k in range(N - 1)] + ["goal " * 400]
-NAMED = [{str(name): float(value) for name, value in zip(RNG.choice(40, 4, replace=False), RNG.standard_normal(4), strict=True)} for _ in range(N)]
+TEXTS = [" ".join(RNG.choice(WORDS, int(RNG.integers(0, 40)))) + ("." if k % 3 else "\u2028") for k in range(N - 1)] + [
+    "goal " * 400
+]
+NAMED = [
+    {
+        str(name): float(value)
+        for name, value in zip(RNG.choice(40, 4, replace=False), RNG.standard_normal(4), strict=True)
+    }
+    for _ in range(N)
+]
 VECTORS = RNG.standard_normal((N, 9)).astype(np.float32)
 
 
@@ -47,12 +55,23 @@ def read(model: Model) -> predict.Classifier:
     return predict.Classifier(archive.read)
 
 
-def linear(n_features: int, classes: list[Any], seed: int = 0, calibrated: bool = True, seen: float = 0.9) -> LinearModel:
+def linear(
+    n_features: int, classes: list[Any], seed: int = 0, calibrated: bool = True, seen: float = 0.9
+) -> LinearModel:
     rng, n_columns = np.random.default_rng(seed), 1 if len(classes) == 2 else len(classes)
     features = np.flatnonzero(rng.random(n_features) < seen).astype(np.uint32)
-    calibration = Calibration(rng.uniform(0.5, 3, n_columns), rng.standard_normal(n_columns), rng.uniform(0.5, 2, len(classes)))
+    calibration = Calibration(
+        rng.uniform(0.5, 3, n_columns), rng.standard_normal(n_columns), rng.uniform(0.5, 2, len(classes))
+    )
     weights = rng.standard_normal((len(features), n_columns))
-    return LinearModel(classes, n_features, features, weights, rng.standard_normal(n_columns), calibration=calibration if calibrated else None)
+    return LinearModel(
+        classes,
+        n_features,
+        features,
+        weights,
+        rng.standard_normal(n_columns),
+        calibration=calibration if calibrated else None,
+    )
 
 
 def named_rows() -> NamedRows:
@@ -66,7 +85,9 @@ def named_rows() -> NamedRows:
 
 
 def vector_rows() -> SparseRows:
-    return SparseRows(np.arange(N + 1, dtype=np.int64) * 9, np.tile(np.arange(9, dtype=np.uint32), N), VECTORS.ravel(), 9)
+    return SparseRows(
+        np.arange(N + 1, dtype=np.int64) * 9, np.tile(np.arange(9, dtype=np.uint32), N), VECTORS.ravel(), 9
+    )
 
 
 def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
@@ -75,20 +96,35 @@ def parts() -> tuple[PartColumns, Rows, list[dict[str, Any]]]:
     columns = PartColumns.of({"text": (terms, len(terms.keys)), "features": (names, 30), "vector.bge": (NUMBERS, 9)})
     rows = PartRows({"text": TextRows.of(TEXTS), "features": named_rows(), "vector.bge": vector_rows()})
     documents = zip(TEXTS, NAMED, VECTORS.tolist(), strict=True)
-    return columns, rows, [{"text": text, "features": named, "vectors": {"bge": vector}} for text, named, vector in documents]
+    return (
+        columns,
+        rows,
+        [{"text": text, "features": named, "vectors": {"bge": vector}} for text, named, vector in documents],
+    )
 
 
 @cache
 def cases() -> dict[str, tuple[Model, Rows, Any]]:
     """Models, documents as rows, and the same documents as people have them."""
-    terms = {ngrams: fit_terms(TextRows.of(TEXTS[: N // 2]), TextOptions(min_documents=1, ngrams=ngrams), lambda *_: None) for ngrams in (1, 2)}
+    terms = {
+        ngrams: fit_terms(TextRows.of(TEXTS[: N // 2]), TextOptions(min_documents=1, ngrams=ngrams), lambda *_: None)
+        for ngrams in (1, 2)
+    }
     sparse = random_rows(np.random.default_rng(1), N, 50)
     spans = itertools.pairwise(sparse.indptr.tolist())
     pairs = [{"indices": sparse.indices[a:b].tolist(), "values": sparse.values[a:b].tolist()} for a, b in spans]
     columns, part_rows, part_documents = parts()
     found: dict[str, tuple[Model, Rows, Any]] = {
-        "words, two classes": (replace(linear(len(terms[1].keys), ["a", "b"]), vocabulary=terms[1]), TextRows.of(TEXTS), TEXTS),
-        "terms, four classes": (replace(linear(len(terms[2].keys), ["ä", "b", "c", "d"]), vocabulary=terms[2]), TextRows.of(TEXTS), TEXTS),
+        "words, two classes": (
+            replace(linear(len(terms[1].keys), ["a", "b"]), vocabulary=terms[1]),
+            TextRows.of(TEXTS),
+            TEXTS,
+        ),
+        "terms, four classes": (
+            replace(linear(len(terms[2].keys), ["ä", "b", "c", "d"]), vocabulary=terms[2]),
+            TextRows.of(TEXTS),
+            TEXTS,
+        ),
         "names": (
             replace(linear(30, [1, 2, 3]), vocabulary=Names([str(k) for k in range(30)])),
             named_rows(),
@@ -97,23 +133,43 @@ def cases() -> dict[str, tuple[Model, Rows, Any]]:
         "numbers, scores alone": (linear(45, ["a", "b"], calibrated=False), sparse, pairs),
         "a dense matrix": (linear(50, ["a", "b", "c"], calibrated=False), sparse, dense_of(sparse)),
         "one class": (replace(linear(50, ["a"]), calibration=None), sparse, pairs),
-        "parts": (replace(linear(int(columns.edges[-1]), ["a", "b", "c"]), vocabulary=columns), part_rows, part_documents),
+        "parts": (
+            replace(linear(int(columns.edges[-1]), ["a", "b", "c"]), vocabulary=columns),
+            part_rows,
+            part_documents,
+        ),
     }
     support, vectors = random_rows(np.random.default_rng(5), 60, 40), vector_rows()
     features = np.arange(2, 42, dtype=np.uint32)
     for kernel in (Kernel("rbf", 0.3), Kernel("poly", 0.5, 3, 1.0)):
         weights = np.random.default_rng(6).standard_normal((60, 3)) * 1e4  # large ones magnify what kernel values lack
-        found[kernel.name] = (KernelModel(["a", "b", "c"], 50, features, support, weights, np.arange(3.0), kernel), sparse, pairs)
+        found[kernel.name] = (
+            KernelModel(["a", "b", "c"], 50, features, support, weights, np.arange(3.0), kernel),
+            sparse,
+            pairs,
+        )
         wide = support._replace(n_features=400)
-        more = KernelModel(["a", "b", "c"], 402, np.arange(2, 402, dtype=np.uint32), wide, weights, np.arange(3.0), kernel)
+        more = KernelModel(
+            ["a", "b", "c"], 402, np.arange(2, 402, dtype=np.uint32), wide, weights, np.arange(3.0), kernel
+        )
         found[f"{kernel.name}, sparse"] = (more, sparse, pairs)
     far = vectors._replace(values=vectors.values + np.float32(1e4))
-    near = KernelModel(["a", "b"], 9, features[:9] - 2, far.between(0, 60), weights[:, :1], np.zeros(1), Kernel("rbf", 0.3))
+    near = KernelModel(
+        ["a", "b"], 9, features[:9] - 2, far.between(0, 60), weights[:, :1], np.zeros(1), Kernel("rbf", 0.3)
+    )
     found["rbf, far from the origin"] = (near, far, dense_of(far))
     return found
 
 
-LINEAR = ("words, two classes", "terms, four classes", "names", "numbers, scores alone", "a dense matrix", "one class", "parts")
+LINEAR = (
+    "words, two classes",
+    "terms, four classes",
+    "names",
+    "numbers, scores alone",
+    "a dense matrix",
+    "one class",
+    "parts",
+)
 
 
 @pytest.mark.parametrize("name", [*LINEAR, "rbf", "rbf, sparse", "rbf, far from the origin", "poly", "poly, sparse"])
@@ -143,7 +199,9 @@ def test_the_graph_scores_as_the_model(name: str) -> None:
     given: NDArray[np.float32] = np.zeros((N, max(width, 50)), np.float32)
     dense = read(model).rows(documents)._replace(n_columns=given.shape[1]).dense()
     given[:, : dense.shape[1]] = dense
-    found = dict(zip([each.name for each in session.get_outputs()], session.run(None, {"X": given[:, :width]}), strict=True))
+    found = dict(
+        zip([each.name for each in session.get_outputs()], session.run(None, {"X": given[:, :width]}), strict=True)
+    )
     scores = model.scores(model.vocabulary.read(rows).rows)
     np.testing.assert_allclose(found["scores"], scores, rtol=1e-10, atol=1e-12)
     probabilities = model.probabilities(scores)
@@ -171,9 +229,13 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
         write_archive(model, {"name": "news"}, file)
     write_archive(model, {"name": "news"}, second)
     assert first.read_bytes() == second.getvalue()
-    (tmp_path / "in.ndjson").write_text("".join(json.dumps({"id": str(k), "text": text}) + "\n" for k, text in enumerate(TEXTS[:20])))
+    (tmp_path / "in.ndjson").write_text(
+        "".join(json.dumps({"id": str(k), "text": text}) + "\n" for k, text in enumerate(TEXTS[:20]))
+    )
     command = [sys.executable, "-I", "-W", "error", str(first)]
-    ran = subprocess.run([*command, str(tmp_path / "in.ndjson")], capture_output=True, text=True, check=True, encoding="utf-8")
+    ran = subprocess.run(
+        [*command, str(tmp_path / "in.ndjson")], capture_output=True, text=True, check=True, encoding="utf-8"
+    )
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     scores = model.scores(model.vocabulary.read(TextRows.of(TEXTS[:20])).rows)
     probabilities = model.probabilities(scores)
@@ -184,7 +246,11 @@ def test_the_archive_runs_by_itself(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
         assert list(predict._documents_of(str(tmp_path / name))) == ["goal, vote"]
     zipfile.ZipFile(first).extractall(tmp_path / "folder")
-    assert predict.load(tmp_path / "folder").predict(TEXTS[:20]) == predict.load(first).predict(TEXTS[:20]) == [each["label"] for each in found]
+    assert (
+        predict.load(tmp_path / "folder").predict(TEXTS[:20])
+        == predict.load(first).predict(TEXTS[:20])
+        == [each["label"] for each in found]
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ def test_the_exponential_is_exact_to_a_few_units_in_the_last_place() -> None:
 @pytest.mark.parametrize("distance", [88.0, 1e10, 2e38])
 def test_far_rows_have_a_kernel_value_of_0(distance: float) -> None:
     values = np.zeros((1, 3), np.float32)
-    apply_to_products(Kernel("rbf", 1e6), values, np.full(1, distance / 2, np.float32), np.full(3, distance / 2, np.float32))
+    apply_to_products(
+        Kernel("rbf", 1e6), values, np.full(1, distance / 2, np.float32), np.full(3, distance / 2, np.float32)
+    )
     np.testing.assert_array_equal(values, 0.0)
 
 
@@ -27,7 +29,11 @@ def test_rows_that_rounding_puts_nearer_than_equal_ones_are_equal() -> None:
     np.testing.assert_array_equal(values, 1.0)
 
 
-@pytest.mark.parametrize("kernel", [Kernel("linear"), Kernel("rbf", 0.3), *(Kernel("poly", 0.5, degree, 1.0) for degree in (1, 2, 3, 10))], ids=str)
+@pytest.mark.parametrize(
+    "kernel",
+    [Kernel("linear"), Kernel("rbf", 0.3), *(Kernel("poly", 0.5, degree, 1.0) for degree in (1, 2, 3, 10))],
+    ids=str,
+)
 def test_kernel_values_are_those_of_numpy_and_columns_beyond_are_left_alone(kernel: Kernel) -> None:
     rng = np.random.default_rng(0)
     left, right = rng.standard_normal((5, 7)), rng.standard_normal((600, 7))

@@ -17,7 +17,9 @@ def gamma_of(rule: str, dense: np.ndarray) -> float:
 @pytest.mark.parametrize("exponent", [-120, -66, 1, 66, 120])
 def test_gamma_is_in_units_of_the_values(rule: str, exponent: int) -> None:
     dense = dense_of(random_rows(np.random.default_rng(0), 60, 5, 0.8))
-    assert gamma_of(rule, np.ldexp(dense, exponent)) == pytest.approx(np.ldexp(gamma_of(rule, dense), -2 * exponent), rel=1e-6)
+    assert gamma_of(rule, np.ldexp(dense, exponent)) == pytest.approx(
+        np.ldexp(gamma_of(rule, dense), -2 * exponent), rel=1e-6
+    )
 
 
 @RULES

@@ -23,7 +23,9 @@ KERNELS: list[tuple[Kernel, Callable[[Array], Array]]] = [
 
 @pytest.mark.parametrize(("kernel", "theirs"), KERNELS, ids=["linear", "rbf", "poly 3", "poly 2"])
 @pytest.mark.parametrize(("d", "density"), [(7, 0.9), (400, 0.02), (1, 0.0)], ids=["dense", "sparse", "all empty"])
-def test_rows_are_those_of_scikit_learn(kernel: Kernel, theirs: Callable[[Array], Array], d: int, density: float) -> None:
+def test_rows_are_those_of_scikit_learn(
+    kernel: Kernel, theirs: Callable[[Array], Array], d: int, density: float
+) -> None:
     rows = random_rows(np.random.default_rng(2), 60, d, density)
     np.testing.assert_allclose(whole(Gram(rows, kernel)), theirs(dense_of(rows)), rtol=2e-5, atol=2e-5)
 
@@ -32,7 +34,9 @@ def test_rows_are_those_of_scikit_learn(kernel: Kernel, theirs: Callable[[Array]
 def test_rows_of_a_part_of_a_matrix_are_its_own(d: int, density: float) -> None:
     """A view whose offsets do not start at 0."""
     rows = random_rows(np.random.default_rng(3), 60, d, density)
-    np.testing.assert_allclose(whole(Gram(rows.between(20, 50), RBF)), rbf_kernel(dense_of(rows)[20:50], gamma=0.4), atol=2e-5)
+    np.testing.assert_allclose(
+        whole(Gram(rows.between(20, 50), RBF)), rbf_kernel(dense_of(rows)[20:50], gamma=0.4), atol=2e-5
+    )
 
 
 def test_distances_far_from_the_origin_keep_their_digits() -> None:

@@ -19,7 +19,9 @@ def ask() -> None:
 
 @SHAPES
 @pytest.mark.parametrize("exponent", [-120, -70, -20, 20, 63, 120])
-def test_kernel_values_do_not_depend_on_the_scale_that_gamma_makes_up_for(d: int, density: float, exponent: int) -> None:
+def test_kernel_values_do_not_depend_on_the_scale_that_gamma_makes_up_for(
+    d: int, density: float, exponent: int
+) -> None:
     rows = random_rows(np.random.default_rng(0), 40, d, density)
     scaled = rows._replace(values=np.ldexp(rows.values, exponent))
     for kernel in (Kernel("rbf", 0.4), Kernel("poly", 0.4, 3, 1.0)):
@@ -30,12 +32,16 @@ def test_kernel_values_do_not_depend_on_the_scale_that_gamma_makes_up_for(d: int
 
 @SHAPES
 @pytest.mark.parametrize("value", [4e18, -1e30, 3e38])
-def test_a_row_of_a_huge_value_is_infinitely_far_and_costs_the_others_no_digit(d: int, density: float, value: float) -> None:
+def test_a_row_of_a_huge_value_is_infinitely_far_and_costs_the_others_no_digit(
+    d: int, density: float, value: float
+) -> None:
     dense = dense_of(random_rows(np.random.default_rng(1), 40, d, density)).astype(np.float32)
     dense[[7, 23], 3] = value
     K = whole(Gram(rows_of(dense), Kernel("rbf", 0.4)))
     others = np.delete(np.arange(40), [7, 23])
-    np.testing.assert_allclose(K[np.ix_(others, others)], rbf_kernel(dense[others].astype(np.float64), gamma=0.4), atol=2e-5)
+    np.testing.assert_allclose(
+        K[np.ix_(others, others)], rbf_kernel(dense[others].astype(np.float64), gamma=0.4), atol=2e-5
+    )
     np.testing.assert_array_equal(K[[7, 23]], np.eye(40)[[7, 23]])
 
 

@@ -40,7 +40,13 @@ def test_beliefs_are_those_of_an_independent_root(seed: int, fraction: float, te
     assert weights @ p == pytest.approx(fraction, abs=1e-9)
     np.testing.assert_allclose(p, expit((multiplier - gains) / temperature), rtol=1e-9, atol=1e-300)
     span = gains.max() - gains.min() + 50 * temperature
-    root = brentq(lambda v: weights @ expit((v - gains) / temperature) - fraction, gains.min() - span, gains.max() + span, xtol=1e-15, rtol=1e-14)
+    root = brentq(
+        lambda v: weights @ expit((v - gains) / temperature) - fraction,
+        gains.min() - span,
+        gains.max() + span,
+        xtol=1e-15,
+        rtol=1e-14,
+    )
     np.testing.assert_allclose(p, expit((root - gains) / temperature), atol=1e-6)
     np.testing.assert_allclose(p, reference.balanced(gains, weights, fraction, temperature), atol=1e-6)
 

@@ -1,4 +1,6 @@
-"""The two-sided loss against its plain formula and finite differences; slopes after a step, also where a step jumps over the whole margin."""
+"""The two-sided loss against its plain formula and finite differences; slopes after a step, also where a step jumps
+over the whole margin.
+"""
 
 import numpy as np
 import pytest
@@ -57,12 +59,16 @@ def test_slopes_after_a_step_are_the_line_plus_the_jumps(step: float) -> None:
     _, before, curvatures = terms(scores, positive, negative)
     _, after, moved = terms(scores + step * direction, positive, negative)
     slopes, jumps = before.copy(), np.full(60, np.nan)
-    count = SquaredHinge(positive, negative).update(scores + step * direction, curvatures, direction, step, slopes, jumps)
+    count = SquaredHinge(positive, negative).update(
+        scores + step * direction, curvatures, direction, step, slopes, jumps
+    )
     np.testing.assert_allclose(slopes, after, atol=1e-14)
     np.testing.assert_allclose(before + step * curvatures * direction + jumps, after, atol=1e-12)
     assert count >= np.count_nonzero(np.abs(jumps) > 1e-12)
     assert count >= np.count_nonzero(curvatures != moved)
-    same_piece = (np.sign(scores - 1) == np.sign(scores + step * direction - 1)) & (np.sign(scores + 1) == np.sign(scores + step * direction + 1))
+    same_piece = (np.sign(scores - 1) == np.sign(scores + step * direction - 1)) & (
+        np.sign(scores + 1) == np.sign(scores + step * direction + 1)
+    )
     assert not jumps[same_piece].any()
 
 
@@ -70,7 +76,9 @@ def test_a_row_that_jumps_over_the_margin_between_equal_costs_is_seen() -> None:
     """Its curvature is the same on both sides, its slope is not on the line."""
     positive = negative = np.array([0.5])
     slopes, jumps = np.array([-1.5]), np.zeros(1)
-    count = SquaredHinge(positive, negative).update(np.array([2.0]), np.array([0.5]), np.array([4.0]), 1.5, slopes, jumps)
+    count = SquaredHinge(positive, negative).update(
+        np.array([2.0]), np.array([0.5]), np.array([4.0]), 1.5, slopes, jumps
+    )
     assert count == 1
     assert slopes[0] == 1.5
     assert -1.5 + 1.5 * 0.5 * 4.0 + jumps[0] == 1.5

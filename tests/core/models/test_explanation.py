@@ -48,7 +48,9 @@ def test_contributions_and_rest_add_up_to_the_score(model: Model, n: int) -> Non
             found = explain_score(model, row, column, n)
             assert len(found.contributions.items) <= n
             assert found.score == pytest.approx(scores[column], rel=1e-12, abs=1e-12)
-            assert found.contributions.intercept + found.contributions.amounts.sum() + found.rest == pytest.approx(found.score, rel=1e-12, abs=1e-12)
+            assert found.contributions.intercept + found.contributions.amounts.sum() + found.rest == pytest.approx(
+                found.score, rel=1e-12, abs=1e-12
+            )
             if n == 1000:
                 assert found.rest == 0.0
 
@@ -89,7 +91,9 @@ def test_contributions_of_a_kernel_model_are_its_rows_the_nearest_first() -> Non
 
 @pytest.mark.parametrize("algorithm", ["kernel_svm", "ramp_svm", "cccp_tsvm"])
 def test_a_kernel_model_knows_where_its_rows_come_from(algorithm: str) -> None:
-    """Labeled and unlabeled documents are mixed, so that positions are not those of training's own copy; and they survive storing."""
+    """Labeled and unlabeled documents are mixed, so that positions are not those of training's own copy; and they
+    survive storing.
+    """
     rows, class_indices = documents()
     model = train(TrainingTask(rows, class_indices, list("abc"), algorithm, {})).model
     arrays, meta = model.to_arrays()
@@ -120,8 +124,12 @@ def test_the_heaviest_are_those_of_a_full_sort(n: int) -> None:
     weights = np.round(rng.standard_normal(40), 1)  # with equals and zeros among them
     found = Weights(np.arange(100, 140), weights, 0.5)
     raising, lowering = top_weights(found, n)
-    up = sorted((weight, item) for item, weight in zip(found.items.tolist(), weights.tolist(), strict=True) if weight > 0)
-    down = sorted((-weight, item) for item, weight in zip(found.items.tolist(), weights.tolist(), strict=True) if weight < 0)
+    up = sorted(
+        (weight, item) for item, weight in zip(found.items.tolist(), weights.tolist(), strict=True) if weight > 0
+    )
+    down = sorted(
+        (-weight, item) for item, weight in zip(found.items.tolist(), weights.tolist(), strict=True) if weight < 0
+    )
     for got, expected in ((raising, up), (lowering, down)):
         expected.sort(key=lambda pair: (-pair[0], pair[1]))
         assert got.items.tolist() == [item for _, item in expected[:n]]

@@ -1,4 +1,6 @@
-"""A model on the way out of training and back: scores against dense arithmetic, what it never saw, arrays that carry all of it."""
+"""A model on the way out of training and back: scores against dense arithmetic, what it never saw, arrays that carry
+all of it.
+"""
 
 import io
 import json
@@ -34,12 +36,16 @@ def dense_scores(model: LinearModel, rows: SparseRows) -> NDArray[np.float64]:
 @pytest.mark.parametrize("chunk", [1, 50, 1 << 20])
 @pytest.mark.parametrize("width", [5, 12, 40])
 def test_scores_are_dense_products(monkeypatch: pytest.MonkeyPatch, columns: int, chunk: int, width: int) -> None:
-    """Of rows with fewer, as many and more features than in training; empty rows and views among them; in any number of chunks."""
+    """Of rows with fewer, as many and more features than in training; empty rows and views among them; in any number of
+    chunks.
+    """
     monkeypatch.setattr(module, "_CHUNK", chunk)
     rows = random_rows(np.random.default_rng(1), 50, width, 0.4)
     model = made(columns=columns)
     np.testing.assert_allclose(model.scores(rows), dense_scores(model, rows), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(model.scores(rows.between(9, 33)), dense_scores(model, rows)[9:33], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        model.scores(rows.between(9, 33)), dense_scores(model, rows)[9:33], rtol=1e-12, atol=1e-12
+    )
     assert model.scores(rows.between(4, 4)).shape == (0, columns)
 
 
@@ -51,7 +57,9 @@ def test_all_rows_empty() -> None:
 
 @pytest.mark.parametrize(("n_features", "nbytes"), [(2**22, 4 * 2**22 + 1000), (2**31, 1000)])
 def test_the_search_and_the_tables_find_the_same(n_features: int, nbytes: int) -> None:
-    """Where a table of coefficients by feature would be too large, one of positions is taken; where that would be too, they are searched for."""
+    """Where a table of coefficients by feature would be too large, one of positions is taken; where that would be too,
+    they are searched for.
+    """
     near, far = made(12, 3), made(n_features, 3)
     rows = random_rows(np.random.default_rng(2), 40, 12, 0.5)
     moved = rows._replace(indices=rows.indices + np.uint32(n_features - 12), n_features=n_features)

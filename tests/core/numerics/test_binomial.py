@@ -9,7 +9,9 @@ from core.numerics.binomial import LEVEL, QUANTILE, QUARTILE, binomial_tail, wil
 @pytest.mark.parametrize("probability", [0.01, 1 / 3, 0.5, 0.97])
 @pytest.mark.parametrize(("least", "n"), [(0, 4), (1, 1), (3, 9), (9, 9), (10, 9), (120, 300)])
 def test_the_tail_of_the_binomial_distribution(least: int, n: int, probability: float) -> None:
-    assert binomial_tail(least, n, probability) == pytest.approx(binom.sf(least - 1, n, probability), rel=1e-9, abs=1e-300)
+    assert binomial_tail(least, n, probability) == pytest.approx(
+        binom.sf(least - 1, n, probability), rel=1e-9, abs=1e-300
+    )
 
 
 def test_what_always_or_never_happens() -> None:

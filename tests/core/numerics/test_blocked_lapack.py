@@ -43,8 +43,12 @@ def test_the_factor_and_the_inverse_are_those_of_lapack(n: int) -> None:
     assert factor is lower, "it is overwritten, not copied"
     np.testing.assert_allclose(answer_of(dense.inverse(factor))[0], np.linalg.inv(matrix), rtol=1e-10, atol=1e-12)
     square = normal(np.random.default_rng(n + 1), n * n).reshape(n, n)
-    np.testing.assert_allclose(answer_of(dense.lower_product(factor, square))[0], factor @ square, rtol=1e-12, atol=1e-10)
-    np.testing.assert_allclose(answer_of(dense.upper_product(factor, square))[0], factor.T @ square, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(
+        answer_of(dense.lower_product(factor, square))[0], factor @ square, rtol=1e-12, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        answer_of(dense.upper_product(factor, square))[0], factor.T @ square, rtol=1e-12, atol=1e-10
+    )
     divided = square.copy()
     answer_of(dense.divide(divided, factor))
     np.testing.assert_allclose(divided @ factor.T, square, rtol=1e-12, atol=1e-12)
@@ -84,7 +88,9 @@ def test_the_least_eigenvalue_beside_another_matrix(n: int, spread: float) -> No
     change = spread * n * (change + change.T) - 0.5 * beside
     root = np.linalg.inv(np.linalg.cholesky(beside))
     true = np.linalg.eigvalsh(root @ change @ root.T).min()
-    found = answer_of(dense.least_eigenvalue(lambda q: np.asarray(change @ q), lambda z: np.asarray(root.T @ (root @ z)), n))[0]
+    found = answer_of(
+        dense.least_eigenvalue(lambda q: np.asarray(change @ q), lambda z: np.asarray(root.T @ (root @ z)), n)
+    )[0]
     assert true - 0.05 * max(1.0, abs(true)) <= found <= true + 0.02 * max(1.0, abs(true))
 
 

@@ -10,8 +10,16 @@ from core.numerics.compiled_elementary import exp_of, log_of
 from tests.core.problems import Array
 
 _RNG = np.random.default_rng(0)
-POWERS = np.concatenate([_RNG.uniform(-740, 709, 20_000), _RNG.standard_normal(20_000), [0.0, -0.0, 1.0, 709.78, -708.0, 1e-300]])
-VALUES = np.concatenate([np.exp(POWERS[:20_000]), _RNG.uniform(0.5, 2.0, 20_000), [1.0, np.nextafter(1, 2), np.nextafter(1, 0), 5e-324, 2.0**-1022]])
+POWERS = np.concatenate(
+    [_RNG.uniform(-740, 709, 20_000), _RNG.standard_normal(20_000), [0.0, -0.0, 1.0, 709.78, -708.0, 1e-300]]
+)
+VALUES = np.concatenate(
+    [
+        np.exp(POWERS[:20_000]),
+        _RNG.uniform(0.5, 2.0, 20_000),
+        [1.0, np.nextafter(1, 2), np.nextafter(1, 0), 5e-324, 2.0**-1022],
+    ]
+)
 
 
 def ulps(found: Array, true: Array) -> float:
@@ -28,8 +36,12 @@ def test_the_logarithm_is_within_a_unit_in_the_last_place() -> None:
 
 
 def test_ends_of_their_ranges() -> None:
-    np.testing.assert_array_equal(elementary.exp(np.array([np.inf, 800.0, -np.inf, -800.0, np.nan])), [np.inf, np.inf, 0.0, 0.0, np.nan])
-    np.testing.assert_array_equal(elementary.log(np.array([0.0, -1.0, np.inf, np.nan])), [-np.inf, np.nan, np.inf, np.nan])
+    np.testing.assert_array_equal(
+        elementary.exp(np.array([np.inf, 800.0, -np.inf, -800.0, np.nan])), [np.inf, np.inf, 0.0, 0.0, np.nan]
+    )
+    np.testing.assert_array_equal(
+        elementary.log(np.array([0.0, -1.0, np.inf, np.nan])), [-np.inf, np.nan, np.inf, np.nan]
+    )
 
 
 @njit(error_model="numpy")

@@ -1,23 +1,25 @@
-"""Between the rounds of the concave-convex procedure: multipliers are brought within new bounds; and parts of the classes."""
+"""Between the rounds of the concave-convex procedure: multipliers are brought within new bounds; and parts of the
+classes.
+"""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-from core.algorithms.ramp_svm import stratified
 from core.engine.kernel_requests import KernelSums
 from core.kernels.cache import RowCache
 from core.kernels.function import Kernel
 from core.kernels.gram import Gram
 from core.optimizers.cccp import move_into_bounds
 from core.optimizers.smo import DualTerms, Multipliers
+from core.validation.folds import evenly_spaced
 from tests.core.kernels.rows import Alone
 from tests.core.problems import random_rows
 
 
 def run(cache: RowCache, multipliers: Multipliers, terms: DualTerms) -> None:
-    """What a Sweeper does with the one request that there may be."""
+    """What a Scheduler does with the one request that there may be."""
     steps = move_into_bounds(cache, multipliers, terms)
     answer: Any = None
     try:
@@ -64,6 +66,6 @@ def test_multipliers_within_the_bounds_stay() -> None:
 @pytest.mark.parametrize(("share", "counts"), [(0.1, (2, 8)), (0.001, (1, 1)), (1.0, (20, 80))])
 def test_a_part_has_its_share_of_each_class(share: float, counts: tuple[int, int]) -> None:
     y = np.where(np.arange(100) % 5 == 0, 1.0, -1.0)
-    chosen = stratified(y, share)
+    chosen = evenly_spaced(y, lambda count: max(1, round(share * count)))
     assert (int((y[chosen] > 0).sum()), int((y[chosen] < 0).sum())) == counts
     assert (np.diff(chosen) > 0).all()

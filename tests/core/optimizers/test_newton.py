@@ -1,4 +1,6 @@
-"""The supervised L2-SVM: the reference, optimality conditions, scikit-learn; its parts against direct solves and sorted break points."""
+"""The supervised L2-SVM: the reference, optimality conditions, scikit-learn; its parts against direct solves and sorted
+break points.
+"""
 
 from collections.abc import Generator
 from itertools import pairwise
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from core.engine.runner import Product, Report, Request, Sweeper
+from core.engine.runner import Product, Report, Request, Scheduler
 from core.engine.solver import solve
 from core.errors import InvalidDocuments
 from core.losses.squared_hinge import SquaredHinge
@@ -18,7 +20,19 @@ from core.optimizers.newton import Ending, Iterate, StoppingRule, adopt, minimis
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Status
-from tests.core.problems import Array, Small, as_steps, dense_of, normal, random_rows, rows_of, small, weights_of, with_bias
+from core.progress import Phase
+from tests.core.problems import (
+    Array,
+    Small,
+    as_steps,
+    dense_of,
+    normal,
+    random_rows,
+    rows_of,
+    small,
+    weights_of,
+    with_bias,
+)
 from tests.reference import mfn
 from tests.reference.transductive import labeled_costs
 
@@ -62,7 +76,9 @@ def test_converged_is_a_certificate(tolerance: float) -> None:
 def test_scikit_learn_minimises_the_same(ridge: float) -> None:
     data = labeled_only(7, 200, 12)
     result = solve("svm", data.problem, SvmOptions(lambda_=ridge, tolerance=TIGHT))
-    other = LinearSVC(loss="squared_hinge", dual=False, fit_intercept=False, C=1 / (2 * 200 * ridge), tol=1e-12, max_iter=10_000)
+    other = LinearSVC(
+        loss="squared_hinge", dual=False, fit_intercept=False, C=1 / (2 * 200 * ridge), tol=1e-12, max_iter=10_000
+    )
     other.fit(data.X, data.y)
     np.testing.assert_allclose(weights_of(result), other.coef_[0], atol=1e-6)
 
@@ -103,7 +119,10 @@ def test_the_iteration_limit_is_told() -> None:
 
 def test_the_objective_falls_at_every_newton_step() -> None:
     for seed in range(5):
-        values = [point.stage_objective for point in solve("svm", labeled_only(seed, 100, 20).problem, SvmOptions(lambda_=1e-5)).trace]
+        values = [
+            point.stage_objective
+            for point in solve("svm", labeled_only(seed, 100, 20).problem, SvmOptions(lambda_=1e-5)).trace
+        ]
         assert len(values) > 2
         assert all(after < before for before, after in pairwise(values))
 
@@ -118,11 +137,13 @@ def two_sided(seed: int, ridge: float, start: Array) -> tuple[Iterate, Ending, A
 
     def work() -> Generator[Request, Any, Ending]:
         yield from adopt(iterate, costs)
-        return (yield from minimise(iterate, costs, ridge, StoppingRule(TIGHT), Report("", 0, np.nan, np.nan, 0.0)))
+        return (
+            yield from minimise(iterate, costs, ridge, StoppingRule(TIGHT), Report(Phase(), 0, np.nan, np.nan, 0.0))
+        )
 
     endings: list[Ending] = []
-    with Sweeper(rows) as sweeper:
-        sweeper.run({"": lambda: as_steps(work(), endings)})
+    with Scheduler(rows) as scheduler:
+        scheduler.run({Phase(): lambda: as_steps(work(), endings)})
     return iterate, endings[0], X, costs
 
 
@@ -143,15 +164,17 @@ def newton_step(seed: int, residual: float, most: int) -> tuple[Step, Array, Arr
     rows, rng = random_rows(np.random.default_rng(seed), 40, 7, 0.6), np.random.default_rng(seed)
     curvatures, target = rng.random(40) * (rng.random(40) < 0.6), rng.standard_normal(8)
     steps: list[Step] = []
-    with Sweeper(rows) as sweeper:
-        sweeper.run({"": lambda: as_steps(conjugate_gradients(curvatures, target, 0.01, residual, most), steps)})
+    with Scheduler(rows) as scheduler:
+        scheduler.run({Phase(): lambda: as_steps(conjugate_gradients(curvatures, target, 0.01, residual, most), steps)})
     return steps[0], with_bias(dense_of(rows)), curvatures, target
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_conjugate_gradients_solve_the_newton_system(seed: int) -> None:
     step, X, H, b = newton_step(seed, 1e-13, 1000)
-    np.testing.assert_allclose(step.coefficients, np.linalg.solve(0.01 * np.eye(8) + X.T @ (H[:, None] * X), b), rtol=1e-9)
+    np.testing.assert_allclose(
+        step.coefficients, np.linalg.solve(0.01 * np.eye(8) + X.T @ (H[:, None] * X), b), rtol=1e-9
+    )
     np.testing.assert_allclose(step.scores, np.where(H > 0, X @ step.coefficients, 0), atol=1e-9)
     np.testing.assert_allclose(step.image, X.T @ (H * (X @ step.coefficients)), atol=1e-9)
 
@@ -184,7 +207,7 @@ def test_values_whose_squares_leave_no_digit_to_the_regulariser_fail_no_solve(ex
 def test_a_direction_without_curvature_ends_a_solve(image: float) -> None:
     iterate, costs = Iterate.zero(2, 1), SquaredHinge(np.ones(2), np.zeros(2))
     iterate.slopes[:], iterate.gradient[:] = -1.0, [1.0, 2.0]
-    solving = minimise(iterate, costs, 0.5, StoppingRule(1e-9), Report("mfn", 0, 0.0, None, 0.0))
+    solving = minimise(iterate, costs, 0.5, StoppingRule(1e-9), Report(Phase("mfn"), 0, 0.0, None, 0.0))
     assert isinstance(next(solving), Report)
     product = solving.send(None)
     assert isinstance(product, Product)

@@ -64,7 +64,9 @@ def test_planes_that_are_the_same(copies: int) -> None:
     order = np.repeat(np.arange(4), copies)
     duals = maximise(gram[np.ix_(order, order)], offsets[order], np.zeros(4 * copies))
     assert_feasible(duals)
-    assert value(gram[np.ix_(order, order)], offsets[order], duals) == pytest.approx(dual_by_faces(gram, offsets), rel=1e-9)
+    assert value(gram[np.ix_(order, order)], offsets[order], duals) == pytest.approx(
+        dual_by_faces(gram, offsets), rel=1e-9
+    )
 
 
 def test_planes_that_are_nothing() -> None:

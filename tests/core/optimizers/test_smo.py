@@ -11,12 +11,13 @@ from core.engine.runner import Report
 from core.kernels.function import Kernel
 from core.optimizers.smo import DualTerms, Multipliers, SmoResult, maximise
 from core.problem.result import Status
+from core.progress import Phase
 from tests.core.kernels.rows import cache_of, whole
 from tests.core.problems import Array, random_rows
 from tests.reference.kernel import solve_dual
 
 RBF = Kernel("rbf", 0.4)
-REPORT = Report("", 0, 0.0, None, 0.0)
+REPORT = Report(Phase(), 0, 0.0, None, 0.0)
 
 
 def run(steps: Generator[Any, Any, SmoResult]) -> SmoResult:
@@ -56,7 +57,12 @@ def exact(K: Array, terms: DualTerms) -> tuple[Array, float, float]:
     """α, its objective and b by Clarabel, each piece of a term being a variable of its own."""
     n = len(K)
     slopes, zero = np.concatenate([terms.below, terms.above]), np.zeros(n)
-    dual = solve_dual(np.tile(K, (2, 2)), slopes, np.concatenate([terms.lower, zero]), np.concatenate([terms.knot, terms.upper - terms.knot]))
+    dual = solve_dual(
+        np.tile(K, (2, 2)),
+        slopes,
+        np.concatenate([terms.lower, zero]),
+        np.concatenate([terms.knot, terms.upper - terms.knot]),
+    )
     return dual.alpha[:n] + dual.alpha[n:], dual.objective, dual.b
 
 

@@ -7,14 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from core import watch
-from core.documents.drawn import Draw
 from core.documents.rows import SparseRows
 from core.problem.result import Status
-from core.progress import TracePoint
-from core.selection import class_fractions, log_evidence
-from core.selection.posterior import Posterior
 from core.train import Training, TrainingContext, TrainingTask, train
 from tests.core.problems import rows_of
+from tests.core.watcher import Watcher
 
 
 class Pool(NamedTuple):
@@ -34,9 +31,14 @@ def pool(seed: int, fractions: list[float], per_class: int = 6, gap: float = 2.2
     return Pool(rows_of(rng.standard_normal((n, d)) + centres[truth]), class_indices, truth)
 
 
-def fit(data: Pool, algorithm: str = "auto", options: dict[str, Any] | None = None, seed: int = 0, **context: Any) -> Training:
+def fit(
+    data: Pool, algorithm: str = "auto", options: dict[str, Any] | None = None, seed: int = 0, **context: Any
+) -> Training:
     classes = [f"c{k}" for k in range(int(data.class_indices.max()) + 1)]
-    return train(TrainingTask(data.rows, data.class_indices, classes, algorithm, options or {}, seed), TrainingContext(threads=1, **context))
+    return train(
+        TrainingTask(data.rows, data.class_indices, classes, algorithm, options or {}, seed),
+        TrainingContext(threads=1, **context),
+    )
 
 
 def error(training: Training, data: Pool) -> float:
@@ -59,7 +61,9 @@ def test_fractions_that_the_labels_hide_are_found(fractions: list[float]) -> Non
 
 
 def hard_ones(seed: int) -> Pool:
-    """Labels as a model would ask for them: the documents between the classes, of which there are as many of either, though one class is rare."""
+    """Labels as a model would ask for them: the documents between the classes, of which there are as many of either,
+    though one class is rare.
+    """
     data = pool(seed, [0.88, 0.12], gap=3.0, n=600)
     between = np.abs((data.truth == 1) * 2.0 - 1 + np.random.default_rng(seed).normal(0, 0.3, 600))
     class_indices = data.class_indices.copy()
@@ -96,56 +100,12 @@ def test_random_labels_are_gone_by_though_they_are_even() -> None:
     assert deviations[1] < deviations[0]
 
 
-def test_some_random_labels_do_not_make_all_labels_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after suggestions, of which some are random: their numbers count, but a class has no more labels for having more documents."""
-    seen = set()
-
-    def spy(scores: Any, y: Any, expected: float, averaged: bool) -> Any:
-        seen.add(expected)
-        return original(scores, y, expected, averaged)
-
-    original = log_evidence.from_held_out
-    monkeypatch.setattr(log_evidence, "from_held_out", spy)
-    data = pool(0, [0.6, 0.3, 0.1], per_class=8)
-    labeled = np.flatnonzero(data.class_indices >= 0)
-    classes = ["c0", "c1", "c2"]
-    for n_random, expected in ((4, 1 / 3), (20, 0.5)):
-        seen.clear()
-        drawn = np.zeros(len(data.class_indices), np.int8)
-        drawn[labeled[:n_random]] = Draw.RANDOM
-        report = train(TrainingTask(data.rows, data.class_indices, classes, "tsvm", {}, drawn=drawn), TrainingContext(threads=1)).report
-        assert report is not None
-        assert report["estimate"]["label_counts_used"]
-        assert expected in seen
-
-
 def test_many_classes_have_fractions_too() -> None:
     data = pool(0, [0.6, 0.2, 0.15, 0.05], n=600, gap=3.0)
     training = fit(data)
     assert training.report is not None
     assert sum(training.report["class_fractions"].values()) == pytest.approx(1)
     assert variation(training, data) < 0.15 < 0.3 < variation(fit(data, "tsvm", {"positive_fraction": "labeled"}), data)
-
-
-def test_fractions_of_many_even_classes_share_a_prior(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = pool(0, [1 / 8] * 8, per_class=5, gap=2.5, n=300)
-
-    def spread() -> float:
-        report = fit(data, "tsvm").report
-        assert report is not None
-        return float(np.std(list(report["class_fractions"].values())))
-
-    together = spread()
-    monkeypatch.setattr(class_fractions, "shrunk", list)
-    assert together < 0.6 * spread()
-
-
-def test_fractions_are_without_the_error_that_all_classes_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = [Posterior(mean, 1e-9) for mean in (0.7, 0.2, 0.1)]
-    monkeypatch.setattr(class_fractions, "without_common_error", lambda posteriors: known)
-    report = fit(pool(0, [0.4, 0.3, 0.3], n=100), "tsvm").report
-    assert report is not None
-    assert list(report["class_fractions"].values()) == pytest.approx([0.7, 0.2, 0.1], abs=1e-3)
 
 
 def test_auto_does_well_where_the_default_of_others_loses() -> None:
@@ -159,7 +119,9 @@ def test_auto_does_well_where_the_default_of_others_loses() -> None:
 
 
 def misleading(seed: int) -> Pool:
-    """Two clusters far apart along one feature, of which each has half of either class; another feature tells the classes apart."""
+    """Two clusters far apart along one feature, of which each has half of either class; another feature tells the
+    classes apart.
+    """
     rng = np.random.default_rng(seed)
     truth, cluster = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
     features = rng.standard_normal((400, 4))
@@ -199,17 +161,37 @@ def test_where_no_two_classes_have_labels_to_spare_it_says_so(others: int) -> No
     assert report is not None
     left_out = others and others + 1
     assert report["held_out"]["labels"] == left_out
-    assert report["chosen"]["why"].startswith(f"too few labels to compare methods: {left_out} can be left out, and not of two classes")
+    assert report["chosen"]["why"].startswith(
+        f"too few labels to compare methods: {left_out} can be left out, and not of two classes"
+    )
 
 
 def test_the_report_tells_what_was_tried_and_why() -> None:
     training = fit(pool(1, [0.7, 0.3]))
     report = training.report
     assert report is not None
-    assert set(report) == {"chosen", "tried", "held_out", "features", "class_fractions", "estimate", "confidence", "summary"}
-    assert [each["algorithm"] for each in report["tried"]] == ["svm", "tsvm", "graph", "ridge", "mixture"]
+    assert set(report) == {
+        "chosen",
+        "tried",
+        "held_out",
+        "features",
+        "class_fractions",
+        "estimate",
+        "fractions",
+        "confidence",
+        "summary",
+    }
+    assert [each["algorithm"] for each in report["tried"]] == [
+        "svm",
+        "tsvm",
+        "label_spreading",
+        "kernel_ridge",
+        "naive_bayes",
+    ]
     grounds = report["estimate"]["classes"]["c1"]
-    assert grounds["mean"] == pytest.approx(report["class_fractions"]["c1"], abs=0.05)  # which is that of all candidates
+    assert grounds["mean"] == pytest.approx(
+        report["class_fractions"]["c1"], abs=0.05
+    )  # which is that of all candidates
     assert sum(report["chosen"]["weights"].values()) == pytest.approx(1)
     assert max(report["chosen"]["weights"], key=report["chosen"]["weights"].get) == report["chosen"]["algorithm"]
     assert 0 < grounds["deviation"] < 0.3
@@ -219,7 +201,9 @@ def test_the_report_tells_what_was_tried_and_why() -> None:
     assert training.model.calibration is not None
 
 
-@pytest.mark.parametrize(("options", "expected"), [({"positive_fraction": 0.25}, 0.25), ({"class_fractions": "labeled"}, 0.5)])
+@pytest.mark.parametrize(
+    ("options", "expected"), [({"positive_fraction": 0.25}, 0.25), ({"class_fractions": "labeled"}, 0.5)]
+)
 def test_fractions_that_are_told_stand(options: dict[str, Any], expected: float) -> None:
     for algorithm in ("auto", "tsvm"):
         report = fit(pool(2, [0.7, 0.3]), algorithm, options).report
@@ -263,25 +247,15 @@ def test_features_of_unlike_scales_are_learned_and_told_on_the_raw_ones() -> Non
 def test_a_stop_at_any_time_ends_it_and_progress_only_grows(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
     data = pool(0, [0.6, 0.3, 0.1])
-    points: list[TracePoint] = []
-
-    def after(calls: int) -> Training:
-        points.clear()
-
-        def observer(point: TracePoint, /) -> bool:
-            points.append(point)
-            return len(points) >= calls
-
-        return fit(data, algorithm, observer=observer)
-
     for calls in (1, 3):
-        assert after(calls).status is Status.CANCELLED
-        assert len(points) == calls
-    assert after(10**9).status is Status.CONVERGED
-    assert len(points) > 3
-    fractions = [point.fraction for point in points]
-    assert fractions == sorted(fractions)
-    assert fractions[0] < 0.5 < fractions[-1] == 1
+        stopped = Watcher(calls)
+        assert fit(data, algorithm, observer=stopped).status is Status.CANCELLED
+        assert len(stopped.points) == calls
+    watcher = Watcher()
+    assert fit(data, algorithm, observer=watcher).status is Status.CONVERGED
+    assert len(watcher.points) > 3
+    assert watcher.fractions == sorted(watcher.fractions)
+    assert watcher.fractions[0] < 0.5 < watcher.fractions[-1] == 1
 
 
 def test_a_stop_when_the_method_is_chosen_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +285,9 @@ def test_given_fractions_move_labels_and_probabilities_alike(seed: int, gap: flo
     assert training.probabilities[:, 1].mean() == pytest.approx(given, abs=1e-3)
     labels = training.model.labels_of(training.scores)
     np.testing.assert_array_equal(labels, training.probabilities.argmax(axis=1))
-    assert abs(labels.mean() - given) < 0.2, "the likeliest class is more often that of most than the mean probability says"
+    assert abs(labels.mean() - given) < 0.2, (
+        "the likeliest class is more often that of most than the mean probability says"
+    )
 
 
 @pytest.mark.parametrize("fractions", [[0.5, 0.5], [0.4, 0.3, 0.2, 0.1]])
@@ -319,7 +295,9 @@ def test_no_label_contradicts_its_probability(fractions: list[float]) -> None:
     training = fit(pool(3, fractions, gap=1.0))
     assert training.probabilities is not None
     labels = training.model.labels_of(training.scores)
-    np.testing.assert_array_equal(training.probabilities[np.arange(len(labels)), labels], training.probabilities.max(axis=1))
+    np.testing.assert_array_equal(
+        training.probabilities[np.arange(len(labels)), labels], training.probabilities.max(axis=1)
+    )
 
 
 def test_with_one_label_a_class_no_fold_is_solved() -> None:
@@ -332,7 +310,9 @@ def test_with_one_label_a_class_no_fold_is_solved() -> None:
 
 @pytest.mark.parametrize("surplus", [0, 1])
 def test_more_labels_of_one_class_do_not_mislead(surplus: int) -> None:
-    """Of two classes, one of a tenth of the documents, ten labels each, and then twelve more of either: nothing gets much worse."""
+    """Of two classes, one of a tenth of the documents, ten labels each, and then twelve more of either: nothing gets
+    much worse.
+    """
     data = pool(2, [0.9, 0.1], per_class=10, gap=3.0)
     more = data.class_indices.copy()
     unlabeled = np.flatnonzero((data.truth == surplus) & (more < 0))
@@ -341,7 +321,9 @@ def test_more_labels_of_one_class_do_not_mislead(surplus: int) -> None:
     assert error(uneven, data) < error(even, data) + 0.03
     assert uneven.report is not None
     if surplus == 1:
-        assert not uneven.report["estimate"]["label_counts_used"], "two thirds of the labels are of a tenth of the documents"
+        assert not uneven.report["estimate"]["label_counts_used"], (
+            "two thirds of the labels are of a tenth of the documents"
+        )
 
 
 def test_counts_of_a_random_sample_are_used() -> None:
@@ -367,3 +349,32 @@ def test_equal_counts_of_all_classes_but_one_are_no_sample(counts: tuple[int, ..
 def test_many_labels_find_fractions_between_those_that_are_tried() -> None:
     data = [pool(seed, [0.45, 0.55], per_class=100, gap=3.0, n=1200) for seed in range(4)]
     assert np.mean([variation(fit(each, "tsvm"), each) for each in data]) < 0.02
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "tsvm"])
+@pytest.mark.parametrize("fractions", [[0.7, 0.3], [0.6, 0.3, 0.1]])
+def test_fractions_of_some_classes_stand_and_the_others_are_estimated(algorithm: str, fractions: list[float]) -> None:
+    bounded = {"c0": 0.5} if len(fractions) == 3 else {"c0": [0.45, 0.55]}
+    training = fit(pool(1, fractions), algorithm, {"class_fractions": bounded})
+    assert training.report is not None
+    found = training.report["class_fractions"]
+    assert found["c0"] == pytest.approx(0.5, abs=0.051)
+    assert sum(found.values()) == pytest.approx(1)
+    assert "c0" not in training.report["fractions"]["guessed"]
+    if len(fractions) == 3:
+        assert found["c0"] == pytest.approx(0.5, abs=1e-6)
+        assert found["c1"] > found["c2"]
+
+
+def test_a_guess_is_told_with_what_would_settle_it() -> None:
+    data = pool(0, [0.4, 0.3, 0.3], per_class=3, gap=0.3)
+    training = fit(data)
+    assert training.report is not None
+    guessed = training.report["fractions"]["guessed"]
+    assert guessed
+    (warning,) = [each for each in training.warnings if "guess" in each]
+    assert all(repr(each) in warning for each in guessed)
+    assert "30 labels" in warning
+    sampled = fit(data, options={"labels_drawn": "random"})
+    assert sampled.report is not None
+    assert not sampled.report["fractions"]["guessed"]

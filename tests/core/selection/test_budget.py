@@ -15,6 +15,7 @@ from core.train import Training
 from core.watch import Stopped, Watch
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, pool
+from tests.core.watcher import Watcher
 
 
 class Clock:
@@ -50,8 +51,12 @@ def words(seed: int) -> Pool:
 
 
 @pytest.mark.parametrize("data", [pool(0, [0.6, 0.4]), words(0)], ids=["dense", "words"])
-def test_a_budget_is_kept_whatever_it_is(timed: Callable[[Pool, float | None], tuple[Training, float]], data: Pool) -> None:
-    """From nothing to plenty: the more seconds, the more methods are tried; with enough it is the model without a bound."""
+def test_a_budget_is_kept_whatever_it_is(
+    timed: Callable[[Pool, float | None], tuple[Training, float]], data: Pool
+) -> None:
+    """From nothing to plenty: the more seconds, the more methods are tried; with enough it is the model without a
+    bound.
+    """
     whole, needed = timed(data, None)
     assert whole.report is not None
     everything, last = [each["algorithm"] for each in whole.report["tried"]], 0
@@ -69,7 +74,9 @@ def test_a_budget_is_kept_whatever_it_is(timed: Callable[[Pool, float | None], t
         assert error(training, data) < 0.45
         time = training.report["time"]
         assert time["all_methods_tried"] == (tried == everything)
-        assert any("seconds were over" in warning for warning in training.warnings) == (not (time["all_methods_tried"] and time["solved"]))
+        assert any("seconds were over" in warning for warning in training.warnings) == (
+            not (time["all_methods_tried"] and time["solved"])
+        )
         if share >= 0.2:
             assert taken < seconds + 0.35 * needed  # the supervised SVM, and what one slice of work takes
     np.testing.assert_array_equal(training.scores, whole.scores)
@@ -95,7 +102,9 @@ def test_what_is_ready_when_the_time_is_over_has_a_part(
 
 
 @pytest.mark.parametrize("given", [{"positive_fraction": 0.2}, {"class_fractions": {"c0": 0.8, "c1": 0.2}}])
-def test_fractions_that_are_given_stand_where_there_is_no_time_for_any_method(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fractions_that_are_given_stand_where_there_is_no_time_for_any_method(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The supervised SVM alone is ready, which estimates none."""
     monkeypatch.setattr(watch, "time", Clock())
     training = fit(pool(0, [0.6, 0.4]), options={**given, "seconds": 1e-6})
@@ -126,11 +135,14 @@ def test_the_report_is_of_the_candidate_that_is_taken_when_time_ends_before_the_
     first = whole["chosen"]["algorithm"]
     assert report["chosen"]["algorithm"] == first
     assert report["chosen"]["weights"] == {first: 1.0}
-    assert report["chosen"]["why"].endswith("the time was over before scores could be added: the transductive SVM, which weighs most, is taken alone")
+    assert report["chosen"]["why"].endswith(
+        "the time was over before scores could be added: the transductive SVM, which weighs most, is taken alone"
+    )
 
 
 def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first candidate may have converged by then: it is not the model that was chosen, and nobody waited for that."""
+    """The first candidate may have converged by then: it is not the model that was chosen, and nobody waited for
+    that."""
     monkeypatch.setattr(watch, "SECONDS", 0.0)
     asked: list[float] = []
 
@@ -150,11 +162,8 @@ def test_a_stop_before_the_sum_is_made_is_a_stop(monkeypatch: pytest.MonkeyPatch
 
 def test_a_stop_by_the_observer_is_one_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
-
-    def observer(point: TracePoint, /) -> bool:
-        return point.fraction > 0.3
-
-    assert fit(pool(0, [0.6, 0.4]), options={"seconds": 1000.0}, observer=observer).status is Status.CANCELLED
+    watcher = Watcher(over=lambda point: point.fraction > 0.3)
+    assert fit(pool(0, [0.6, 0.4]), options={"seconds": 1000.0}, observer=watcher).status is Status.CANCELLED
 
 
 def test_work_goes_on_when_a_part_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:

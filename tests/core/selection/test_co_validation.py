@@ -18,13 +18,19 @@ NO_CLASSES = np.zeros(6, np.intp)
 
 
 def sum_and_members(n_classes: int, right: float, size: float) -> tuple[Stack, list[Member], NDArray[np.intp]]:
-    """A sum whose scores have this ``size``, of a generative member and another that are ``right`` independently, and the true classes."""
+    """A sum whose scores have this ``size``, of a generative member and another that are ``right`` independently, and
+    the true classes.
+    """
     rng, n_columns = np.random.default_rng(n_classes), 1 if n_classes == 2 else n_classes
     truth = rng.integers(0, n_classes, N)
     members = []
     for generative in (True, False):
         said = np.where(rng.random(N) < right, truth, (truth + 1) % n_classes)
-        scores = 2.0 * (said[:, None] == np.arange(1 if n_classes == 2 else 0, n_classes)) - 1 + 0.1 * rng.standard_normal((N, n_columns))
+        scores = (
+            2.0 * (said[:, None] == np.arange(1 if n_classes == 2 else 0, n_classes))
+            - 1
+            + 0.1 * rng.standard_normal((N, n_columns))
+        )
         members.append(Member(0.5, np.arange(3), results_of(scores), scores[:6], plain(n_classes), generative))
     scores = size * (sum(scores_of(each.results) for each in members) / 2 + 0.3 * rng.standard_normal((N, n_columns)))
     return Stack(results_of(scores), scores[:6]), members, truth
@@ -43,8 +49,12 @@ def plain(n_classes: int) -> Calibration:
     return Calibration(np.full(n_columns, SLOPE), np.zeros(n_columns), np.ones(n_classes))
 
 
-def validated(pooled: Stack, members: list[Member], fractions: NDArray[np.float64], class_indices: NDArray[np.intp] | None = None) -> CoValidated:
-    found = co_validate(pooled, members, NO_CLASSES if class_indices is None else class_indices, fractions, lambda: None)
+def validated(
+    pooled: Stack, members: list[Member], fractions: NDArray[np.float64], class_indices: NDArray[np.intp] | None = None
+) -> CoValidated:
+    found = co_validate(
+        pooled, members, NO_CLASSES if class_indices is None else class_indices, fractions, lambda: None
+    )
     assert found is not None
     return found
 
@@ -72,7 +82,10 @@ def test_what_agrees_counts_no_more_than_labels_left_out_allow() -> None:
         found = validated(pooled._replace(held_out=held_out[:, None]), members, fractions, known)
         assert found.agreement == pytest.approx(0.905, abs=0.03), "it is told as it is"
         means.append(plain(2).probabilities(scores_of(found.sum.results)).max(axis=1).mean())
-    assert validated(pooled._replace(held_out=held_out[:, None]), texts, fractions, known).sum.held_out[0] != found.sum.held_out[0]
+    assert (
+        validated(pooled._replace(held_out=held_out[:, None]), texts, fractions, known).sum.held_out[0]
+        != found.sum.held_out[0]
+    )
     unlimited = plain(2).probabilities(scores_of(validated(pooled, members, fractions).sum.results)).max(axis=1).mean()
     assert means[0] == pytest.approx(unlimited)
     assert means[0] > means[1] + 0.05 > means[2] + 0.1
@@ -87,7 +100,9 @@ def test_the_limit_is_of_the_unlabeled_documents_and_not_of_the_labels() -> None
     fractions = np.array([0.9, 0.1])
     sure = [
         plain(2)
-        .probabilities(scores_of(validated(pooled._replace(held_out=each[:, None]), members, fractions, known).sum.results))
+        .probabilities(
+            scores_of(validated(pooled._replace(held_out=each[:, None]), members, fractions, known).sum.results)
+        )
         .max(axis=1)
         .mean()
         for each in (rare_wrong, common_wrong)
@@ -104,7 +119,9 @@ def test_no_label_changes_and_the_fractions_are_those_of_the_probabilities(n_cla
     after = plain(n_classes).probabilities(scores_of(found.sum.results))
     np.testing.assert_array_equal(after.argmax(axis=1), odds.probabilities(scores_of(pooled.results)).argmax(axis=1))
     np.testing.assert_allclose(after.mean(axis=0), found.fractions)
-    matched = calibration_at(plain(n_classes).slopes, plain(n_classes).offsets, scores_of(found.sum.results), found.fractions)
+    matched = calibration_at(
+        plain(n_classes).slopes, plain(n_classes).offsets, scores_of(found.sum.results), found.fractions
+    )
     np.testing.assert_allclose(matched.odds, 1.0, rtol=1e-4)
 
 
@@ -131,16 +148,24 @@ def test_rows_without_a_score_count_for_nothing() -> None:
     pooled, members, _ = sum_and_members(2, 0.9, 1.0)
     expected = validated(pooled, members, np.full(2, 0.5))
     result = pooled.results[0]
-    holed = pooled._replace(results=[replace(result, unlabeled_scores=np.append(result.unlabeled_scores, [np.nan, np.inf]))])
+    holed = pooled._replace(
+        results=[replace(result, unlabeled_scores=np.append(result.unlabeled_scores, [np.nan, np.inf]))]
+    )
     wider = [
-        each._replace(results=[replace(own, unlabeled_scores=np.append(own.unlabeled_scores, [1.0, 1.0])) for own in each.results])
+        each._replace(
+            results=[replace(own, unlabeled_scores=np.append(own.unlabeled_scores, [1.0, 1.0])) for own in each.results]
+        )
         for each in members
     ]
     found = validated(holed, wider, np.full(2, 0.5))
     np.testing.assert_allclose(found.fractions, expected.fractions, atol=1e-3)
     assert (
         co_validate(
-            pooled._replace(results=[replace(result, unlabeled_scores=np.full(N, np.nan))]), members, NO_CLASSES, np.full(2, 0.5), lambda: None
+            pooled._replace(results=[replace(result, unlabeled_scores=np.full(N, np.nan))]),
+            members,
+            NO_CLASSES,
+            np.full(2, 0.5),
+            lambda: None,
         )
         is None
     )

@@ -39,13 +39,18 @@ def test_the_likelihood_is_that_of_the_best_slope() -> None:
         return float(-logs[np.arange(60), class_indices].sum() + 0.5 * (step / 0.7) ** 2)
 
     found = judge(scores, class_indices)
-    assert found.log_likelihood == pytest.approx(-minimize_scalar(value, bounds=(-2.5, 2.5), method="bounded").fun, abs=0.05)
+    assert found.log_likelihood == pytest.approx(
+        -minimize_scalar(value, bounds=(-2.5, 2.5), method="bounded").fun, abs=0.05
+    )
     assert found.chance == pytest.approx(-60 * np.log(3))
     assert found.likelier
 
 
 def test_scores_of_nothing_are_no_likelier_than_chance() -> None:
-    found = [judge(np.random.default_rng(seed).standard_normal((20, 1)), np.repeat([0, 1], 10)).likelier for seed in range(40)]
+    found = [
+        judge(np.random.default_rng(seed).standard_normal((20, 1)), np.repeat([0, 1], 10)).likelier
+        for seed in range(40)
+    ]
     assert np.mean(found) < 0.3
 
 

@@ -5,11 +5,12 @@ import pytest
 from numpy.typing import NDArray
 
 from core.documents.full_rows import FullRows
-from core.engine.runner import Sweeper
+from core.engine.runner import Scheduler
 from core.engine.solver import solve
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
-from core.progress import Part
+from core.progress import Phase, Span
+from core.selection.data import SelectionData
 from core.selection.feature_scaling import scale_features
 from core.selection.fraction_path import SupervisedFit
 from core.validation.folds import N_FOLDS, folds_of, without
@@ -40,8 +41,8 @@ def test_a_label_left_out_is_as_good_as_unknown() -> None:
     alone = solve("svm", Problem.of(data.rows, data.y[:8]), SvmOptions(lambda_=0.01, tolerance=1e-12))
     np.testing.assert_allclose(weights_of(result), weights_of(alone), atol=1e-6)
     run = SupervisedFit()
-    with Sweeper(data.rows, threads=1) as sweeper:
-        sweeper.run({"": lambda: run.steps(data.problem, hidden, 0.01)})
+    with Scheduler(data.rows, threads=1) as scheduler:
+        scheduler.run({Phase(): lambda: run.steps(data.problem, hidden, 0.01)})
     np.testing.assert_allclose(run.labeled, data.X[:10] @ weights_of(alone), atol=1e-6)
 
 
@@ -80,7 +81,9 @@ def full(matrix: NDArray[np.float64]) -> FullRows:
 def test_rows_that_store_every_feature_are_centred(spread: float) -> None:
     """Temperatures around 300 tell as much as shares around 0; a feature that never changes tells nothing."""
     rng = np.random.default_rng(0)
-    dense = rng.standard_normal((200, 12)) * np.where(np.arange(12) == 3, spread, 1.0) + np.where(np.arange(12) < 6, 300.0, 0.0)
+    dense = rng.standard_normal((200, 12)) * np.where(np.arange(12) == 3, spread, 1.0) + np.where(
+        np.arange(12) < 6, 300.0, 0.0
+    )
     dense[:, 9] = 7.0
     ready = scale_features(full(dense), nothing)
     assert ready.equalised == (spread > 1)
@@ -107,8 +110,16 @@ def test_extreme_values_have_a_scale(value: float) -> None:
 
 
 def test_a_part_of_a_part_ends_where_the_next_begins_whatever_is_rounded() -> None:
-    first, second = Part(0.05, 0.85).part(0.0, 0.05), Part(0.05, 0.85).part(0.05, 1.0)
-    assert first.at(0.0) == 0.05
-    assert first.at(1.0) <= second.at(0.0) == pytest.approx(0.09)
-    assert second.at(0.5) == pytest.approx(0.47)
-    assert second.at(1.0) == 0.85
+    first, second = Span(0.05, 0.85).between(0.0, 0.05), Span(0.05, 0.85).between(0.05, 1.0)
+    assert first.position(0.0) == 0.05
+    assert first.position(1.0) <= second.position(0.0) == pytest.approx(0.09)
+    assert second.position(0.5) == pytest.approx(0.47)
+    assert second.position(1.0) == 0.85
+
+
+def test_labels_beyond_those_of_the_class_with_the_fewest_are_surplus() -> None:
+    rows = rows_of(np.ones((20, 1)))
+    of_four = SelectionData.of(rows, np.array([0, 0, 1, 0, 1, 2, 2, 1, 0, 0, 2]), ["a", "b", "c"], 0)
+    assert np.flatnonzero(of_four.surplus).tolist() == [8, 9]
+    too_few = SelectionData.of(rows, np.array([0, 0, 1, 0, 1, 2, 2, 1]), ["a", "b", "c"], 0)
+    assert not too_few.surplus.any()

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from core.documents.rows import SparseRows
-from core.engine.runner import Meeting, Steps, Sweeper
+from core.engine.runner import Barrier, Scheduler, Steps
 from core.options.linear import TsvmOptions
 from core.problem.problem import Problem
+from core.progress import Phase
 from core.selection.fraction_path import FractionPath, coefficients_of, nearest_threshold
 from core.train import TrainingTask, train
 from tests.core.problems import rows_of
@@ -21,7 +22,9 @@ SCORES = st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=30, unique=Tr
 
 
 @given(SCORES, st.floats(0, 1))
-def test_of_the_thresholds_with_so_many_scores_above_the_nearest_to_zero_is_taken(scores: list[float], fraction: float) -> None:
+def test_of_the_thresholds_with_so_many_scores_above_the_nearest_to_zero_is_taken(
+    scores: list[float], fraction: float
+) -> None:
     threshold, ordered = nearest_threshold(np.array(scores), fraction), sorted(scores, reverse=True)
     count = round(fraction * len(scores))
     least, most = ordered[count] if count < len(scores) else -np.inf, ordered[count - 1] if count else np.inf
@@ -33,12 +36,14 @@ def test_only_the_path_with_all_labels_keeps_a_solution() -> None:
     """There are as many paths as classes times folds, and a number a feature in each solution."""
     problem = Problem.of(rows_of(np.random.default_rng(0).standard_normal((40, 6))), np.array([1.0, -1.0, 1.0, -1.0]))
     hidden = np.array([[False] * 4, [True, True, False, False]])
-    with Sweeper(problem.rows) as sweeper:
-        steps: dict[str, Callable[[], Steps]] = {
-            str(place): partial(FractionPath(np.array([0.3, 0.5])).steps, problem, each, TsvmOptions(), Meeting(1, list))
+    with Scheduler(problem.rows) as scheduler:
+        steps: dict[Phase, Callable[[], Steps]] = {
+            Phase(fold=place): partial(
+                FractionPath(np.array([0.3, 0.5])).steps, problem, each, TsvmOptions(), Barrier(1, list)
+            )
             for place, each in enumerate(hidden)
         }
-        kept = [coefficients_of(result) for result in sweeper.run(steps)]
+        kept = [coefficients_of(result) for result in scheduler.run(steps)]
     assert [len(each) for each in kept] == [7, 1]
     assert kept[0].any()
 
@@ -61,7 +66,8 @@ def texts(n: int, seed: int) -> tuple[SparseRows, np.ndarray]:
 
 @pytest.mark.parametrize("seed", [2, 6])
 def test_solutions_that_contradict_their_labels_do_not_mislead_the_count(seed: int) -> None:
-    """Among very many rare words a solution has labels for a quarter of the documents, and scores above 0 for a tenth."""
+    """Among very many rare words a solution has labels for a quarter of the documents, and scores above 0 for a
+    tenth."""
     rows, topics = texts(4000, seed)
     known = np.full(len(topics), -1, np.int32)
     for topic in range(4):

@@ -6,10 +6,9 @@ from numpy.typing import NDArray
 
 from core.documents.rows import SparseRows
 from core.models.linear import LinearModel
-from core.phases import phase_in_words
 from core.problem.result import Status
-from core.progress import TracePoint
 from core.train import Training, TrainingContext, TrainingTask, train
+from tests.core.watcher import Watcher
 
 N, WIDTH = 120, 6
 PARTS = {"one": slice(0, WIDTH), "two": slice(WIDTH, 2 * WIDTH)}
@@ -25,10 +24,19 @@ def blocks(seed: int, clear: tuple[float, float], n_classes: int = 2) -> tuple[S
     return SparseRows(indptr, np.tile(np.arange(2 * WIDTH, dtype=np.uint32), N), values.ravel(), 2 * WIDTH), classes
 
 
-def trained(clear: tuple[float, float] = (4.0, 4.0), *, n_classes: int = 2, labeled: int = 30, context: TrainingContext | None = None) -> Training:
+def trained(
+    clear: tuple[float, float] = (4.0, 4.0),
+    *,
+    n_classes: int = 2,
+    labeled: int = 30,
+    context: TrainingContext | None = None,
+) -> Training:
     rows, classes = blocks(0, clear, n_classes)
     known = np.where(np.arange(N) < labeled, classes, -1)
-    return train(TrainingTask(rows, known, list(range(n_classes)), "auto", {}, parts=PARTS), context or TrainingContext(threads=1))
+    return train(
+        TrainingTask(rows, known, list(range(n_classes)), "auto", {}, parts=PARTS),
+        context or TrainingContext(threads=1),
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -94,23 +102,11 @@ def test_labels_that_cannot_be_left_out_weigh_evenly() -> None:
 
 
 def test_progress_goes_through_the_parts_and_a_stop_ends_them() -> None:
-    seen: list[TracePoint] = []
-
-    def observe(point: TracePoint) -> bool:
-        seen.append(point)
-        return False
-
-    training = trained(context=TrainingContext(observe, threads=1))
-    fractions = [point.fraction for point in seen]
-    assert fractions == sorted(fractions)
-    assert fractions[-1] == 1.0
+    watcher = Watcher()
+    training = trained(context=TrainingContext(watcher, threads=1))
+    assert watcher.fractions == sorted(watcher.fractions)
+    assert watcher.fractions[-1] == 1.0
     assert all(0 <= point.fraction <= 1 for point in training.trace)
-    assert {point.phase.partition("/")[0] for point in training.trace} == {"part=one", "part=two", "part=together"}
+    assert {point.phase.part for point in training.trace} == {"one", "two", "together"}
     stopped = trained(context=TrainingContext(lambda point: True, threads=1))
     assert stopped.status is Status.CANCELLED
-
-
-def test_phases_in_words() -> None:
-    point = TracePoint("part=vector/class=a/tsvm/stage=3", 0, 0.0, 0.0, 0.0, 0.0, 18)
-    assert phase_in_words(point) == "vector alone: class a: tsvm, stage 4 of 18"
-    assert phase_in_words(point._replace(phase="part=together/svm")) == "all parts: svm"

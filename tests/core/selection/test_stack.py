@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from core.problem.result import Linear, Result, Status
-from core.selection.candidates import Candidate, Wanted
-from core.selection.choice import choose
+from core.selection.candidates import Candidate, ModelSpec
 from core.selection.class_fractions import FractionEstimate
 from core.selection.comparison import Judgement, judge
-from core.selection.stack import Member, stack, stack_weights, weights_by_loss
+from core.selection.stack import Member, choose, stack, stack_weights, weights_by_loss
 from core.validation.calibration import SLOPE, Calibration
 
 
@@ -18,10 +17,19 @@ def member(weight: float, n_classes: int, seed: int, columns: tuple[int, ...] = 
     n_columns = 1 if n_classes == 2 else n_classes
     scores = rng.standard_normal((10, n_columns))
     results = [
-        Result(Linear(rng.standard_normal(3), float(rng.standard_normal())), scores[:, column], float(seed), Status.CONVERGED, (), 2.0)
+        Result(
+            Linear(rng.standard_normal(3), float(rng.standard_normal())),
+            scores[:, column],
+            float(seed),
+            Status.CONVERGED,
+            (),
+            2.0,
+        )
         for column in range(n_columns)
     ]
-    calibration = Calibration(rng.uniform(1, 4, n_columns), rng.standard_normal(n_columns), rng.uniform(0.2, 3, n_classes))
+    calibration = Calibration(
+        rng.uniform(1, 4, n_columns), rng.standard_normal(n_columns), rng.uniform(0.2, 3, n_classes)
+    )
     return Member(weight, np.array(columns), results, scores[:6], calibration), scores
 
 
@@ -48,7 +56,11 @@ def test_a_stack_is_linear_and_scores_as_its_members_do_together() -> None:
             own = each.results[column].decision
             assert isinstance(own, Linear)
             score = row[each.columns] @ own.coefficients + own.intercept
-            logit = each.calibration.slopes[column] * score + each.calibration.offsets[column] + np.log(each.calibration.odds[column])
+            logit = (
+                each.calibration.slopes[column] * score
+                + each.calibration.offsets[column]
+                + np.log(each.calibration.odds[column])
+            )
             expected += each.weight * logit / SLOPE
         assert row @ result.decision.coefficients + result.decision.intercept == pytest.approx(expected)
         assert result.passes == 4.0
@@ -64,20 +76,23 @@ def test_weights_are_inverse_to_the_square_of_the_loss() -> None:
 
 
 LABELS = np.arange(40) % 2
-PLACES = {"svm": 0, "tsvm": 10, "mixture": 20, "graph": 0, "ridge": 0}
+PLACES = {"svm": 0, "tsvm": 10, "naive_bayes": 20, "label_spreading": 0, "kernel_ridge": 0}
 """where a method's mistakes begin: those of methods that are added are different ones"""
 
 
 def candidate(algorithm: str, wrong: int, fractions: tuple[float, float] | None = None) -> Candidate:
     """A candidate that has so many of 40 labels left out wrong."""
 
-    def solvers(wanted: Wanted) -> list[object]:
+    def solvers(wanted: ModelSpec) -> list[object]:
         raise AssertionError
 
     scores = np.where(LABELS, 1.0, -1.0)
     scores[np.arange(PLACES[algorithm], PLACES[algorithm] + wrong) % 40] *= -1
     found = None if fractions is None else FractionEstimate(np.array(fractions), np.zeros((0, 1)), [], [], [], False)
-    traits = {"linear": algorithm not in ("graph", "ridge"), "uses_unlabeled": algorithm not in ("svm", "ridge")}
+    traits = {
+        "linear": algorithm not in ("label_spreading", "kernel_ridge"),
+        "uses_unlabeled": algorithm not in ("svm", "kernel_ridge"),
+    }
     judgement = judge(scores[:, None], LABELS)
     return Candidate(algorithm, algorithm, scores[:, None], judgement, solvers, {}, found=found, **traits)  # type: ignore[arg-type]
 
@@ -87,10 +102,16 @@ def log_likelihood(wrong: int) -> float:
 
 
 @pytest.mark.parametrize(("supervised", "least", "most"), [(12, 0.0, 0.03), (6, 0.1, 0.15), (2, 0.6, 1.0)])
-def test_the_supervised_has_a_large_share_only_where_labels_left_out_clearly_say_so(supervised: int, least: float, most: float) -> None:
+def test_the_supervised_has_a_large_share_only_where_labels_left_out_clearly_say_so(
+    supervised: int, least: float, most: float
+) -> None:
     """The mistakes are the same, as far as there are as many: a sum is no better than the better one."""
     weights = stack_weights(
-        [candidate("svm", supervised), candidate("mixture", 6, (0.5, 0.5))._replace(held_out=candidate("svm", 6).held_out)], LABELS
+        [
+            candidate("svm", supervised),
+            candidate("naive_bayes", 6, (0.5, 0.5))._replace(held_out=candidate("svm", 6).held_out),
+        ],
+        LABELS,
     )
     assert least <= weights[0] <= most
     assert sum(weights) == pytest.approx(1)
@@ -117,29 +138,39 @@ def test_scores_that_are_not_finite_have_no_part() -> None:
 
 
 def test_without_labels_left_out_the_supervised_has_no_part() -> None:
-    candidates = [candidate("svm", 0), candidate("tsvm", 0, (0.5, 0.5)), candidate("mixture", 0, (0.5, 0.5))]
-    nothing = [each._replace(judgement=Judgement(0.0, 0.0, 0), held_out=np.full((40, 1), np.nan)) for each in candidates]
+    candidates = [candidate("svm", 0), candidate("tsvm", 0, (0.5, 0.5)), candidate("naive_bayes", 0, (0.5, 0.5))]
+    nothing = [
+        each._replace(judgement=Judgement(0.0, 0.0, 0), held_out=np.full((40, 1), np.nan)) for each in candidates
+    ]
     assert stack_weights(nothing, LABELS) == [0.0, 0.5, 0.5]
 
 
 def test_what_hardly_counts_is_left_out() -> None:
-    assert stack_weights([candidate("tsvm", 0, (0.5, 0.5)), candidate("mixture", 20, (0.5, 0.5))], LABELS) == [1.0, 0.0]
+    assert stack_weights([candidate("tsvm", 0, (0.5, 0.5)), candidate("naive_bayes", 20, (0.5, 0.5))], LABELS) == [
+        1.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
     ("known", "chosen"),
     [
-        ({"svm": 6, "tsvm": 8, "graph": 4}, ["graph"]),
-        ({"svm": 1, "tsvm": 8, "graph": 4}, ["svm", "tsvm"]),
-        ({"svm": 8, "tsvm": 6, "ridge": 5}, ["tsvm", "svm"]),
-        ({"svm": 9, "tsvm": 9, "ridge": 2}, ["ridge"]),
-        ({"svm": 4, "tsvm": 4, "graph": 4}, ["tsvm", "svm"]),
-        ({"svm": 12, "tsvm": 4, "mixture": 3}, ["mixture", "tsvm"]),
+        ({"svm": 6, "tsvm": 8, "label_spreading": 4}, ["label_spreading"]),
+        ({"svm": 1, "tsvm": 8, "label_spreading": 4}, ["svm", "tsvm"]),
+        ({"svm": 8, "tsvm": 6, "kernel_ridge": 5}, ["tsvm", "svm"]),
+        ({"svm": 9, "tsvm": 9, "kernel_ridge": 2}, ["kernel_ridge"]),
+        ({"svm": 4, "tsvm": 4, "label_spreading": 4}, ["tsvm", "svm"]),
+        ({"svm": 12, "tsvm": 4, "naive_bayes": 3}, ["naive_bayes", "tsvm"]),
         ({"svm": 4}, ["svm"]),
     ],
 )
 def test_linear_candidates_are_added_and_another_is_alone(known: dict[str, int], chosen: list[str]) -> None:
-    fractions = {"tsvm": (0.8, 0.2), "mixture": (0.4, 0.6), "graph": (0.1, 0.9), "ridge": (0.1, 0.9)}
+    fractions = {
+        "tsvm": (0.8, 0.2),
+        "naive_bayes": (0.4, 0.6),
+        "label_spreading": (0.1, 0.9),
+        "kernel_ridge": (0.1, 0.9),
+    }
     candidates = [candidate(name, wrong, fractions.get(name)) for name, wrong in known.items()]
     choice = choose(candidates, LABELS)
     assert [candidates[place].algorithm for place, _ in choice.places] == chosen
@@ -148,7 +179,11 @@ def test_linear_candidates_are_added_and_another_is_alone(known: dict[str, int],
         assert choice.fractions is None
         return
     assert choice.fractions is not None
-    others = [name for name in ("mixture", "graph", "ridge") if name in known and (name == "mixture" or chosen == [name])]
+    others = [
+        name
+        for name in ("naive_bayes", "label_spreading", "kernel_ridge")
+        if name in known and (name == "naive_bayes" or chosen == [name])
+    ]
     if others:
         losses = [1 - log_likelihood(known[name]) for name in ("tsvm", others[0])]
         share = (losses[1] / losses[0]) ** 4

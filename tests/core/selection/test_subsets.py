@@ -26,7 +26,9 @@ def data_of(dense: np.ndarray) -> SelectionData:
 
 def sparse(seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return np.asarray(rng.random((60, 30)) * (rng.random((60, 30)) < np.linspace(0.02, 0.6, 30)) + 1e-3 * np.eye(60, 30))
+    return np.asarray(
+        rng.random((60, 30)) * (rng.random((60, 30)) < np.linspace(0.02, 0.6, 30)) + 1e-3 * np.eye(60, 30)
+    )
 
 
 def test_few_documents_keep_all_features() -> None:
@@ -51,7 +53,9 @@ def test_features_of_few_among_many_documents_are_left_out(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("fractions", [[0.6, 0.4], [0.5, 0.3, 0.2]])
-def test_the_selected_model_starts_from_a_solution_of_the_comparison(monkeypatch: pytest.MonkeyPatch, fractions: list[float]) -> None:
+def test_the_selected_model_starts_from_a_solution_of_the_comparison(
+    monkeypatch: pytest.MonkeyPatch, fractions: list[float]
+) -> None:
     starts: list[tuple[Problem, NDArray[np.float64]]] = []
 
     def spied(problem: Problem, options: TsvmOptions, start: NDArray[np.float64]) -> Steps:
@@ -92,7 +96,7 @@ def test_the_selected_model_has_all_features(monkeypatch: pytest.MonkeyPatch, fr
     data = words(3, fractions, n=600, per_class=10)
     training = fit(data)
     assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "mixture"
+    assert training.report["chosen"]["algorithm"] == "naive_bayes"
     rare = np.bincount(data.rows.indices, minlength=data.rows.n_features) < 0.02 * data.rows.n_rows
     assert rare.any()
     assert not rare.all()

@@ -15,7 +15,6 @@ from core.validation import calibration
 from core.validation.calibration import (
     Calibration,
     fit_calibration,
-    fit_calibration_to_labels,
     fit_sigmoid,
     inverse_temperature,
     iterative_proportional_fitting,
@@ -59,7 +58,9 @@ def test_the_search_for_a_sigmoid_ends_where_values_cannot_be_compared(monkeypat
         rng = np.random.default_rng(seed)
         positive = rng.random(int(rng.integers(5, 60))) < rng.uniform(0.2, 0.8)
         evaluations = 0
-        calibration.fit_sigmoid(rng.normal(size=len(positive)) + (2 * positive - 1) * float(rng.choice([0.0, 0.5, 2.0])), positive)
+        calibration.fit_sigmoid(
+            rng.normal(size=len(positive)) + (2 * positive - 1) * float(rng.choice([0.0, 0.5, 2.0])), positive
+        )
         assert evaluations < 100, f"seed {seed}"
 
 
@@ -79,14 +80,20 @@ def test_odds_bring_the_mean_to_the_fractions(fractions: list[float]) -> None:
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_probabilities_hold_what_they_promise(n_classes: int) -> None:
-    """Labels of even classes, unlabeled documents of uneven ones: sureness and hits agree, and the means are the fractions."""
+    """Labels of even classes, unlabeled documents of uneven ones: sureness and hits agree, and the means are the
+    fractions.
+    """
     rng = np.random.default_rng(1)
     fractions = np.array([0.85, 0.15]) if n_classes == 2 else np.array([0.6, 0.2, 0.15, 0.05])
 
     def scores_of(class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         if n_classes == 2:
             return np.asarray(0.8 * rng.standard_normal((len(class_indices), 1)) + 2 * class_indices[:, None] - 1)
-        return np.asarray(0.8 * rng.standard_normal((len(class_indices), n_classes)) + 2 * (class_indices[:, None] == np.arange(n_classes)) - 1)
+        return np.asarray(
+            0.8 * rng.standard_normal((len(class_indices), n_classes))
+            + 2 * (class_indices[:, None] == np.arange(n_classes))
+            - 1
+        )
 
     labels, truth = np.arange(400) % n_classes, rng.choice(n_classes, 20_000, p=fractions)
     held_out, scores = scores_of(labels), scores_of(truth)
@@ -96,7 +103,7 @@ def test_probabilities_hold_what_they_promise(n_classes: int) -> None:
     sure, hit = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
     bins = np.minimum((sure * 10).astype(int), 9)
     assert np.abs(np.bincount(bins, hit - sure, 10)).sum() / len(truth) < 0.05
-    ignorant = fit_calibration_to_labels(held_out, labels, n_classes).probabilities(scores)
+    ignorant = fit_calibration(held_out, labels, scores, None).probabilities(scores)
     assert np.abs(ignorant.mean(axis=0) - fractions).max() > 0.03
 
 
@@ -105,7 +112,11 @@ def test_many_classes_of_few_labels_are_as_sure_as_all_labels_together_allow() -
     n_classes = 20
 
     def scores_of(class_indices: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        return np.asarray(0.5 * rng.standard_normal((len(class_indices), n_classes)) + 1.4 * (class_indices[:, None] == np.arange(n_classes)) - 0.9)
+        return np.asarray(
+            0.5 * rng.standard_normal((len(class_indices), n_classes))
+            + 1.4 * (class_indices[:, None] == np.arange(n_classes))
+            - 0.9
+        )
 
     labels, truth = np.arange(200) % n_classes, np.arange(10_000) % n_classes
     held_out, scores = scores_of(labels), scores_of(truth)
@@ -126,14 +137,18 @@ def test_the_inverse_temperature_is_found(true_inverse_temperature: float) -> No
 def test_rows_that_were_never_left_out_do_not_count() -> None:
     held_out = np.array([[1.0], [-1.0], [2.0], [-2.0], [np.nan]])
     class_indices = np.array([1, 0, 1, 0, 0])
-    whole, part = (fit_calibration(held_out[:n], class_indices[:n], np.zeros((3, 1)), np.array([0.5, 0.5])) for n in (5, 4))
+    whole, part = (
+        fit_calibration(held_out[:n], class_indices[:n], np.zeros((3, 1)), np.array([0.5, 0.5])) for n in (5, 4)
+    )
     assert whole.slopes == part.slopes
     assert whole.offsets == part.offsets
 
 
 def test_a_model_keeps_its_calibration() -> None:
     calibration = Calibration(np.array([1.5]), np.array([-0.2]), np.array([2.0, 0.5]))
-    model = LinearModel(["a", "b"], 3, np.arange(3, dtype=np.uint32), np.ones((3, 1)), np.zeros(1), calibration=calibration)
+    model = LinearModel(
+        ["a", "b"], 3, np.arange(3, dtype=np.uint32), np.ones((3, 1)), np.zeros(1), calibration=calibration
+    )
     arrays, meta = model.to_arrays()
     read = read_model(arrays, json.loads(json.dumps(meta)))
     scores = np.array([[0.3], [-2.0]])

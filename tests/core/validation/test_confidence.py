@@ -14,7 +14,9 @@ def test_the_least_accuracy_is_wilsons() -> None:
     assert Confidence(20, 17, 0.5).least_accuracy == pytest.approx(oracle, abs=1e-4)
 
 
-@pytest.mark.parametrize(("right", "level"), [(20, "high"), (19, "high"), (16, "low"), (14, "none"), (10, "none"), (0, "none")])
+@pytest.mark.parametrize(
+    ("right", "level"), [(20, "high"), (19, "high"), (16, "low"), (14, "none"), (10, "none"), (0, "none")]
+)
 def test_levels_of_twenty_labels(right: int, level: str) -> None:
     assert Confidence(20, right, 0.5).level == level
 

@@ -11,12 +11,12 @@ from core.evaluation.reliability import Reliability
 from core.options.linear import SvmOptions
 from core.problem.problem import Problem
 from core.problem.result import Linear, Result, Status
-from core.progress import TracePoint
 from core.registry import ALGORITHMS
 from core.validation.cross_validation import cross_val_scores
 from core.validation.folds import folds_of
 from core.watch import Stopped
 from tests.core.selection.test_auto import fit, pool
+from tests.core.watcher import Watcher
 
 OPTIONS: dict[str, dict[str, Any]] = {"ctsvm": {"tolerance": 1e-2}, "cuts3vm": {"C": 10.0}}
 
@@ -34,9 +34,13 @@ def test_every_algorithm_has_probabilities_on_request(name: str) -> None:
     np.testing.assert_allclose(training.probabilities, predicted[training.unlabeled], atol=1e-3)
     assert Reliability.of(training.probabilities, data.truth[training.unlabeled]).expected_error < 0.2
     assert training.report is not None
-    assert (training.report["confidence"] == "none") == any("cannot be told from chance" in warning for warning in training.warnings)
+    assert (training.report["confidence"] == "none") == any(
+        "cannot be told from chance" in warning for warning in training.warnings
+    )
     if "class_fractions" in training.report:
-        np.testing.assert_allclose(training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3)
+        np.testing.assert_allclose(
+            training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3
+        )
 
 
 def test_labels_that_mean_nothing_are_said_to_mean_nothing() -> None:
@@ -85,7 +89,9 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
     folds = folds_of(class_indices, 7)
     for row, fold in enumerate(folds):
         others = np.flatnonzero(folds != fold)
-        decision = solve("svm", Problem.of(rows.taken(others), np.where(class_indices[others] == 1, 1.0, -1.0)), options).decision
+        decision = solve(
+            "svm", Problem.of(rows.taken(others), np.where(class_indices[others] == 1, 1.0, -1.0)), options
+        ).decision
         assert isinstance(decision, Linear)
         dense = np.zeros(rows.n_features)
         part = rows.taken(np.array([row]))
@@ -96,15 +102,10 @@ def test_held_out_scores_are_those_of_models_that_never_saw_the_label() -> None:
 def test_a_stop_while_labels_are_left_out_ends_it_without_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
     data = pool(0, [0.6, 0.4])
-    phases: list[str] = []
-
-    def observer(point: Any, /) -> bool:
-        phases.append(point.phase)
-        return bool(point.phase.startswith("fold="))
-
+    watcher = Watcher(over=lambda point: point.phase.fold is not None)
     options = {"positive_fraction": 0.4}
-    training = fit(data, "da", options | {"probabilities": True}, observer=observer)
-    assert phases[-1].startswith("fold=0/")
+    training = fit(data, "da", options | {"probabilities": True}, observer=watcher)
+    assert str(watcher.points[-1].phase).startswith("fold=0/")
     assert training.status is Status.CANCELLED
     assert training.probabilities is None
     np.testing.assert_array_equal(training.scores, fit(data, "da", options).scores)
@@ -125,9 +126,14 @@ def test_a_stop_while_rows_are_copied_comes_before_the_solver() -> None:
 
 @pytest.mark.parametrize(
     ("name", "module"),
-    [("svm", "core.validation.solution_calibration.fit_calibration_to_labels"), ("auto", "core.selection.auto.calibration_at")],
+    [
+        ("svm", "core.train.fit_calibration"),
+        ("auto", "core.selection.auto.calibration_at"),
+    ],
 )
-def test_a_stop_while_probabilities_are_found_keeps_the_model(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_while_probabilities_are_found_keeps_the_model(
+    name: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, options = pool(2, [0.5, 0.5], n=60), {} if name == "auto" else {"probabilities": True}
     whole = fit(data, name, options)
 
@@ -144,13 +150,13 @@ def test_a_stop_while_probabilities_are_found_keeps_the_model(name: str, module:
 @pytest.mark.parametrize("name", ["auto", "cuts3vm"])
 def test_progress_and_time_only_grow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.watch.SECONDS", 0.0)
-    points: list[TracePoint] = []
-
-    def observer(point: TracePoint, /) -> bool:
-        points.append(point)
-        return False
-
-    fit(pool(2, [0.5, 0.3, 0.2], n=60), name, {} if name == "auto" else {"probabilities": True, "C": 10.0}, observer=observer)
-    for values in ([point.fraction for point in points], [point.seconds for point in points]):
+    watcher = Watcher()
+    fit(
+        pool(2, [0.5, 0.3, 0.2], n=60),
+        name,
+        {} if name == "auto" else {"probabilities": True, "C": 10.0},
+        observer=watcher,
+    )
+    for values in (watcher.fractions, [point.seconds for point in watcher.points]):
         assert values == sorted(values)
-    assert points[-1].fraction == 1.0
+    assert watcher.fractions[-1] == 1.0

@@ -25,7 +25,11 @@ every = pytest.mark.parametrize("algorithm", KERNEL_METHODS)
 
 
 def options_of(algorithm: str, **more: Any) -> dict[str, Any]:
-    return more | ({"positive_fraction": "labeled"} if "tsvm" in algorithm else {}) | ({"tolerance": 1e-2} if algorithm == "ctsvm" else {})
+    return (
+        more
+        | ({"positive_fraction": "labeled"} if "tsvm" in algorithm else {})
+        | ({"tolerance": 1e-2} if algorithm == "ctsvm" else {})
+    )
 
 
 def rings(n: int, labeled: int, seed: int = 0) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
@@ -37,8 +41,12 @@ def rings(n: int, labeled: int, seed: int = 0) -> tuple[Array, NDArray[np.int32]
     return dense, truth, np.where(np.arange(n) < labeled, truth, -1).astype(np.int32)
 
 
-def texts(n: int, labeled: int, seed: int = 0, width: int = 1500) -> tuple[SparseRows, NDArray[np.int32], NDArray[np.int32]]:
-    """Rows like TF-IDF of short texts: few, rare terms, a fifth of them of the class, of length 1; somewhat more labels of one class."""
+def texts(
+    n: int, labeled: int, seed: int = 0, width: int = 1500
+) -> tuple[SparseRows, NDArray[np.int32], NDArray[np.int32]]:
+    """Rows like TF-IDF of short texts: few, rare terms, a fifth of them of the class, of length 1; somewhat more labels
+    of one class.
+    """
     rng = np.random.default_rng(seed)
     truth = (rng.random(n) < 0.5).astype(np.int32)
     frequency = 1.0 / np.arange(1, width + 1)
@@ -114,7 +122,9 @@ def test_what_is_given_is_taken(algorithm: str) -> None:
         training = train(TrainingTask(rows_of(dense), labels, ["in", "out"], algorithm, options_of(algorithm, **given)))
         assert training.report is not None
         assert {*training.report["chosen"]} == {"C", "gamma", "why"} - given.keys()
-        assert all(trial["C"] == [given.get("C", trial["C"][0])] or "C" not in given for trial in training.report["tried"])
+        assert all(
+            trial["C"] == [given.get("C", trial["C"][0])] or "C" not in given for trial in training.report["tried"]
+        )
         assert len({trial["gamma"] for trial in training.report["tried"]}) == (4 if "C" in given else 1)
 
 
@@ -126,7 +136,9 @@ def test_texts_with_a_few_more_labels_of_one_class_are_not_all_of_that_class(alg
     assert training.status is Status.CONVERGED
     assert training.warnings == []
     assert error(training, truth) < 0.2
-    before = train(TrainingTask(rows, labels, ["a", "b"], algorithm, options_of(algorithm, kernel=kernel, C=0.02, gamma="scale")))
+    before = train(
+        TrainingTask(rows, labels, ["a", "b"], algorithm, options_of(algorithm, kernel=kernel, C=0.02, gamma="scale"))
+    )
     assert error(before, truth) > 0.4
 
 
@@ -141,14 +153,19 @@ def test_rings_are_told_apart(algorithm: str) -> None:
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_the_unit_of_the_values_plays_no_part(algorithm: str, factor: float) -> None:
     dense, _, labels = rings(120, 30)
-    one, other = (train(TrainingTask(rows_of(dense * by), labels, ["in", "out"], algorithm, options_of(algorithm))) for by in (1.0, factor))
+    one, other = (
+        train(TrainingTask(rows_of(dense * by), labels, ["in", "out"], algorithm, options_of(algorithm)))
+        for by in (1.0, factor)
+    )
     np.testing.assert_allclose(other.scores, one.scores, atol=0.05)
 
 
 @every
 @pytest.mark.parametrize(("per_class", "classes"), [(1, 2), (1, 3), (2, 2)])
 def test_few_labels_suffice(algorithm: str, per_class: int, classes: int) -> None:
-    """With one label a class nothing can be left out: the values suit the scale of the documents, and the report says so."""
+    """With one label a class nothing can be left out: the values suit the scale of the documents, and the report says
+    so.
+    """
     rng = np.random.default_rng(1)
     truth = (np.arange(60) % classes).astype(np.int32)
     dense = 100.0 * (rng.standard_normal((60, 3)) * 0.2 + 2.0 * np.eye(classes, 3)[truth])
@@ -156,7 +173,11 @@ def test_few_labels_suffice(algorithm: str, per_class: int, classes: int) -> Non
     options = {"tolerance": 1e-2} if algorithm == "ctsvm" else {}
     training = train(
         TrainingTask(
-            rows_of(dense), labels, list("abc")[:classes], algorithm, options | ({"class_fractions": "labeled"} if "tsvm" in algorithm else {})
+            rows_of(dense),
+            labels,
+            list("abc")[:classes],
+            algorithm,
+            options | ({"class_fractions": "labeled"} if "tsvm" in algorithm else {}),
         )
     )
     assert training.report is not None
@@ -179,18 +200,22 @@ def test_documents_that_are_all_alike_are_no_error() -> None:
         for algorithm in KERNEL_METHODS:
             for kernel in ("rbf", "linear", "poly"):
                 labels = np.where(np.arange(20) < 8, np.arange(20) % 2, -1).astype(np.int32)
-                training = train(TrainingTask(rows_of(dense), labels, ["a", "b"], algorithm, options_of(algorithm, kernel=kernel)))
+                training = train(
+                    TrainingTask(rows_of(dense), labels, ["a", "b"], algorithm, options_of(algorithm, kernel=kernel))
+                )
                 assert np.isfinite(training.scores).all()
 
 
 @every
-def test_it_is_stopped_in_the_middle_of_the_choice_and_chooses_the_same_afterwards(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_stopped_in_the_middle_of_the_choice_and_chooses_the_same_afterwards(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
     dense, _, labels = rings(120, 30)
     task = TrainingTask(rows_of(dense), labels, ["in", "out"], algorithm, options_of(algorithm))
     whole = Watcher()
     first = train(task, TrainingContext(observer=whole))
-    choosing = [number for number, point in enumerate(whole.points) if "tuning/" in point.phase]
+    choosing = [number for number, point in enumerate(whole.points) if point.phase.purpose == "tuning"]
     fractions = [whole.points[number].fraction for number in choosing]
     assert len(choosing) > 20
     assert len(set(fractions)) > 10
@@ -206,7 +231,10 @@ def test_all_threads_and_processors_choose_alike() -> None:
     """Dense documents, too, which BLAS multiplies elsewhere: here all kernel values come from compiled loops."""
     dense, _, labels = rings(200, 60)
     tunings = [
-        train(TrainingTask(rows_of(dense), labels, ["in", "out"], "kernel_svm", {}), TrainingContext(threads=threads)).report for threads in (1, 2)
+        train(
+            TrainingTask(rows_of(dense), labels, ["in", "out"], "kernel_svm", {}), TrainingContext(threads=threads)
+        ).report
+        for threads in (1, 2)
     ]
     assert tunings[0] == tunings[1]
 

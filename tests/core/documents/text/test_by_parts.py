@@ -1,4 +1,6 @@
-"""Terms of texts that are counted in parts: those of memory to the bit, however the texts are cut, and in whatever order the parts are merged."""
+"""Terms of texts that are counted in parts: those of memory to the bit, however the texts are cut, and in whatever
+order the parts are merged.
+"""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -19,44 +21,54 @@ from core.documents.text.counts import Frequencies
 from core.documents.text.mapped_counts import MappedCounter
 from core.documents.text.runs import Run, WordCounts, in_bucket, merged_terms, merged_words, term_runs, word_runs
 from core.documents.text.tfidf import TextTerms
-from core.documents.text.tfidf_by_parts import Counter, fit_by_parts
+from core.documents.text.tfidf_by_parts import fit_by_parts
 from core.documents.text.tfidf_fit import fit_terms
 from core.documents.text.words import Words, drawn_multiplier
 from core.errors import InvalidDocuments
 from core.options.text import TextOptions
-from core.progress import Part
+from core.progress import Span
 from core.threads import Threads
 from tests.core.documents.text.test_tfidf import ODD, collection, texts_of
 
-OPTIONS = [{}, {"ngrams": 1}, {"min_documents": 1}, {"max_terms": 150}, {"max_terms": 40, "min_documents": 3}, {"max_terms": 60, "ngrams": 1}]
+OPTIONS = [
+    {},
+    {"ngrams": 1},
+    {"min_documents": 1},
+    {"max_terms": 150},
+    {"max_terms": 40, "min_documents": 3},
+    {"max_terms": 60, "ngrams": 1},
+]
 
 
-class Apart:
-    """A Counter of texts that are cut at given places into parts, which are merged in a drawn order, in so many buckets."""
+class Apart(MappedCounter):
+    """Counts of texts that are cut at given places into parts, which are merged in a drawn order, in so many
+    buckets.
+    """
 
     def __init__(self, texts: TextRows, cuts: Sequence[int], n_buckets: int, report: TextCheckpoint) -> None:
+        super().__init__(texts, MEMORY, 0, 1, report)
         edges = [0, *sorted(cut % (texts.n_rows + 1) for cut in cuts), texts.n_rows]
         self._parts = [texts.between(*edge) for edge in pairwise(edges) if edge[0] < edge[1]]
-        self._n_buckets, self._report, self._order = n_buckets, report, random.Random(len(cuts))
+        self._n_buckets, self._order = n_buckets, random.Random(len(cuts))
 
-    def words(self, least: int, part: Part) -> Iterator[WordCounts]:
+    def words(self, least: int, part: Span) -> Iterator[WordCounts]:
         multiplier = drawn_multiplier()
         runs = [run for own in self._parts for run in word_runs(own, multiplier, 0, Threads(1), self._report)]
-        for bucket in self._buckets(runs):
+        for bucket in self._sampled(runs):
             yield merged_words(bucket, least, lambda held: None)
 
-    def terms(self, words: Sequence[str], least: int, most: int, part: Part) -> Iterator[Frequencies]:
+    def terms(self, words: Sequence[str], least: int, most: int, part: Span) -> Iterator[Frequencies]:
         multiplier, known = drawn_multiplier(), Words.of(TextRows.of(words))
         runs = [run for own in self._parts for run in term_runs(own, known, multiplier, 0, Threads(1), self._report)]
-        for bucket in self._buckets(runs):
+        for bucket in self._sampled(runs):
             yield merged_terms(bucket, multiplier, least, most)
 
-    def _buckets(self, runs: Sequence[Run]) -> Iterator[list[Run]]:
+    def _sampled(self, runs: Sequence[Run]) -> Iterator[list[Run]]:
         for number in self._order.sample(range(self._n_buckets), self._n_buckets):
             yield [in_bucket(run, number, self._n_buckets) for run in self._order.sample(runs, len(runs))]
 
 
-def check_equal(counting: Callable[[TextCheckpoint], Counter], texts: TextRows, options: TextOptions) -> None:
+def check_equal(counting: Callable[[TextCheckpoint], MappedCounter], texts: TextRows, options: TextOptions) -> None:
     def outcome(fit: Callable[[], TextTerms]) -> object:
         try:
             terms = fit()
@@ -97,7 +109,8 @@ def test_runs_in_files_of_a_large_collection(monkeypatch: pytest.MonkeyPatch, op
 
 
 def test_words_that_many_terms_tie_with() -> None:
-    """Pairs as frequent as the last term that is kept: the first of them in order are kept, whatever words they have."""
+    """Pairs as frequent as the last term that is kept: the first of them in order are kept, whatever words they
+    have."""
     rows = TextRows.of(["aa zz yy", "aa zz yy", "bb cc", "bb cc", "xx aa zz", "xx"])
     for max_terms in range(1, 12):
         check_equal(partial(Apart, rows, [2, 3], 3), rows, TextOptions(max_terms=max_terms))
@@ -113,7 +126,10 @@ def test_progress_grows_and_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(batches, "SPAN_ROWS", 30)
     rows, reports = TextRows.of(collection(600)), list[tuple[float, int]]()
     terms = fit_by_parts(
-        partial(MappedCounter, rows, MEMORY, 1 << 18, 1), rows, TextOptions(min_documents=1), lambda done, held: reports.append((done, held))
+        partial(MappedCounter, rows, MEMORY, 1 << 18, 1),
+        rows,
+        TextOptions(min_documents=1),
+        lambda done, held: reports.append((done, held)),
     )
     shares = [done for done, _ in reports]
     assert shares == sorted(shares)

@@ -37,7 +37,9 @@ ODD = [
 ]
 WORDS = ["sun", "Sun", "moon", "so", "a", "été", "ΟΔΟΣ", "x1", "_y", "I", "ab", "abc", "ab_", "日本", "e\u0301e", "٣٤"]
 texts_of = st.lists(
-    st.one_of(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), st.sampled_from(ODD), st.text(max_size=12)), min_size=1, max_size=9
+    st.one_of(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), st.sampled_from(ODD), st.text(max_size=12)),
+    min_size=1,
+    max_size=9,
 )
 
 
@@ -46,13 +48,15 @@ def fitted(texts: Sequence[str], **options: int) -> TextTerms:
 
 
 def check_equal(texts: Sequence[str], others: Sequence[str], min_documents: int, ngrams: int) -> None:
-    """Vocabulary, weights of the documents it was found in and of others: the same numbers, but for the last bit, which the processor decides in
-    the oracle."""
+    """Vocabulary, weights of the documents it was found in and of others: the same numbers, but for the last bit, which
+    the processor decides in the oracle."""
     oracle = TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=True, min_df=min_documents)
     try:
         oracle.fit(texts)
     except ValueError:
-        with pytest.raises(InvalidDocuments, match=f"(no word occurs in {min_documents} or more|none) of the {len(texts)} documents"):
+        with pytest.raises(
+            InvalidDocuments, match=f"(no word occurs in {min_documents} or more|none) of the {len(texts)} documents"
+        ):
             fitted(texts, min_documents=min_documents, ngrams=ngrams)
         return
     terms = fitted(texts, min_documents=min_documents, ngrams=ngrams)
@@ -80,7 +84,9 @@ def check_weighed(texts: TextRows, terms: TextTerms, expected: SparseRows, threa
 @given(texts=texts_of, others=texts_of, min_documents=st.integers(1, 3), ngrams=st.integers(1, 2))
 @example(texts=ODD, others=ODD[::-1], min_documents=1, ngrams=2)
 @profile(max_examples=200, deadline=None)
-def test_terms_and_weights_are_scikit_learns(texts: list[str], others: list[str], min_documents: int, ngrams: int) -> None:
+def test_terms_and_weights_are_scikit_learns(
+    texts: list[str], others: list[str], min_documents: int, ngrams: int
+) -> None:
     try:
         TextRows.of([*texts, *others])
     except UnicodeEncodeError:  # lone surrogates, which no door lets in
@@ -91,7 +97,10 @@ def test_terms_and_weights_are_scikit_learns(texts: list[str], others: list[str]
 def collection(n: int = 3000, seed: int = 0) -> list[str]:
     """Texts of words that are used as those of a language are: few often, most seldom."""
     generator = np.random.default_rng(seed)
-    return [" ".join(f"w{word}" for word in np.minimum(generator.zipf(1.3, generator.integers(0, 40)), 5000).tolist()) for _ in range(n)]
+    return [
+        " ".join(f"w{word}" for word in np.minimum(generator.zipf(1.3, generator.integers(0, 40)), 5000).tolist())
+        for _ in range(n)
+    ]
 
 
 def test_a_large_collection_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +178,11 @@ def test_what_is_stored_comes_back() -> None:
 
 @pytest.mark.parametrize(
     ("vocabulary", "n_bytes"),
-    [(NUMBERS, 0), (Names(["größe", "b"]), 8), (TextTerms(["a", "été"], np.arange(2, dtype=np.uint64), np.ones(2), 1), 6 + 2 * 16)],
+    [
+        (NUMBERS, 0),
+        (Names(["größe", "b"]), 8),
+        (TextTerms(["a", "été"], np.arange(2, dtype=np.uint64), np.ones(2), 1), 6 + 2 * 16),
+    ],
 )
 def test_the_bytes_of_a_model_are_those_of_its_arrays_and_words(vocabulary: Vocabulary, n_bytes: int) -> None:
     model = LinearModel([0, 1], 2, np.arange(2, dtype=np.uint32), np.zeros((2, 1)), np.zeros(1), vocabulary=vocabulary)
@@ -228,7 +241,10 @@ def test_texts_of_a_slice_may_be_as_long_as_they_like() -> None:
 
 
 def test_numbers_of_another_vocabulary() -> None:
-    here, there = fitted(["car red", "blue car"], min_documents=1), fitted(["red car", "car red green"], min_documents=1)
+    here, there = (
+        fitted(["car red", "blue car"], min_documents=1),
+        fitted(["red car", "car red green"], min_documents=1),
+    )
     numbers, names = here.columns_of(there), there.named(np.arange(len(there.keys)))
     assert len(set(numbers.tolist())) == len(names)
     known = {name: number for name, number in zip(names, numbers.tolist(), strict=True) if number < len(here.keys)}

@@ -32,7 +32,18 @@ def check(texts: list[str]) -> Words:
 
 
 @given(texts=unicode_texts)
-@example(texts=["ΑΣ ΟΔΟΣ", "İstanbul", "a_b 1٣", "日本語", "", "x", "ⱯȺȾȺ ΚΑΙ\u212a", "\U00010400\U00010401 \U0001f600\U0001f600"])
+@example(
+    texts=[
+        "ΑΣ ΟΔΟΣ",
+        "İstanbul",
+        "a_b 1٣",
+        "日本語",
+        "",
+        "x",
+        "ⱯȺȾȺ ΚΑΙ\u212a",
+        "\U00010400\U00010401 \U0001f600\U0001f600",
+    ]
+)
 @profile(max_examples=200, deadline=None)
 def test_words_are_those_of_python(texts: list[str]) -> None:
     check(texts)

@@ -14,7 +14,7 @@ from core.models.io import read_model
 from core.models.kernel import KernelModel
 from core.phases import phase_in_words
 from core.problem.result import Status
-from core.progress import Checkpoint, TracePoint
+from core.progress import Checkpoint, Phase
 from core.selection.methods.kernel_ridge import RIDGES, WIDTHS, KernelRidge
 from core.selection.posterior import grid_around
 from tests.core.problems import dense_of, rows_of
@@ -55,9 +55,14 @@ def test_fits_are_as_linear_algebra_has_them() -> None:
         costs = np.where(y[kept] > 0, 0.5 / np.mean(y[kept] > 0), 0.5 / np.mean(y[kept] < 0))
         weights = np.linalg.solve(values[: len(y)][np.ix_(kept, kept)] + ridge * np.diag(1 / costs), y[kept])
         scores = values[:, kept] @ weights
-        np.testing.assert_allclose(fitted.held_out[~kept, 0] * fitted._deviations[0], scores[: len(y)][~kept], atol=1e-6)
+        np.testing.assert_allclose(
+            fitted.held_out[~kept, 0] * fitted._deviations[0], scores[: len(y)][~kept], atol=1e-6
+        )
         path = fitted.paths([grid_around(0.4)])[0][fold]
-        shares = [(scores[len(y) :] / fitted._deviations[0] + shift > 0).mean() for shift in path.labeled[:, 0] - scores[0] / fitted._deviations[0]]
+        shares = [
+            (scores[len(y) :] / fitted._deviations[0] + shift > 0).mean()
+            for shift in path.labeled[:, 0] - scores[0] / fitted._deviations[0]
+        ]
         np.testing.assert_allclose(shares, path.fractions, atol=0.03)
 
 
@@ -75,14 +80,14 @@ def test_auto_follows_what_no_plane_parts(share: float, scales: float) -> None:
     data, others = around(1, share=share, scales=scales), around(2, share=share, scales=scales)
     training = fit(data)
     assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "ridge"
+    assert training.report["chosen"]["algorithm"] == "kernel_ridge"
     assert training.status is Status.CONVERGED
     assert variation(training, data) < 0.12
     assert error(training, data) < 0.15 < 0.3 < error(fit(data, "tsvm", {"positive_fraction": share}), data)
     assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.15
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
     assert training.model.facts()["n_support"] == 24
-    assert [point.phase for point in training.trace] == ["ridge"]
+    assert [str(point.phase) for point in training.trace] == ["kernel_ridge"]
 
 
 def test_a_model_keeps_the_scales_of_its_features() -> None:
@@ -110,11 +115,7 @@ def test_a_model_that_is_too_large_is_refused() -> None:
 
 def test_a_stop_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
-
-    def observer(point: TracePoint, /) -> bool:
-        return point.phase == "ridge"
-
-    training = fit(around(1), observer=observer)
+    training = fit(around(1), observer=Watcher(over=lambda point: point.phase == Phase("kernel_ridge")))
     assert training.status is Status.CANCELLED
     assert np.isfinite(training.scores).all()
 

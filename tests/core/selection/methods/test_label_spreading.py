@@ -13,14 +13,15 @@ from core.errors import ModelTooLarge
 from core.kernels.function import Kernel
 from core.kernels.gamma import resolve_kernel
 from core.models.linear import LinearModel
+from core.options.base import TrainingSize
 from core.problem.result import Status
-from core.progress import TracePoint
 from core.selection.data import SelectionData
-from core.selection.eligibility import label_spreading_applies
 from core.selection.methods import label_spreading as module
 from core.selection.methods.label_spreading import NEIGHBOURS, LabelSpreading
+from core.selection.registry import METHODS
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
+from tests.core.watcher import Watcher
 
 
 def rings(seed: int, share: float = 0.5, per_class: int = 8, n: int = 300, scale: float = 1.0) -> Pool:
@@ -33,13 +34,17 @@ def rings(seed: int, share: float = 0.5, per_class: int = 8, n: int = 300, scale
     for class_index in (0, 1):
         class_indices[np.flatnonzero(truth == class_index)[:per_class]] = class_index
     plane = np.linalg.qr(np.random.default_rng(9).standard_normal((10, 2)))[0].T
-    dense = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]) @ plane + 0.03 * rng.standard_normal((n, 10))
+    dense = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]) @ plane + 0.03 * rng.standard_normal(
+        (n, 10)
+    )
     return Pool(rows_of(scale * dense), class_indices, truth)
 
 
 def selection_data_of(data: Pool) -> SelectionData:
     order = np.argsort(data.class_indices < 0, kind="stable")
-    return SelectionData.of(data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0)
+    return SelectionData.of(
+        data.rows.taken(order), data.class_indices[order][: int((data.class_indices >= 0).sum())], ["a", "b"], 0
+    )
 
 
 def kernel_of(selection_data: SelectionData) -> Kernel:
@@ -65,7 +70,9 @@ def test_labels_spread_as_linear_algebra_has_it() -> None:
         labeled = np.flatnonzero(selection_data.folds != fold)
         seeds = np.zeros((80, 2))
         for class_index in (0, 1):
-            seeds[labeled[class_indices[labeled] == class_index], class_index] = 1 / np.count_nonzero(class_indices[labeled] == class_index)
+            seeds[labeled[class_indices[labeled] == class_index], class_index] = 1 / np.count_nonzero(
+                class_indices[labeled] == class_index
+            )
         solved = 0.1 * np.linalg.solve(np.eye(80) - 0.9 * edges, seeds)
         spread = LabelSpreading(selection_data, kernel_of(selection_data), lambda: None)._scores[fold][:, 0]
         np.testing.assert_allclose(spread, np.log(solved[:, 1] / solved[:, 0]), rtol=1e-3, atol=1e-3)
@@ -80,7 +87,9 @@ def test_paths_have_the_fractions_asked_for_and_cut_least_between_the_classes() 
     for path in several:
         assert path.labeled.base is None  # what it was taken from, the scores of all rows, is let go
         assert path.labeled.shape == (5, len(selection_data.class_indices))
-        assert (np.diff(path.labeled, axis=0) > 0).all()  # the more documents are to be positive, the higher each scores
+        assert (
+            np.diff(path.labeled, axis=0) > 0
+        ).all()  # the more documents are to be positive, the higher each scores
 
 
 @pytest.mark.parametrize("share", [0.5, 0.25])
@@ -89,15 +98,21 @@ def test_auto_follows_curved_classes_and_predicts_new_documents(share: float, sc
     data, others = rings(6, share, scale=scale), rings(3, share, scale=scale)
     training = fit(data)
     assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "graph"
-    assert [each["algorithm"] for each in training.report["tried"]] == ["svm", "tsvm", "graph", "ridge", "mixture"]
+    assert training.report["chosen"]["algorithm"] == "label_spreading"
+    assert [each["algorithm"] for each in training.report["tried"]] == [
+        "svm",
+        "tsvm",
+        "label_spreading",
+        "kernel_ridge",
+        "naive_bayes",
+    ]
     assert training.status is Status.CONVERGED
     assert variation(training, data) < 0.08
     assert error(training, data) < 0.06 < 0.2 < error(fit(data, "tsvm", {"positive_fraction": share}), data)
     assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.08
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-3)
     assert training.probabilities is not None
-    assert [point.phase for point in training.trace] == ["graph", "graph"]
+    assert [str(point.phase) for point in training.trace] == ["label_spreading", "label_spreading"]
     assert training.trace[1].objective < training.trace[0].objective
 
 
@@ -119,15 +134,9 @@ def test_a_model_that_is_too_large_is_refused() -> None:
 
 def test_a_stop_among_neighbours_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
-    data, points = rings(0, n=1200), list[TracePoint]()
-
-    def observer(point: TracePoint, /) -> bool:
-        points.append(point)
-        return point.fraction >= 0.85
-
-    assert fit(data, observer=observer).status is Status.CANCELLED
-    fractions = [point.fraction for point in points]
-    assert fractions == sorted(fractions)
+    watcher = Watcher(over=lambda point: point.fraction >= 0.85)
+    assert fit(rings(0, n=1200), observer=watcher).status is Status.CANCELLED
+    assert watcher.fractions == sorted(watcher.fractions)
 
 
 def test_a_stop_is_heard_while_the_kernel_matrix_is_made_and_factored() -> None:
@@ -171,8 +180,12 @@ def test_values_beyond_the_distances_of_a_model_are_left_to_linear_ones(scale: f
         ((9_000, 4_000, 36_000_000), False),
     ],
 )
-def test_neighbours_are_looked_for_where_that_means_something_and_is_bearable(size: tuple[int, int, int], offered: bool) -> None:
-    assert label_spreading_applies(*size) == offered
+def test_neighbours_are_looked_for_where_that_means_something_and_is_bearable(
+    size: tuple[int, int, int], offered: bool
+) -> None:
+    n_documents, n_features, n_nonzeros = size
+    given = TrainingSize(n_documents, 10, n_nonzeros, n_features, 2)
+    assert METHODS["label_spreading"].applies(given) == offered
 
 
 def test_documents_that_are_all_the_same_have_neighbours_too() -> None:

@@ -8,27 +8,33 @@ import pytest
 from numpy.typing import NDArray
 
 from core import watch
-from core.engine.runner import Sweeper
+from core.engine.runner import Scheduler
 from core.models.linear import LinearModel
+from core.options.base import TrainingSize
 from core.problem.result import Linear, Status
-from core.progress import WHOLE, TracePoint
+from core.progress import WHOLE, Phase, TracePoint
 from core.selection import subsets
+from core.selection.class_densities import Moments
 from core.selection.data import SelectionData
-from core.selection.eligibility import naive_bayes_applies, naive_bayes_bytes
-from core.selection.methods.class_densities import Moments
 from core.selection.methods.naive_bayes import NaiveBayes, _column, _log_odds
-from core.selection.methods.naive_bayes_em import NaiveBayesEM
+from core.selection.naive_bayes_em import NaiveBayesEM
+from core.selection.registry import METHODS
 from core.validation.calibration import SLOPE
 from core.validation.folds import N_FOLDS
 from tests.core.problems import rows_of
 from tests.core.selection.test_auto import Pool, error, fit, variation
+from tests.core.watcher import Watcher
 
 Matrix = NDArray[np.float64]
 GRID = [0.1, 0.3, 0.5, 0.7, 0.9]
 
 
-def words(seed: int, fractions: list[float], per_class: int = 6, n: int = 400, length: int = 12, sign: float = 1.0) -> Pool:
-    """Texts of some words each, of a vocabulary of 600: half of a class's words come from its own 150, the others from all."""
+def words(
+    seed: int, fractions: list[float], per_class: int = 6, n: int = 400, length: int = 12, sign: float = 1.0
+) -> Pool:
+    """Texts of some words each, of a vocabulary of 600: half of a class's words come from its own 150, the others from
+    all.
+    """
     rng = np.random.default_rng(seed)
     truth = rng.choice(len(fractions), n, p=fractions)
     own = rng.integers(0, 150, (n, length)) + 150 * truth[:, None]
@@ -46,7 +52,12 @@ def words(seed: int, fractions: list[float], per_class: int = 6, n: int = 400, l
 def selection_data_of(data: Pool) -> SelectionData:
     order, n_labeled = np.argsort(data.class_indices < 0, kind="stable"), int((data.class_indices >= 0).sum())
     class_indices = data.class_indices[order][:n_labeled]
-    return SelectionData.of(data.rows.taken(order), class_indices, [f"c{class_index}" for class_index in range(int(class_indices.max()) + 1)], 0)
+    return SelectionData.of(
+        data.rows.taken(order),
+        class_indices,
+        [f"c{class_index}" for class_index in range(int(class_indices.max()) + 1)],
+        0,
+    )
 
 
 def dense_of(selection_data: SelectionData) -> Matrix:
@@ -58,20 +69,24 @@ def dense_of(selection_data: SelectionData) -> Matrix:
 
 def learned(selection_data: SelectionData, fold: int, weight: float = 1.0) -> tuple[NaiveBayesEM, list[TracePoint]]:
     run = NaiveBayesEM(selection_data, Moments(selection_data, lambda: None), fold, weight)
-    with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
-        result = sweeper.run({"": run.steps})[0]
+    with Scheduler(selection_data.scaled.rows, threads=1) as scheduler:
+        result = scheduler.run({Phase(): run.steps})[0]
     assert result.status is Status.CONVERGED
     return run, list(result.trace)
 
 
 def naive_bayes_of(selection_data: SelectionData) -> NaiveBayes:
-    with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
-        naive_bayes = NaiveBayes.of(sweeper, selection_data, [np.array(GRID)] * len(selection_data.problems), None, WHOLE, lambda: None)
+    with Scheduler(selection_data.scaled.rows, threads=1) as scheduler:
+        naive_bayes = NaiveBayes.of(
+            scheduler, selection_data, [np.array(GRID)] * len(selection_data.problems), None, WHOLE, lambda: None
+        )
     assert naive_bayes is not None
     return naive_bayes
 
 
-def expectation_maximisation(dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int) -> tuple[Matrix, NDArray[np.float64]]:
+def expectation_maximisation(
+    dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int
+) -> tuple[Matrix, NDArray[np.float64]]:
     """Log-probabilities of the terms in each class, and priors, as the paper has them, slowly."""
     weights, priors, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
     terms = np.zeros((n_classes, dense.shape[1]))
@@ -97,13 +112,17 @@ def test_it_is_expectation_maximisation(fold: int) -> None:
     seeds = np.zeros((120, 3))
     labeled = np.flatnonzero(selection_data.folds != fold)
     seeds[labeled, selection_data.class_indices[labeled]] = 1.0
-    terms, priors = expectation_maximisation(dense_of(selection_data), seeds, len(selection_data.class_indices), len(trace))
+    terms, priors = expectation_maximisation(
+        dense_of(selection_data), seeds, len(selection_data.class_indices), len(trace)
+    )
     np.testing.assert_allclose(run.coefficients[:, :-1], terms, atol=1e-6)
     np.testing.assert_allclose(run.priors, priors, atol=1e-6)
     np.testing.assert_allclose(run.logits.T, dense_of(selection_data) @ terms.T, atol=1e-5)
 
 
-def clusters(seed: int, fractions: list[float], distance: float = 3.0, per_class: int = 6, n: int = 300, spread: float = 1.0) -> Pool:
+def clusters(
+    seed: int, fractions: list[float], distance: float = 3.0, per_class: int = 6, n: int = 300, spread: float = 1.0
+) -> Pool:
     """A normal cluster of each class in ten dimensions, the last of them constant, of lengths from 1 to 5."""
     rng = np.random.default_rng(seed)
     truth = rng.choice(len(fractions), n, p=fractions)
@@ -120,8 +139,8 @@ def clusters(seed: int, fractions: list[float], distance: float = 3.0, per_class
 def normal_expectation_maximisation(
     dense: Matrix, seeds: Matrix, n_labeled: int, rounds: int, weight: float
 ) -> tuple[Matrix, Matrix, NDArray[np.float64]]:
-    """Means of the classes less that of all rows, over the variances, log-densities of all rows, and priors: ten rows with the moments of all are
-    added to each class."""
+    """Means of the classes less that of all rows, over the variances, log-densities of all rows, and priors: ten rows
+    with the moments of all are added to each class."""
     counted, priors, n_classes = seeds.copy(), np.full(seeds.shape[1], 1 / seeds.shape[1]), seeds.shape[1]
     for _ in range(rounds):
         masses = counted.sum(axis=0) + 10
@@ -150,7 +169,9 @@ def test_numbers_are_normal_in_each_class(fold: int, weight: float) -> None:
     seeds = np.zeros((len(dense), 3))
     labeled = np.flatnonzero(selection_data.folds != fold)
     seeds[labeled, selection_data.class_indices[labeled]] = 1.0
-    coefficients, logs, priors = normal_expectation_maximisation(dense[:, varying], seeds, n_labeled, len(trace), weight)
+    coefficients, logs, priors = normal_expectation_maximisation(
+        dense[:, varying], seeds, n_labeled, len(trace), weight
+    )
     np.testing.assert_allclose(run.coefficients[:, :-1][:, varying], coefficients, atol=1e-5)
     assert not run.coefficients[:, :-1][:, ~varying].any()
     np.testing.assert_allclose(run.priors, priors, atol=1e-5)
@@ -222,9 +243,9 @@ def test_auto_takes_normal_classes() -> None:
     training = fit(data)
     assert training.report is not None
     tried = {each["algorithm"]: each for each in training.report["tried"]}
-    assert tried["mixture"]["unlabeled_weights"] == [1.0, pytest.approx(40 / 580), 0.0]
-    assert tried["mixture"]["best_unlabeled_weight"] in tried["mixture"]["unlabeled_weights"]
-    assert training.report["chosen"]["weights"]["mixture"] > 0.2
+    assert tried["naive_bayes"]["unlabeled_weights"] == [1.0, pytest.approx(40 / 580), 0.0]
+    assert tried["naive_bayes"]["best_unlabeled_weight"] in tried["naive_bayes"]["unlabeled_weights"]
+    assert training.report["chosen"]["weights"]["naive_bayes"] > 0.2
     assert error(training, data) < 0.14  # the least possible is .106
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-5)
 
@@ -242,7 +263,9 @@ def test_even_labels_do_not_hide_how_large_the_classes_of_short_texts_are(share:
         selection_data = selection_data_of(data)
         naive_bayes, truth = naive_bayes_of(selection_data), data.truth[data.class_indices < 0]
         assert abs(naive_bayes.estimate.fractions[1] - truth.mean()) < 0.06
-        logits = naive_bayes.em.logits[:, len(selection_data.class_indices) :].T + naive_bayes.intercepts(naive_bayes.estimate.fractions)
+        logits = naive_bayes.em.logits[:, len(selection_data.class_indices) :].T + naive_bayes.intercepts(
+            naive_bayes.estimate.fractions
+        )
         assert np.mean(logits.argmax(axis=1) != truth) < 0.06
 
 
@@ -250,9 +273,9 @@ def test_auto_takes_it_where_labels_left_out_are_likelier_by_it() -> None:
     data, others = words(2, [0.5, 0.5], n=800, per_class=12), words(3, [0.5, 0.5], n=800)
     training = fit(data)
     assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "mixture"
-    assert training.report["chosen"]["weights"]["mixture"] > 0.5
-    assert [each["algorithm"] for each in training.report["tried"]] == ["svm", "tsvm", "mixture"]
+    assert training.report["chosen"]["algorithm"] == "naive_bayes"
+    assert training.report["chosen"]["weights"]["naive_bayes"] > 0.5
+    assert [each["algorithm"] for each in training.report["tried"]] == ["svm", "tsvm", "naive_bayes"]
     assert training.status is Status.CONVERGED
     assert variation(training, data) < 0.05
     assert error(training, data) < 0.04
@@ -260,16 +283,18 @@ def test_auto_takes_it_where_labels_left_out_are_likelier_by_it() -> None:
     assert np.mean(training.model.labels_of(training.model.scores(others.rows)) != others.truth) < 0.06
     np.testing.assert_allclose(training.model.scores(data.rows)[training.unlabeled], training.scores, atol=1e-5)
     assert training.probabilities is not None
-    np.testing.assert_allclose(training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3)
-    assert [point.phase for point in training.trace if not point.phase.startswith("addend=")] == ["mixture"]
+    np.testing.assert_allclose(
+        training.probabilities.mean(axis=0), list(training.report["class_fractions"].values()), atol=1e-3
+    )
+    assert [str(point.phase) for point in training.trace if point.phase.purpose != "addend"] == ["naive_bayes"]
 
 
 def test_many_classes_are_weighed_against_each_other() -> None:
     data = words(3, [0.5, 0.25, 0.15, 0.1], n=800, per_class=12)
     training = fit(data)
     assert training.report is not None
-    assert training.report["chosen"]["algorithm"] == "mixture"
-    assert variation(training, data) < 0.08
+    assert training.report["chosen"]["algorithm"] == "naive_bayes"
+    assert variation(training, data) < 0.12
     fractions = {f"c{class_index}": share for class_index, share in enumerate([0.5, 0.25, 0.15, 0.1])}
     assert error(training, data) < error(fit(data, "tsvm", {"class_fractions": fractions}), data)
 
@@ -284,8 +309,12 @@ def test_odds_against_all_others_hold_however_sure_the_joint_densities_are(n_cla
     found = _log_odds(joint, positives, lambda: asked.append(None))
     for column, positive in enumerate(positives):
         others = np.delete(joint, positive, axis=0)
-        np.testing.assert_allclose(found[:, column], joint[positive] - np.logaddexp.reduce(others, axis=0), rtol=1e-12, atol=1e-11)
-        np.testing.assert_allclose(_column(joint, joint.sum(axis=0), positive), joint[positive] - others.mean(axis=0), rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(
+            found[:, column], joint[positive] - np.logaddexp.reduce(others, axis=0), rtol=1e-12, atol=1e-11
+        )
+        np.testing.assert_allclose(
+            _column(joint, joint.sum(axis=0), positive), joint[positive] - others.mean(axis=0), rtol=1e-12, atol=1e-10
+        )
     assert n_classes == 2 or len(asked) >= n_classes, "a stop is heard between classes"
 
 
@@ -293,18 +322,23 @@ def test_columns_order_the_classes_as_the_mixture_does() -> None:
     selection_data = selection_data_of(words(5, [0.5, 0.3, 0.2]))
     naive_bayes, fractions = naive_bayes_of(selection_data), np.array([0.2, 0.3, 0.5])
     intercepts = naive_bayes.intercepts(fractions)
-    with Sweeper(selection_data.scaled.rows, threads=1) as sweeper:
-        results = sweeper.run({f"{each}/": partial(naive_bayes.steps, each, intercepts) for each in range(3)})
+    with Scheduler(selection_data.scaled.rows, threads=1) as scheduler:
+        results = scheduler.run({Phase(label=each): partial(naive_bayes.steps, each, intercepts) for each in range(3)})
     scores = np.column_stack([result.unlabeled_scores for result in results])
     logits = naive_bayes.em.logits[:, len(selection_data.class_indices) :].T + intercepts
     np.testing.assert_array_equal(scores.argmax(axis=1), logits.argmax(axis=1))
     for result in results:
         assert isinstance(result.decision, Linear)
-        linear = dense_of(selection_data)[len(selection_data.class_indices) :] @ result.decision.coefficients + result.decision.intercept
+        linear = (
+            dense_of(selection_data)[len(selection_data.class_indices) :] @ result.decision.coefficients
+            + result.decision.intercept
+        )
         np.testing.assert_allclose(linear, result.unlabeled_scores, atol=1e-5)
     assert sum(result.objective for result in results) == pytest.approx(naive_bayes.em.objective)
     responsibilities = np.exp(SLOPE / naive_bayes.size * (logits - logits.max(axis=1, keepdims=True)))
-    np.testing.assert_allclose((responsibilities / responsibilities.sum(axis=1, keepdims=True)).mean(axis=0), fractions, atol=1e-4)
+    np.testing.assert_allclose(
+        (responsibilities / responsibilities.sum(axis=1, keepdims=True)).mean(axis=0), fractions, atol=1e-4
+    )
 
 
 def test_labels_left_out_are_scored_by_runs_that_did_not_know_them() -> None:
@@ -320,7 +354,9 @@ def test_labels_left_out_are_scored_by_runs_that_did_not_know_them() -> None:
         np.testing.assert_allclose(naive_bayes.estimate.held_out[hidden, 0], naive_bayes.margins[hidden, 0], rtol=1e-9)
 
 
-def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The labels left out, by which the model is weighed and calibrated, are scored with frequent features alone."""
     monkeypatch.setattr(subsets, "MANY_ROWS", 10)
     monkeypatch.setattr(subsets, "_SHARE", 0.02)
@@ -328,8 +364,8 @@ def test_scores_with_all_features_are_on_the_scale_of_those_with_the_frequent_on
     frequent = subsets.with_frequent_features(whole, lambda: None)
     assert frequent.scaled.rows.n_features < 0.7 * whole.scaled.rows.n_features
     few = naive_bayes_of(frequent)
-    with Sweeper(whole.scaled.rows, threads=1) as sweeper:
-        fitted = few.fitted_to(sweeper, whole, WHOLE)
+    with Scheduler(whole.scaled.rows, threads=1) as scheduler:
+        fitted = few.fitted_to(scheduler, whole, WHOLE)
     for each in (few, fitted):
         odds = each.em.logits[1] - each.em.logits[0] + np.log(each.em.priors[1] / each.em.priors[0])
         assert np.abs(odds[each.em.n_labeled :]).mean() == pytest.approx(each.size)
@@ -352,16 +388,10 @@ def test_fractions_that_are_given_stand() -> None:
 @pytest.mark.parametrize("share", [0.76, 0.82, 0.85])
 def test_a_stop_ends_it(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 0.0)
-    points: list[TracePoint] = []
-
-    def observer(point: TracePoint, /) -> bool:
-        points.append(point)
-        return point.fraction >= share
-
-    training: Any = fit(words(2, [0.5, 0.5]), observer=observer)
+    watcher = Watcher(over=lambda point: point.fraction >= share)
+    training: Any = fit(words(2, [0.5, 0.5]), observer=watcher)
     assert training.status is Status.CANCELLED
-    fractions = [point.fraction for point in points]
-    assert fractions == sorted(fractions)
+    assert watcher.fractions == sorted(watcher.fractions)
 
 
 def test_documents_without_terms_and_terms_without_documents_do_no_harm() -> None:
@@ -379,5 +409,7 @@ def test_documents_without_terms_and_terms_without_documents_do_no_harm() -> Non
     [((1000, 5000, 2), True), ((1000, 50, 2), True), ((1_000_000, 200_000, 20), False)],
 )
 def test_documents_that_fit_into_memory_are_taken_for_mixtures(size: tuple[int, int, int], offered: bool) -> None:
-    assert naive_bayes_applies(*size) == offered
-    assert naive_bayes_bytes(1000, 5000, 4) == 2 * naive_bayes_bytes(1000, 5000, 2)
+    n_documents, n_features, n_classes = size
+    method, given = METHODS["naive_bayes"], TrainingSize(n_documents, 10, 0, n_features, n_classes)
+    assert method.applies(given) == offered
+    assert method.memory(given._replace(n_classes=2 * n_classes)) == 2 * method.memory(given)

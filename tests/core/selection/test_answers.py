@@ -1,0 +1,79 @@
+"""The class fractions of three classes and more: answers counted, and numbers of labels."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import dirichlet_multinomial, multinomial
+
+from core.selection.answers import Answers, _log_polya, counted, posterior_of_classes
+
+NOTHING = np.zeros(3, np.int64)
+
+
+def answers(fractions: list[float], idle: float = 0.0) -> Answers:
+    return Answers(np.array(fractions), idle, np.ones(len(fractions)))
+
+
+def zipf(n_classes: int) -> NDArray[np.float64]:
+    sizes = 1 / np.arange(1, n_classes + 1) ** 1.2
+    return np.asarray(sizes / sizes.sum())
+
+
+def test_answers_that_another_model_contradicts_count_half() -> None:
+    own, other = np.repeat([0, 0, 1, 2], [400, 200, 100, 300]), np.repeat([0, 1, 1, 2], [400, 200, 100, 300])
+    found = counted(own, other, 3)
+    np.testing.assert_allclose(found.fractions, np.array([505.0, 105, 305]) / 915)
+    np.testing.assert_allclose(found.shared, [2 / 3, 1 / 3, 1])
+
+
+def test_models_that_agree_by_chance_say_nothing() -> None:
+    rng = np.random.default_rng(0)
+    own, other = rng.choice(3, 20_000, p=[0.7, 0.2, 0.1]), rng.choice(3, 20_000, p=[0.7, 0.2, 0.1])
+    assert counted(own, other, 3).idle > 0.9
+    assert counted(own, own, 3).idle == pytest.approx(0)
+    assert counted(np.zeros(9, np.intp), np.zeros(9, np.intp), 3).idle == 1
+
+
+def test_the_urn_is_that_of_scipy() -> None:
+    prior, counts = np.array([0.5, 2.0, 3.5]), np.array([4, 0, 7])
+    in_any_order = dirichlet_multinomial(prior, np.array(11)).logpmf(counts)
+    orders = multinomial(11, [1 / 3] * 3).logpmf(counts) + 11 * np.log(3)
+    assert _log_polya(prior, counts) == pytest.approx(in_any_order - orders)
+
+
+def test_without_a_sample_the_answers_are_the_estimate() -> None:
+    found = posterior_of_classes(answers([0.6, 0.3, 0.1]), NOTHING, NOTHING)
+    np.testing.assert_allclose(found.means, [0.6, 0.3, 0.1])
+    assert not found.sampled
+    idle = posterior_of_classes(answers([0.6, 0.3, 0.1], idle=1.0), NOTHING, NOTHING)
+    np.testing.assert_allclose(idle.means, 1 / 3)
+    assert (idle.deviations > 0.1).all()
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_many_random_labels_are_believed_whatever_the_answers(known: bool, seed: int) -> None:
+    """200 labels of 20 uneven classes, of which the largest has 36 %, against answers by which all are as frequent."""
+    true = zipf(20)
+    counts = np.random.default_rng(seed).multinomial(200, true)
+    nothing = np.zeros(20, np.int64)
+    found = posterior_of_classes(answers([0.05] * 20), *((counts, nothing) if known else (nothing, counts)))
+    assert found.sampled
+    assert np.abs(found.means - true).sum() <= np.abs(counts / 200 - true).sum() + 0.03
+    assert found.means[0] == pytest.approx(counts[0] / 200, abs=0.03)
+    assert found.deviations[0] == pytest.approx(np.sqrt(true[0] * (1 - true[0]) / 200), rel=0.2)
+
+
+def test_numbers_that_differ_by_chance_alone_are_even() -> None:
+    counts = np.random.default_rng(0).multinomial(100, [0.05] * 20)
+    found = posterior_of_classes(answers(zipf(20).tolist()), counts, np.zeros(20, np.int64))
+    assert np.abs(found.means - 0.05).sum() < 0.5 * np.abs(counts / 100 - 0.05).sum()
+
+
+def test_anybodys_numbers_yield_to_answers() -> None:
+    """Three classes: a plan of so many labels cannot be told from chance by the numbers alone."""
+    fractions = [0.05, 0.05, 0.9]
+    found = posterior_of_classes(answers(fractions), NOTHING, np.array([30, 2, 1]))
+    sampled = posterior_of_classes(answers(fractions), np.array([30, 2, 1]), NOTHING)
+    assert found.means[0] < sampled.means[0]
+    assert found.means.sum() == pytest.approx(1)
